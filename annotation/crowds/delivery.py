@@ -109,7 +109,7 @@ def carry_out_calls(
                 parked += _park(
                     call,
                     f"Given up after {call.attempts} attempts: {said}",
-                    unsure=_was_open(call) or not problem.undone,
+                    unsure=_may_have_succeeded(call) or not problem.undone,
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
@@ -185,15 +185,15 @@ def _start(call: CrowdCall) -> bool:
 
 def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> None:
     """Put the call back for later. If it was certainly not done, it counts as never started."""
-    _own(call).update(
+    _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
         next_at=timezone.now() + timedelta(seconds=after),
-        first_started_at=call.first_started_at if _was_open(call) or not undone else None,
+        first_started_at=call.first_started_at if _may_have_succeeded(call) or not undone else None,
     )
 
 
-def _own(call: CrowdCall) -> QuerySet[CrowdCall]:
+def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
     """Select the call if this runner's attempt is the last one.
 
     A runner presumed dead must not report on a call that another runner has since taken.
@@ -201,7 +201,7 @@ def _own(call: CrowdCall) -> QuerySet[CrowdCall]:
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
-def _was_open(call: CrowdCall) -> bool:
+def _may_have_succeeded(call: CrowdCall) -> bool:
     return call.first_started_at != call.started_at
 
 
@@ -237,7 +237,7 @@ def finish_found(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 @transaction.atomic
 def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
     """Mark the call failed and release its reservation, or indeterminate and keep it."""
-    parked = _own(call).update(
+    parked = _own_attempt(call).update(
         state=CrowdCall.State.PARKED,
         problem=problem[:1000] or "The crowd gave no reason.",
         answer={**call.answer, **({"unsure": True} if unsure else {})},

@@ -80,13 +80,13 @@ def _published(call: CrowdCall) -> None:
         group_id=call.answer.get("group_id", ""),
         expires_at=until or publication.expires_at,
     )
-    _keep_its_price(call)
+    _reserve_again(call)
     hold_places(call=call, publication=publication, places=publication.places)
     if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
         ask_to_take_down(publication=publication, by=call.made_by)
 
 
-def _keep_its_price(call: CrowdCall) -> None:
+def _reserve_again(call: CrowdCall) -> None:
     reserve_for_call(call=call, cents=int(call.payload.get("cents", 0)))
 
 
@@ -107,7 +107,7 @@ def _extended(call: CrowdCall) -> None:
         state=Publication.State.PUBLISHED,
     )
     if places + reopened:
-        _keep_its_price(call)
+        _reserve_again(call)
         hold_places(call=call, publication=publication, places=min(places + reopened, empty))
 
 
@@ -138,7 +138,7 @@ def _settled(call: CrowdCall, asked: str) -> None:
 
 
 def _paid_bonus(call: CrowdCall) -> None:
-    _keep_its_price(call)
+    _reserve_again(call)
     spend_call(call=call)
 
 

@@ -129,7 +129,7 @@ def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
-        discrepancies=[*found, *_parked(study), *_unknown(study), *_unnamed(study), *_books(budget)],
+        discrepancies=[*found, *_parked(study), *_unknown(study), *_unnamed(study), *_check_books(budget)],
     )
 
 
@@ -175,7 +175,7 @@ def _unnamed(study: Study) -> list[Discrepancy]:
     ]
 
 
-def _books(budget: Budget | None) -> list[Discrepancy]:
+def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
     reserved, spent = ledger_sums(budget)

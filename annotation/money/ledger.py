@@ -128,13 +128,13 @@ def reserve_for_call(*, call: CrowdCall, cents: int) -> None:
     if not cents or call.reserved_cents:
         return
     budget = budget_of(call.study, call.place)
-    if book(budget=budget, key=_turn(call, "reserve"), what="reserve", reserved=cents, call=call):
+    if book(budget=budget, key=_booking_key(call, "reserve"), what="reserve", reserved=cents, call=call):
         CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
         call.reserved_cents = cents
 
 
-def _turn(call: CrowdCall, what: str) -> str:
-    """Return the key of a reservation; a retried call reserves again, so its attempt is part of the key."""
+def _booking_key(call: CrowdCall, what: str) -> str:
+    """Return the key of a booking; a retried call reserves again, so its attempt is part of the key."""
     before = LedgerEntry.objects.filter(call=call, what=what).count()
     return f"{what}:{call.key}:{before + 1}"
 
@@ -144,7 +144,13 @@ def release_call(*, call: CrowdCall) -> None:
     if not call.reserved_cents:
         return
     budget = budget_of(call.study, call.place)
-    book(budget=budget, key=_turn(call, "release"), what="release", reserved=-call.reserved_cents, call=call)
+    book(
+        budget=budget,
+        key=_booking_key(call, "release"),
+        what="release",
+        reserved=-call.reserved_cents,
+        call=call,
+    )
     CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
     call.reserved_cents = 0
 
@@ -172,7 +178,7 @@ def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> No
     more = call.reserved_cents - places * publication.price_cents
     if more > 0:
         budget = budget_of(call.study, call.place)
-        book(budget=budget, key=_turn(call, "release"), what="release", reserved=-more, call=call)
+        book(budget=budget, key=_booking_key(call, "release"), what="release", reserved=-more, call=call)
     CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
     call.reserved_cents = 0
 

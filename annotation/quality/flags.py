@@ -60,7 +60,7 @@ def watch_worker(*, assignment: Assignment) -> list[Case]:
         return []
     spoken = set(Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True))
     rules = _rules_that_apply(study, [row for row in rows if row.rule not in spoken])
-    found = _look(assignment, [rule for _, rule in rules.values()], pages)
+    found = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
     if not found or assignment.worker.anonymous:
         return []
     with transaction.atomic():
@@ -68,7 +68,7 @@ def watch_worker(*, assignment: Assignment) -> list[Case]:
         return [case for case in acted if case is not None]
 
 
-def _look(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
+def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
     """Return the findings about the worker's latest ``pages``, with the queries that due detectors need."""
     study, worker = assignment.study, assignment.worker_id
     total = judgments_of(study, worker)

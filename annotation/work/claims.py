@@ -39,15 +39,15 @@ ALONE = "SELECT pg_advisory_xact_lock(%s, %s)"
 
 def pass_gate(study: Study) -> None:
     """Take the pause lock, shared. Call it before checking whether the study is open."""
-    _ask(SHARED, study)
+    _take_lock(SHARED, study)
 
 
 def shut_gate(study: Study) -> None:
     """Take the pause lock alone, and wait for claims in progress."""
-    _ask(ALONE, study)
+    _take_lock(ALONE, study)
 
 
-def _ask(how: str, study: Study) -> None:
+def _take_lock(how: str, study: Study) -> None:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:

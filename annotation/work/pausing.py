@@ -23,7 +23,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
         WrongState: the study is not open, or the reason is missing.
     """
     shut_gate(study)
-    _hold(study)
+    _lock_study(study)
     if study.paused_at is not None:
         return
     reason = reason_of(why)
@@ -48,7 +48,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
         WrongState: the study is not open, the reason is missing, or the budget does not suffice.
         OverBudget: slots that were given back meanwhile cost more than is left; the study stays paused.
     """
-    _hold(study)
+    _lock_study(study)
     _require_open(study, "only an open study can be resumed")
     since = study.paused_at
     if since is None:
@@ -75,7 +75,7 @@ def reason_of(why: str) -> str:
     return reason[:500]
 
 
-def _hold(study: Study) -> None:
+def _lock_study(study: Study) -> None:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 

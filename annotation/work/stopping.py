@@ -73,7 +73,7 @@ def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
     _lock_pairs({place.pair for places in parts for place in places if place.pair and place.judged})
     for places in parts:
         seats = _Seats.of(places)
-        outlooks = _look_again(study, design, seats)
+        outlooks = _update_bounds(study, design, seats)
         others = _follow_pairs(design, {place.pair for place in places if place.pair and place.judged})
         if others:  # a pair was decided or reopened
             seats = _Seats.of([*places, *_places_of(others - seats.hits.keys())])
@@ -166,7 +166,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
+def _update_bounds(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
     """Update the bounds of each judged unit from its judgments. Write changed rows only."""
     kind = KINDS[study.protocol]
     wanted = _wanted_of(design, seats)

@@ -141,7 +141,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     with transaction.atomic():
         submission = _submit(sheet)
     _complete(submission)
-    _watch(submission)
+    _run_rules(submission)
     return submission
 
 
@@ -175,7 +175,7 @@ def submit_and_claim(
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     _complete(submission)
-    return submission, None if _watch(submission) else claim
+    return submission, None if _run_rules(submission) else claim
 
 
 def _claim_next(study: Study, worker: Worker) -> Claim | None:
@@ -231,7 +231,7 @@ def _complete(submission: Submission) -> None:
         raise AnswersMissing(submission.missing)
 
 
-def _watch(submission: Submission) -> bool:
+def _run_rules(submission: Submission) -> bool:
     """Run the quality rules after commit. Return True if they stopped the worker."""
     if submission.repeated:
         return False

@@ -63,9 +63,9 @@ def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterat
             if inner:
                 yield f"{head}{{{inner}}}"
             continue
-        wanted = [one for one in _apart(head) if _may_match(one, classes, tags)]
+        wanted = [one for one in _split_selectors(head) if _may_match(one, classes, tags)]
         if wanted:
-            yield f"{','.join(wanted)}{{{_small(body)}}}"
+            yield f"{','.join(wanted)}{{{_minified(body)}}}"
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
@@ -83,7 +83,7 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
                 start = place + 1
 
 
-def _apart(selectors: str) -> list[str]:
+def _split_selectors(selectors: str) -> list[str]:
     """Split selectors at commas outside of parentheses."""
     found, depth = [""], 0
     for sign in selectors:
@@ -102,7 +102,7 @@ def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -
     )
 
 
-def _small(declarations: str) -> str:
+def _minified(declarations: str) -> str:
     parts = (one.strip() for one in declarations.split(";"))
     return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(one.split())) for one in parts if one)
 
