@@ -34,7 +34,7 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-MORE_SEATS = 20  # slots that a crowd's workers may add to a HIT; more would be an attack
+MORE_SEATS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
 
 Status = CrowdSession.Status
 
