@@ -1,4 +1,4 @@
-"""Named errors of answering. Each sentence says first what happened to the worker's answers."""
+"""Errors of answering. Each message first says what happened to the worker's answers."""
 
 from __future__ import annotations
 
@@ -10,42 +10,38 @@ from common.errors import NotThere, QuorumError
 
 
 class JoinRefused(QuorumError):
-    """The worker may not join: closed study, wrong code, missing consent."""
+    """The study is closed, the code is wrong, or consent is missing."""
 
     status = 403
     title = "You cannot join"
 
 
 class NameProblem(QuorumError):
-    """The name a worker gave cannot be used."""
-
     title = "The name is not valid"
 
 
 class CountryProblem(QuorumError):
-    """The country a worker gave is none, or not the one they gave before."""
+    """The country does not exist, or differs from the one declared before."""
 
     title = "The country is not valid"
 
 
 class NotJoined(NotThere):
-    """The worker asks for work in a study they did not join."""
-
     status = 403
     title = "Not joined"
 
 
 class NameTaken(QuorumError):
-    """The name belongs to somebody who did not prove to be this person."""
+    """The name belongs to another worker."""
 
     status = 409
     title = "The name is taken"
 
 
 class AnswerProblem(QuorumError):
-    """An answer that is none of the allowed ones, or for a position that does not exist.
+    """An answer is invalid or its position does not exist.
 
-    ``position`` says which of several, where it is one of the page: the others can be sent without it.
+    ``position`` names the bad answer if it is on the page: the others can be sent without it.
     """
 
     title = "An answer is not valid"
@@ -56,7 +52,7 @@ class AnswerProblem(QuorumError):
 
 
 class AnswersMissing(QuorumError):
-    """The submission leaves units out; what it held is saved. ``missing`` are their positions."""
+    """The submission is incomplete and was saved. ``missing`` are the open positions."""
 
     title = "Answers are missing"
 
@@ -71,35 +67,33 @@ class AnswersMissing(QuorumError):
 
 
 class NoMoreTime(QuorumError):
-    """The lease was extended as often as the study allows."""
+    """No extension of the lease is left."""
 
     status = 409
     title = "No more time"
 
 
 class SeatTaken(QuorumError):
-    """A page of work whose lease ended cannot be taken up again."""
+    """An expired assignment cannot be reclaimed."""
 
     status = 409
     title = "Somebody else has it"
 
 
 class TooLateToChange(QuorumError):
-    """Submitted answers can be revised only for a while, and only until they are decided on."""
+    """The time for revisions is over, or the work was decided on."""
 
     status = 409
     title = "Too late to change"
 
 
 class TooLate(QuorumError):
-    """The lease ended before the submission came."""
-
     status = 409
     title = "Too late"
 
 
 class KeptApart(TooLate):
-    """The lease ended before the submission came; it is kept apart and does not count."""
+    """The lease ended before the submission; the answers are stored but excluded."""
 
 
 class AlreadyEnded(QuorumError):
@@ -110,25 +104,25 @@ class AlreadyEnded(QuorumError):
 
 
 class PassedOn(AlreadyEnded):
-    """The crowd took the work from this worker, or the worker gave it back."""
+    """The crowd took the work back, or the worker returned it."""
 
 
 class ArrivalRefused(QuorumError):
-    """The address that a crowd's page opened is not that of work of ours there; nothing was recorded."""
+    """The address of a crowd's page does not lead to our work; nothing was recorded."""
 
     status = 403
     title = "This HIT cannot be opened"
 
 
 class NotAdmitted(QuorumError):
-    """The worker joined, and may not take work: a quiz is not passed, or a requirement is not met."""
+    """A quiz or requirement comes before work."""
 
     status = 403
     title = "No work for you here"
 
 
 class QuizNotPassed(NotAdmitted):
-    """The study's quiz comes before its work; ``quiz`` is where the API takes it."""
+    """The study's quiz comes before its work; ``quiz`` is its API address."""
 
     title = "A test comes first"
 
@@ -140,8 +134,6 @@ class QuizNotPassed(NotAdmitted):
 
 
 class QuizFailed(QuizNotPassed):
-    """No attempt at the quiz is left."""
-
     title = "The test was not passed"
 
     def __init__(self, slug: str) -> None:
@@ -155,25 +147,21 @@ class QuizFailed(QuizNotPassed):
 
 
 class RequirementNotMet(NotAdmitted):
-    """The study asks something of its workers that this one does not fulfil."""
+    """The worker does not meet a requirement of the study."""
 
 
 class WorkPaused(QuorumError):
-    """The worker gets no work until somebody has looked at what a rule found."""
+    """The worker is paused until a person has looked at a flag."""
 
     status = 403
     title = "Your work is paused"
 
 
 class StudyPaused(QuorumError):
-    """The study hands out no work for a while."""
-
     status = 403
     title = "This study is paused"
 
 
 class WorkerExcluded(QuorumError):
-    """The worker was excluded from the study."""
-
     status = 403
     title = "You get no more work in this study"

@@ -1,4 +1,4 @@
-"""What the jobs of this app do: find what the ids mean, call one service, tell how far it is."""
+"""Handlers of this app's jobs: resolve ids, call a service, report progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgments.studies.studies import find_study
 def import_judgments(
     run: Run, *, upload: str, format: str, dataset: str, study: str, protocol: str = ""
 ) -> None:
-    """Import judgments that were collected elsewhere; the upload goes once the rows are stored."""
+    """Import judgments, then delete the upload."""
     with uploads.opened(upload) as files, run.commit() as result:
         summary = import_rows(
             format=format,
@@ -30,5 +30,5 @@ def import_judgments(
 
 
 def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
-    """Bring a study and its crowd together; every step is a transaction of its own, and may be done twice."""
+    """Synchronise a study with its crowd; interrupted runs can be repeated."""
     return bring_together(study=find_study(study), progress=run.progress).as_json()

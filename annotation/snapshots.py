@@ -17,18 +17,18 @@ from judgments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was there, and what counted.
+    """A snapshot: the judgments at one moment, and which of them were included.
 
     Attributes:
-        at: when.
+        at: the time.
         last: row id of the last judgment.
-        gone: finished work that did not count -> the rule that invalidated it, as files name it.
-        unnamed: paid work that its crowd had not named (yet).
-        unused: row ids of the workers whom the control rule set aside.
-        struck: row ids of the control items that were struck.
-        decisions: unit row id -> the value that an adjudicator decided.
-        outputs: row id of the last output of a system, ``searched`` whether some of them are found images.
-        in_part: task -> systems that were known from judgments alone (``Dataset.known_in_part``).
+        gone: invalidated work -> the rule, as files name it.
+        unnamed: paid work that the crowd has not confirmed.
+        unused: row ids of workers excluded by the control rule.
+        struck: row ids of withdrawn control items.
+        decisions: adjudicated values by unit row id.
+        outputs: row id of the last system output; ``searched`` if some are found images.
+        in_part: partly known systems by task (``Dataset.known_in_part``).
     """
 
     at: datetime
@@ -45,12 +45,12 @@ class Moment:
     def all_judgments(
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
     ) -> JudgmentQuerySet:
-        """Every judgment of the study that was there, those that were revised too.
+        """Return every judgment of the snapshot, revised ones included.
 
         Args:
-            units: row ids of units of the study, for those on them alone.
-            work: assignments of the study, for theirs alone. The study itself is then not asked for: SQLite, which
-                knows no sizes of tables, would walk through all of its work to find that of a few.
+            units: only those of these units.
+            work: only those of these assignments. The study is then not part of the query: SQLite, which does not
+                know table sizes, would scan all of its work.
         """
         rows = Judgment.objects.filter(pk__lte=self.last)
         if units is None and work is None:
@@ -62,16 +62,15 @@ class Moment:
     def judgments(
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
     ) -> JudgmentQuerySet:
-        """Those that no revision had replaced; work in ``gone`` is among them."""
+        """Return unrevised judgments; those in ``gone`` are included."""
         standing = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
         return self.all_judgments(study, units=units, work=work).filter(standing)
 
     def counts(self, assignment: UUID, worker: int) -> bool:
-        """Whether answers of this work count, where an import did not set them aside."""
+        """Return True if the snapshot includes this work, unless an import excluded it."""
         return assignment not in self.gone and assignment not in self.unnamed and worker not in self.unused
 
     def as_json(self) -> dict[str, Any]:
-        """For a file, from which ``moment_from`` reads it."""
         return {
             "at": self.at.isoformat(),
             "last": self.last,
@@ -87,7 +86,6 @@ class Moment:
 
 
 def moment_from(kept: Mapping[str, Any]) -> Moment:
-    """Undoes ``Moment.as_json``."""
     return Moment(
         at=datetime.fromisoformat(kept["at"]),
         last=kept["last"],
@@ -102,9 +100,9 @@ def moment_from(kept: Mapping[str, Any]) -> Moment:
     )
 
 
-MUCH = 5_000  # pages of work
+MUCH = 5_000  # assignments
 
 
 def much_work(study: Study) -> Exists:
-    """Whether counting over its judgments is nothing for a page to wait for."""
+    """Return a query that is true if counting the study's judgments is too slow for a page."""
     return Exists(Assignment.objects.filter(study=study).order_by()[MUCH - 1 : MUCH])

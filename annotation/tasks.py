@@ -1,4 +1,4 @@
-"""The messages of this app: each calls one service, and may arrive twice."""
+"""Celery tasks of this app: each calls one service, and may run twice."""
 
 from typing import Any
 
@@ -12,19 +12,16 @@ from annotation.webhooks import sending
 
 @shared_task(name="annotation.sync_crowds")
 def sync_crowds() -> None:
-    """Compares studies with their crowds whose turn it is."""
     sync.sync_what_is_due()
 
 
 @shared_task(name="annotation.send_webhooks")
 def send_webhooks() -> None:
-    """Tells webhooks what they are to hear."""
     sending.send_webhooks()
 
 
 @worker_ready.connect
 def _sync_from_now_on(sender: Any, **_: object) -> None:
-    """By the worker's own timer, as the sweep of lost jobs (judgments.tasks)."""
     every = max(1, settings.CROWD_SYNC_SECONDS // 2)
     sender.timer.call_repeatedly(every, sync_crowds.apply_async, kwargs={"expires": every})
     often = max(1, settings.WEBHOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""The worker's pages, their pictures, and the landing page."""
+"""Addresses of the workers' pages, their pictures, and the landing page."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""What all apps share and none of them owns. Imports nothing of them."""
+"""Code shared by all apps; it imports none of them."""

@@ -1,4 +1,4 @@
-"""The account on whose behalf the program works, for log entries."""
+"""The current account, for log entries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _who: ContextVar[Callable[[], User | None]] = ContextVar("acting_person", defaul
 
 @contextmanager
 def acting_as(who: Callable[[], User | None]) -> Iterator[None]:
-    """Within the block, ``acting_person`` is who this answers; asked only where it is wanted, as a request's person
-    costs a query."""
+    """Set the account within the block; ``who`` is called only if needed, as it may cost a query."""
     token = _who.set(who)
     try:
         yield
@@ -23,5 +22,5 @@ def acting_as(who: Callable[[], User | None]) -> Iterator[None]:
 
 
 def acting_person() -> User | None:
-    """Who asked for what is being done; None where the platform, a worker or a command does it."""
+    """Return the current account; None for the platform, a worker or a command."""
     return _who.get()()

@@ -1,8 +1,8 @@
-"""Files handed out so that a download that broke off can go on (RFC 9110: ranges and conditional requests).
+"""Downloads that can be resumed (RFC 9110: ranges and conditional requests).
 
-A file has a strong ETag of its size and time of writing, to the nanosecond: written files are replaced as a whole and
-never written further (common.files.whole_file); what is held in memory has one of its bytes. One range of bytes is
-given; a request for several gets the whole file, as the RFC allows.
+A file has a strong ETag of its size and modification time in nanoseconds, since files are replaced as a whole
+(common.files.whole_file); content in memory has one of its bytes. A request for several ranges gets the whole
+file, as the RFC allows.
 """
 
 from __future__ import annotations
@@ -20,41 +20,39 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import content_disposition_header, http_date, parse_http_date_safe
 
-# 19 digits name more bytes than a file can have
+# 19 digits suffice for any file
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
 PROBLEM_TYPE = "application/problem+json"
 
 
 class NotWithin(Exception):
-    """A range that begins behind the end of the file."""
+    """The range starts behind the end of the file."""
 
 
 class Slice:
-    """Some bytes of an open file, read once from front to back."""
+    """A part of an open file, read once from front to back."""
 
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
         self._file, self._left = file, count
 
     def read(self, size: int = -1) -> bytes:
-        """At most ``size`` bytes; b"" at the end."""
         held = self._file.read(self._left if size < 0 else min(size, self._left))
         self._left -= len(held)
         return held
 
     def close(self) -> None:
-        """The file as well."""
         self._file.close()
 
 
 def file_download(request: HttpRequest, path: Path, *, name: str, content_type: str) -> HttpResponseBase:
-    """The file as an attachment: whole (200), the range that is asked for (206), or that nothing changed (304).
+    """Return the file as an attachment: whole (200), a range (206), or not modified (304).
 
-    412 where it is another file than ``If-Match`` or ``If-Unmodified-Since`` say, 416 for a range behind its end, both
-    with a problem document. ``If-Range`` with another validator gets the whole file.
+    A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both with a problem
+    document. ``If-Range`` with another validator gives the whole file.
 
     Raises:
-        FileNotFoundError: it is not there.
+        FileNotFoundError: it does not exist.
     """
     file = path.open("rb")
     found = os.fstat(file.fileno())
@@ -74,7 +72,7 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
 def bytes_download(
     request: HttpRequest, content: bytes, *, modified: float, name: str, content_type: str
 ) -> HttpResponseBase:
-    """The same for ``content``, such as a file of an archive; ``modified`` in seconds since 1970."""
+    """Return ``content`` as ``file_download`` does; ``modified`` in seconds since 1970."""
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
     def send(start: int, count: int, status: int) -> HttpResponseBase:
@@ -92,7 +90,7 @@ def _download(
     modified: int,
     send: Callable[[int, int, int], HttpResponseBase],
 ) -> HttpResponseBase:
-    """``send``: (first byte, how many, status) -> the answer with them."""
+    """Answer with ``send``: (first byte, count, status) -> response."""
     answer = _unchanged(request, etag, modified)
     if answer is None:
         try:
@@ -109,13 +107,13 @@ def _download(
     answer.headers["Accept-Ranges"] = "bytes"
     answer.headers["ETag"] = etag
     answer.headers["Last-Modified"] = http_date(modified)
-    # kept by whoever may read it, and asked for again each time: it may be removed, or a person's right to it
+    # the browser may cache it but must ask again: the file or a person's right may be removed
     patch_cache_control(cast(HttpResponse, answer), private=True, no_cache=True)
     return answer
 
 
 def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
-    """304 or 412; None where the file is to be sent."""
+    """Return 304 or 412, or None if the file must be sent."""
     found = get_conditional_response(request, etag=etag, last_modified=modified)
     if found is not None and found.status_code == 412:
         return _problem(
@@ -125,10 +123,10 @@ def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBa
 
 
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
-    """First and last byte, from 0, that are asked for; None for the whole file.
+    """Return the first and last byte (from 0) of the requested range; None for the whole file.
 
     Raises:
-        NotWithin: none of them is there.
+        NotWithin: the range is behind the end.
     """
     asked = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
     if request.method != "GET" or asked is None or not _same(request, etag, modified):
@@ -136,25 +134,24 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     first, last = asked.groups()
     if not first and not last:
         return None
-    if not first:  # the last so many bytes
+    if not first:  # the last bytes
         start, end = max(0, size - int(last)), size - 1
     else:
         start, end = int(first), min(int(last), size - 1) if last else size - 1
         if last and int(last) < start:
-            return None  # no range at all: such a header is not heeded
+            return None  # not a valid range: ignore the header
     if start >= size:
         raise NotWithin
     return start, end
 
 
 def _same(request: HttpRequest, etag: str, modified: int) -> bool:
-    """Whether If-Range, where it is there, names this very file. A date can do so when no second file can have been
-    written within its second."""
+    """Return True unless If-Range names another file. A date counts only if its second is certainly over."""
     asked = request.headers.get("If-Range", "").strip()
     if not asked:
         return True
     if asked.startswith(('"', "W/")):
-        return asked == etag  # a weak one never does
+        return asked == etag  # a weak ETag never matches
     return parse_http_date_safe(asked) == modified < int(time.time())
 
 

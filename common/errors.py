@@ -1,21 +1,21 @@
-"""Named errors of the platform.
+"""Named errors.
 
-Each carries one sentence for the person who caused it, and the HTTP status it becomes at the edge. A command
-prints the sentence and exits with 1; a page shows it; the API wraps it in an RFC 9457 problem document.
+Each has one sentence for its user and an HTTP status. A command prints the sentence and exits with 1; a page
+shows it; the API returns it in an RFC 9457 problem document.
 """
 
 from __future__ import annotations
 
 
 class QuorumError(Exception):
-    """Something a user can put right. ``str()`` is one sentence: what, where, what was expected."""
+    """An error that a user can correct. ``str()`` is one sentence: what, where, what was expected."""
 
     status = 400
     title = "Bad request"
 
 
 class DesignError(QuorumError):
-    """A study design that cannot be used; ``field`` is the dotted key of the study file, or ''."""
+    """An unusable study design; ``field`` is the dotted key of the study file, or ''."""
 
     title = "The design is not valid"
 
@@ -25,28 +25,28 @@ class DesignError(QuorumError):
 
 
 class DataConflict(QuorumError):
-    """The rows are there already with other content, or contradict what is stored."""
+    """The rows exist with other content, or contradict stored data."""
 
     status = 409
     title = "Conflicts with stored data"
 
 
 class NotThere(QuorumError):
-    """A dataset, system, study or assignment that does not exist, or not for this person."""
+    """An object does not exist, or is not visible to this person."""
 
     status = 404
     title = "Not found"
 
 
 class WrongState(QuorumError):
-    """The step is not possible in the current state."""
+    """The operation is not possible in the current state."""
 
     status = 409
     title = "Not possible now"
 
 
 class Changed(QuorumError):
-    """Somebody else changed what this change was made from."""
+    """The object was changed by somebody else since it was read."""
 
     status = 412
     title = "Changed meanwhile"

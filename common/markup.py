@@ -1,4 +1,4 @@
-"""Markdown that a designer wrote, made safe to show: instructions and consent as blocks, questions as one line."""
+"""Render designers' Markdown safely: instructions and consent as blocks, questions inline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAGS = {
     "a", "blockquote", "br", "code", "em", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "strong",
     "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-# Markdown's names of what begins a block
+# Markdown's names of block rules
 BLOCKS = (
     "empty",
     "indent",
@@ -28,23 +28,23 @@ BLOCKS = (
     "reference",
 )
 INLINE_TAGS = {"code", "em", "strong"}
-# Links and tags as people write them; each part is bounded, so that finding all takes time in proportion to the text.
+# Links and tags; each part is bounded, so that the search takes linear time.
 LINK = re.compile(
     r"(\\\[|\[[^\[\]\n]{1,300}\](?:\((?:https?://(?:[^()\n]|\([^()\n]{0,300}\)){0,2000}|[^()\n]{0,2000})\)"
     r"|\[[^\[\]\n]{0,300}\]|:))"
 )
 TAG = re.compile(r"(<[^<>]{1,500}>)")
 RUN = re.compile(r"(\*{4,}|_{4,})")
-# What stands for the marks of no link, no tag, no emphasis while Markdown reads: it would look for the end of each one,
-# which takes a minute for 20,000 brackets and more stack than there is for 5,000 stars. These are no characters, by the
-# Unicode Standard 23.7: no text holds them.
+# Stand-ins for unpaired marks while Markdown reads: searching for the end of each takes a minute for 20,000
+# brackets, and too much stack for 5,000 stars. By the Unicode Standard 23.7 these are no characters, so no text
+# has them.
 STAND_INS = {"\ufdd0": "[", "\ufdd1": "&lt;", "\ufdd2": "*", "\ufdd3": "_"}
 
 
 def render_markdown(text: str) -> SafeString:
-    """Instructions or consent as HTML: headings start at h2, and nothing in it can run, load or style.
+    """Return instructions or consent as HTML without scripts, styles or pictures; headings start at h2.
 
-    Pictures are left out on purpose: a picture from elsewhere would tell its host who reads the page.
+    A picture from elsewhere would tell its host who reads the page.
     """
     try:
         html = markdown.markdown(
@@ -53,7 +53,7 @@ def render_markdown(text: str) -> SafeString:
             extension_configs={"toc": {"baselevel": 2}},
             output_format="html",
         )
-    except RecursionError:  # emphasis within emphasis a thousand times over: nobody wrote that to be read
+    except RecursionError:  # thousands of nested emphases are an attack
         html = f"<p>{escape(text)}</p>"
     clean = nh3.clean(
         html,
@@ -67,8 +67,10 @@ def render_markdown(text: str) -> SafeString:
 
 @lru_cache(maxsize=512)
 def render_inline(text: str) -> SafeString:
-    """A question as HTML: emphasis and code, and nothing else. It stands in labels, legends and quotation marks, where
-    neither a block nor a link belongs; tags that are typed are shown as they are typed."""
+    """Return a question as HTML with emphasis and code only.
+
+    It is used in labels, legends and quotations, where no block or link belongs; typed tags are shown as text.
+    """
     reader = markdown.Markdown(output_format="html")
     for name in BLOCKS:
         reader.parser.blockprocessors.deregister(name)
@@ -84,12 +86,11 @@ def render_inline(text: str) -> SafeString:
 
 
 def plain_text(text: str) -> str:
-    """A question without its marks, for where no HTML can stand: a crowd's list of work."""
+    """Return a question as plain text, for instance for a crowd's list of work."""
     return unescape(re.sub(r"<[^>]*>", "", render_inline(text)))
 
 
 def _without_loose_marks(text: str) -> str:
-    """Marks that begin nothing, out of Markdown's sight."""
     for stand_in in STAND_INS:
         text = text.replace(stand_in, "")
     text = _outside(LINK, text, "[", "\ufdd0")
@@ -102,7 +103,7 @@ def _without_loose_marks(text: str) -> str:
 
 
 def _outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: str) -> str:
-    """``mark`` replaced wherever it is no part of what ``pattern``, in one group, finds."""
+    """Replace ``mark`` outside of the matches of ``pattern``, which has one group."""
     parts = pattern.split(text)
     return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))
 

@@ -15,7 +15,7 @@ from rest_framework.utils.html import is_html_input
 
 LONGEST_REASON = 500
 
-# What a value of a JSON body must be. The framework's fields also take "2" for 2, and 1 for true.
+# JSON types of fields, since the framework also accepts "2" for 2, and 1 for true.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (
     (serializers.BooleanField, bool),
     (serializers.IntegerField, int),
@@ -38,7 +38,7 @@ class Parameters(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and not is_html_input(data):
-            # null means the same as leaving an optional parameter out
+            # null means that an optional parameter is missing
             data = {
                 name: value
                 for name, value in data.items()
@@ -66,7 +66,7 @@ class Parameters(serializers.Serializer[Any]):
 def _wrong_type(field: Any, value: Any) -> str:
     """Return the field's own message about a JSON value of the wrong type, '' for one of the right type."""
     if value is None:
-        return ""  # the field says itself whether it may be null
+        return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         return next((problem for one in value if (problem := _wrong_type(field.child, one))), "")
     for known, expected in JSON_TYPES:

@@ -16,23 +16,19 @@ from common.streams import batched
 
 
 class LogIsAppendOnly(Exception):
-    """A row of a log or ledger was about to be changed or deleted."""
+    """A row of a log or ledger must not be changed or deleted."""
 
 
 class AppendOnlyQuerySet(models.QuerySet[Any]):
-    """Rows are only ever added."""
-
     def update(self, **kwargs: Any) -> NoReturn:
-        """Refused."""
         raise LogIsAppendOnly(f"{self.model.__name__} rows are never edited")
 
     def delete(self) -> NoReturn:
-        """Refused."""
         raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
 
 
 class AppendOnlyRow(models.Model):
-    """What stands stays."""
+    """A row that cannot be changed or deleted."""
 
     objects = AppendOnlyQuerySet.as_manager()
 
@@ -40,13 +36,11 @@ class AppendOnlyRow(models.Model):
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Refused for a stored row."""
         if self.pk is not None and not self._state.adding:
             raise LogIsAppendOnly(f"{type(self).__name__} rows are never edited")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused."""
         raise LogIsAppendOnly(f"{type(self).__name__} rows are never deleted")
 
 
@@ -54,10 +48,8 @@ ROWS_AT_ONCE = 5_000
 
 
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    """Insert ``rows``, whose values belong to the fields ``names`` (``unit_id`` for a foreign key's own value).
-
-    Returns:
-        how many rows there were.
+    """Insert ``rows`` with values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their
+    number.
 
     Raises:
         IntegrityError: a constraint of the table is violated.
@@ -91,10 +83,10 @@ def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:
-    """Tell PostgreSQL how large these tables are by now, within the caller's transaction.
+    """Update PostgreSQL's table statistics, within the caller's transaction.
 
-    It looks by itself about once a minute; until then it plans for a study of 10,000 HITs as if there were none, and
-    taking a HIT costs half as much again. SQLite plans by its indexes alone.
+    Autovacuum does it about once a minute; until then, plans for a new study of 10,000 HITs make a claim 50 %
+    slower. SQLite plans by its indexes alone.
     """
     connection = connections[router.db_for_write(tables[0])]
     if connection.vendor != "postgresql":
@@ -105,11 +97,11 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
-    """What makes a Python value one of this column; most values are so already."""
+    """Return the conversion of a Python value to this column; most values need none."""
     target = field.target_field if field.is_relation else field
     if isinstance(target, (models.IntegerField, models.CharField, models.BooleanField, models.FloatField)):
         return _as_it_is
-    if isinstance(target, models.UUIDField):  # the same few thousand again and again
+    if isinstance(target, models.UUIDField):  # a few thousand values repeat
         return cache(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
@@ -122,24 +114,26 @@ READ_AT_ONCE = 20_000
 
 
 def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a query for values as the database gives them: past the model's converters, which cost more than
-    reading. For whole numbers, text and truth values (0 and 1 on SQLite)."""
+    """Yield rows of a values query without the model's converters, which cost more than reading.
+
+    For integers, text and booleans (0 and 1 on SQLite).
+    """
     compiler = rows.query.get_compiler(using=rows.db)
     found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
     return chain.from_iterable(found or ())
 
 
 def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
-    """The columns of a query for values that the database gives as numbers, none of them NULL.
+    """Return the columns of a values query that the database gives as numbers without NULL.
 
-    The rows go past the model's converters, which cost more than reading them: UUIDs, JSON, dates and booleans must
-    not be among the columns.
+    The model's converters are skipped, as they cost more than reading: UUIDs, JSON, dates and booleans are not
+    allowed.
 
     Args:
         rows: ``values_list`` of ``count`` columns.
 
     Returns:
-        (count, N) float64; whole numbers stay exact below 2^53.
+        (count, N) float64; integers are exact below 2^53.
     """
     compiler = rows.query.get_compiler(using=rows.db)
     found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)

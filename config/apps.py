@@ -1,16 +1,13 @@
-"""Makes the system checks of this installation known."""
+"""The app of this installation's system checks."""
 
 from django.apps import AppConfig
 
 
 class ConfigConfig(AppConfig):
-    """No models: checks only."""
-
     name = "config"
     verbose_name = "Installation"
 
     def ready(self) -> None:
-        """Registers the checks."""
         from config import checks
 
         checks.register_all()

@@ -1,7 +1,7 @@
-"""The file-system broker, made safe for two processes at once.
+"""A file-system broker that is safe for several processes.
 
-Kombu's own writes a message file under its final name: a reader that comes between its opening and its
-writing takes an empty message. Here a message and an exchange's table appear under their names whole.
+Kombu's own writes a message file under its final name, so that a reader may find it empty. Here messages and
+exchange tables appear under their names complete.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from kombu.utils.json import dumps, loads
 
 
 class FolderChannel(filesystem.Channel):
-    """Messages are files `<time>_<word>.<queue>.msg` in one folder; taking one renames it, so one gets it."""
+    """Messages are files `<time>_<word>.<queue>.msg` in one folder; a reader takes one by renaming it."""
 
     @property
     def _messages(self) -> Path:
@@ -62,8 +62,6 @@ class FolderChannel(filesystem.Channel):
 
 
 class FolderTransport(filesystem.Transport):
-    """Kombu's file-system transport with the channel above."""
-
     Channel = FolderChannel
 
 

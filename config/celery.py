@@ -16,4 +16,4 @@ app.autodiscover_tasks()
 
 @setup_logging.connect
 def _keep_our_logging(**_: object) -> None:
-    """Being connected is the point: Celery then leaves logging to settings.LOGGING."""
+    """Do nothing: being connected makes Celery leave logging to settings.LOGGING."""

@@ -1,4 +1,4 @@
-"""Dangerous settings, caught by `manage.py check` (with --deploy: what a public server needs as well)."""
+"""Checks of dangerous settings for `manage.py check`; with --deploy also for public servers."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,13 +11,13 @@ from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
-FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; in place of all that 0.5.0 had
+FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; replaces all migrations of 0.5.0
 
 
 def check_sqlite_keeps_its_word(
     app_configs: Sequence[AppConfig] | None, **_: object
 ) -> list[checks.CheckMessage]:
-    """SQLite must wait for the write lock and write through to the disk."""
+    """Check that SQLite waits for the write lock and syncs to disk."""
     if connection.vendor != "sqlite":
         return []
     options = connection.settings_dict["OPTIONS"]
@@ -43,7 +43,7 @@ def check_sqlite_keeps_its_word(
 def check_database_is_of_0_5_0_or_newer(
     app_configs: Sequence[AppConfig] | None, **_: object
 ) -> list[checks.CheckMessage]:
-    """The steps that lead from an older database to that of 0.5.0 are gone."""
+    """Check that the database is of 0.5.0 or newer, as older migrations are gone."""
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
         steps = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
@@ -61,7 +61,7 @@ def check_database_is_of_0_5_0_or_newer(
 def check_uploads_are_private(
     app_configs: Sequence[AppConfig] | None, **_: object
 ) -> list[checks.CheckMessage]:
-    """Uploaded pictures leave through a view only."""
+    """Check that uploaded pictures are served by a view only."""
     media, static = settings.MEDIA_ROOT.resolve(), settings.STATIC_ROOT.resolve()
     if media.is_relative_to(static) or static.is_relative_to(media):
         return [
@@ -75,7 +75,7 @@ def check_uploads_are_private(
 
 
 def check_public_server(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    """What `--deploy` asks of an installation that strangers reach."""
+    """Check what a public server needs."""
     found: list[checks.CheckMessage] = []
     if set(settings.ALLOWED_HOSTS) <= LOCAL_HOSTS or "*" in settings.ALLOWED_HOSTS:
         found.append(
@@ -102,7 +102,7 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def check_mechanical_turk(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    """Real money needs the setting, the study, and an address that fits both."""
+    """Check that live Mechanical Turk has the setting, the study, and a fitting address."""
     found: list[checks.CheckMessage] = []
     host = urlsplit(settings.MTURK_ENDPOINT).hostname
     if settings.MTURK_LIVE and host == SANDBOX_HOST:
@@ -144,10 +144,10 @@ def check_mechanical_turk(app_configs: Sequence[AppConfig] | None, **_: object) 
 def check_live_studies(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: object
 ) -> list[checks.CheckMessage]:
-    """A live study that is up while the setting is off: nobody is paid, approved or closed there."""
-    from judgments.models import Study  # models are there once apps are
+    """Warn of open live studies while the setting is off: nobody is paid, approved or closed there."""
+    from judgments.models import Study  # models are available after app loading
 
-    if settings.MTURK_LIVE or not databases:  # as Django's own, asked by migrate and check --database
+    if settings.MTURK_LIVE or not databases:  # like Django's own, only for migrate and check --database
         return []
     try:
         slugs = list(
@@ -172,7 +172,6 @@ def check_live_studies(
 
 
 def register_all() -> None:
-    """Register the checks. Called once when Django starts."""
     checks.register(check_sqlite_keeps_its_word, checks.Tags.database)
     checks.register(check_database_is_of_0_5_0_or_newer, checks.Tags.database)
     checks.register(check_uploads_are_private, checks.Tags.security)

@@ -1,7 +1,6 @@
-"""Pages in a crowd's frame: their addresses begin with a ticket, and they alone may be framed, by that crowd alone.
+"""Pages in a crowd's frame: a ticket starts their address, and only that crowd may frame them.
 
-What is under a ticket (annotation.crowds.mturk.frames) is the ordinary pages of one study's work and no other page of
-the site.
+Under a ticket (annotation.crowds.mturk.frames) only the pages of one study's work are available.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from annotation.crowds.mturk.frames import (
 )
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
-# by the names of annotation.urls; whatever else the site has is not there under a ticket
+# names of annotation.urls that are available under a ticket
 PAGES = {
     "example-picture",
     "finish",
@@ -55,23 +54,22 @@ SAID_SECONDS = 3600
 
 
 def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
-    """What the content policy says of frames and forms on a page that these sites show in a frame."""
+    """Return the content policy's frame and form rules for these sites."""
     return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
 
 
 class FramedPagesMiddleware:
-    """Takes the ticket off an address, and answers for its worker.
+    """Removes the ticket from an address, and answers for its worker.
 
-    The ticket is the secret that a cookie is elsewhere: another site cannot know it, so a form needs no token against
-    forged posts, and no cookie is set. It must stand outside of what sets cookies and X-Frame-Options, and inside of
-    what writes the content policy.
+    The ticket is a secret like a cookie elsewhere: other sites do not know it, so forms need no CSRF token and no
+    cookie is set. The middleware must be outside of those that set cookies and X-Frame-Options, and inside of the
+    one that writes the content policy.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The response, framed or as it was."""
         found = TICKET.fullmatch(request.path_info)
         if found is None:
             return self.get_response(request)
@@ -89,11 +87,7 @@ class FramedPagesMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
     ) -> None:
-        """Only the study's own pages of work.
-
-        Raises:
-            Http404: any other page.
-        """
+        """Raise Http404 for pages other than the study's work."""
         frame, match = frame_of(request), request.resolver_match
         if frame is None:
             return
@@ -106,14 +100,14 @@ def _no_ticket(request: HttpRequest) -> HttpResponse:
     mark_as_framed(request)
     with translation.override(
         translation.get_language_from_request(request)
-    ):  # the languages stand further inside
+    ):  # the language middleware is further inside
         response = render(request, "annotation/framed/no_ticket.html", status=404)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
 def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
-    """No cookie, and the address, which is a secret, told to nobody."""
+    """Remove cookies, and keep the secret address out of the referrer."""
     response.cookies.clear()
     del response.headers["X-Frame-Options"]
     response.headers.setdefault("Referrer-Policy", "no-referrer")
@@ -121,7 +115,7 @@ def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
 
 
 class FramedMessages(BaseStorage):
-    """What the next page in a frame is to say goes along in its address, signed: there is no cookie to keep it in."""
+    """Carries messages to the next framed page signed in its address, as there is no cookie."""
 
     def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
         if frame_of(self.request) is None:
@@ -146,6 +140,6 @@ class FramedMessages(BaseStorage):
 
 
 class PageMessages(FallbackStorage):
-    """In cookies as ever, and in a frame without them."""
+    """Stores messages in cookies, or in a frame without them."""
 
     storage_classes = (FramedMessages, CookieStorage, SessionStorage)

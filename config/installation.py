@@ -1,4 +1,4 @@
-"""What an installation keeps for itself: its data folder, and a signing key made once."""
+"""The installation's data folder and signing key."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def data_folder(name: str) -> Path:
-    """The folder `name`, made when it is not there; raises ImproperlyConfigured when it cannot be."""
+    """Return the folder `name`; create it if needed. Raise ImproperlyConfigured if that fails."""
     path = Path(name).expanduser().resolve()
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -21,7 +21,7 @@ def data_folder(name: str) -> Path:
 
 
 def load_secret_key(path: Path) -> str:
-    """The key in `path`, made at the first call; raises ImproperlyConfigured when it cannot be kept."""
+    """Return the key in `path`; create it at the first call. Raise ImproperlyConfigured if it cannot be stored."""
     try:
         if not path.exists():
             _make(path)
@@ -40,7 +40,7 @@ def load_secret_key(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    # Server and worker start together: each writes a file of its own, and the first to link it wins.
+    # Server and worker may start together: each writes its own file, and the first to link it wins.
     mine = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -1,11 +1,10 @@
-"""Log lines that stay lines: a message with a line break in it cannot pass for two."""
+"""One line per log message, so that a line break cannot forge a second message."""
 
 import logging
 
 
 class OneLine(logging.Formatter):
-    """Writes line breaks of a message as `\\n`; a traceback follows on lines of its own."""
+    """Escapes line breaks of a message; a traceback follows on its own lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
-        """The message on one line."""
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")

@@ -1,5 +1,4 @@
-"""What differs between the admin's pages and those of workers: the policy for scripts, the language, and whose name
-the log writes down; and addresses that no row can have."""
+"""Middleware: the admin's script policy, the language, the acting account, ETags, and impossible addresses."""
 
 from collections.abc import Callable
 
@@ -17,13 +16,12 @@ from config.api.framework import nothing_here
 
 
 class AdminPolicyMiddleware:
-    """Adds settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy below the admin's address alone."""
+    """Adds settings.ADMIN_POLICY_CHANGES to the Content-Security-Policy of the admin."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """The response, marked for django-csp, which writes the header."""
         response = self.get_response(request)
         if request.path.startswith(reverse("admin:index")) and not hasattr(response, "_csp_update"):
             response._csp_update = settings.ADMIN_POLICY_CHANGES  # type: ignore[attr-defined]  # django-csp's own mark
@@ -31,26 +29,24 @@ class AdminPolicyMiddleware:
 
 
 class ActingMiddleware:
-    """Lets the log name who asked, for whatever a request of a signed-in person does."""
+    """Sets the acting account for log entries."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """The response."""
         with acting_as(lambda: request.user if isinstance(request.user, User) else None):
             return self.get_response(request)
 
 
 class UnchangedMiddleware:
-    """Below /api/: what is read carries an ETag, and who has it already gets a 304 without a body."""
+    """Adds ETags below /api/, and answers unchanged content with a 304."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
         self.unchanged = ConditionalGetMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The response, or that nothing changed."""
         response = self.get_response(request)
         if not request.path.startswith("/api/") or response.status_code != 200:
             return response
@@ -58,14 +54,15 @@ class UnchangedMiddleware:
 
 
 class StorableAddressMiddleware:
-    """No row is named with U+0000, and PostgreSQL refuses to look for one: there is nothing at such an address. What
-    the API's filters are asked for, and what a crowd's link says of a worker, is refused where it is read."""
+    """Answers addresses with U+0000 by a 404: no row has it, and PostgreSQL refuses to search for it.
+
+    Filters of the API and links of crowds check their values where they are read.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """The response, or a 404."""
         in_path = "\x00" in request.path
         if in_path and request.path.startswith("/api/"):
             return nothing_here(request)
@@ -76,14 +73,12 @@ class StorableAddressMiddleware:
 
 
 class WorkerLanguageMiddleware:
-    """Workers' pages in the language a worker chose, or the browser's; admin and API stay English, as they are
-    written."""
+    """Uses the language that a worker or browser prefers; admin and API are English."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """The response, with its language named."""
         if request.path.startswith((reverse("admin:index"), "/api/", settings.STATIC_URL)):
             return self.get_response(request)
         language = translation.get_language_from_request(request)

@@ -1,4 +1,4 @@
-"""What stands at the side of every page of the admin."""
+"""The sidebar and styles of the admin."""
 
 from __future__ import annotations
 
@@ -57,21 +57,18 @@ GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
 ]
 
 
-FOR_ALL_STAFF = ("judgments.apitoken",)  # everybody has their own
+FOR_ALL_STAFF = ("judgments.apitoken",)  # personal to each account
 
 
 def style_sheet(request: HttpRequest) -> str:
-    """The designer's own styles, under their hashed name."""
     return static("css/board.css")
 
 
 def favicon(request: HttpRequest) -> str:
-    """The same sign as on the workers' pages."""
     return static("favicon.svg")
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """The groups with what this person may look at."""
     groups = []
     for title, entries in GROUPS:
         items = [

@@ -13,12 +13,12 @@ from config.installation import data_folder, load_secret_key
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-env.read_env(BASE_DIR / ".env")  # the environment wins over the file
+env.read_env(BASE_DIR / ".env")  # the environment overrides the file
 
 # --- where things are kept ------------------------------------------------------------------------
 DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
-MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: uploads leave through a view that asks who wants them
+MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: a view serves uploads and checks rights
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 EXPORT_ROOT = DATA_DIR / "exports"
 BROKER_DIR = DATA_DIR / "broker"
@@ -29,8 +29,8 @@ PORT = env.int("PORT", default=8000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
-# HTTPS says that a proxy in front speaks https to the world; it must set X-Forwarded-Proto itself and
-# never pass on a visitor's. Without it (a laptop) browsers would drop Secure cookies.
+# HTTPS means that a proxy in front speaks https; it must set X-Forwarded-Proto itself and drop a visitor's.
+# Without HTTPS (a laptop) browsers would drop Secure cookies.
 HTTPS = env.bool("HTTPS", default=False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -41,17 +41,17 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# Sub-domains and the browsers' preload list bind other sites than this one: the domain's owner decides.
+# Sub-domains and the preload list concern other sites too: the domain's owner decides.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-# Pictures may stand on other https hosts (`import_dataset --images URL`); IMAGE_SOURCES narrows that.
+# Pictures may be on other https hosts (`import_dataset --images URL`); IMAGE_SOURCES limits that.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
         "script-src": [SELF],
         "style-src": [SELF],
         "img-src": [SELF, "data:", *env.list("IMAGE_SOURCES", default=["https:"])],
-        "media-src": [SELF, *env.list("IMAGE_SOURCES", default=["https:"])],  # of HIT templates
+        "media-src": [SELF, *env.list("IMAGE_SOURCES", default=["https:"])],  # for HIT templates
         "font-src": [SELF],
         "connect-src": [SELF],
         "form-action": [SELF],
@@ -61,8 +61,8 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": [SELF],
     },
 }
-# Unfold's admin runs Alpine, which evaluates the expressions in its attributes, and writes style
-# elements and attributes. Only staff see these pages; see config.middleware.
+# Unfold's admin uses Alpine, which evaluates expressions in attributes, and writes style elements and attributes.
+# Only staff see these pages; see config.middleware.
 ADMIN_POLICY_CHANGES = {
     "script-src": [UNSAFE_EVAL],
     "style-src": [UNSAFE_INLINE],
@@ -71,11 +71,11 @@ ADMIN_POLICY_CHANGES = {
 # --- crowds (docs/crowds) -------------------------------------------------------------------------
 # Names of people whom crowds send are made with it; another key would take everybody for somebody new.
 PSEUDONYM_KEY = env.str("PSEUDONYM_KEY", default="") or SECRET_KEY
-PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")  # how crowds reach this server: https://host
-# Real money needs this and `crowd.live` in the study; without both, Mechanical Turk means its sandbox.
+PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")  # public address of this server: https://host
+# Real money needs this and `crowd.live` in the study; else Mechanical Turk means its sandbox.
 MTURK_LIVE = env.bool("MTURK_LIVE", default=False)
 MTURK_ENDPOINT = env.str("AWS_ENDPOINT_URL_MTURK", default="")
-# Where Mechanical Turk's pages stand that frame ours and take the answers; else its own two sites.
+# Sites of Mechanical Turk that frame our pages and take the answers; default: its own two.
 MTURK_SITES = env.list("MTURK_SITES", default=[])
 MTURK_SNS_TOPIC = env.str("MTURK_SNS_TOPIC", default="")
 MTURK_SQS_QUEUE = env.str("MTURK_SQS_QUEUE", default="")
@@ -83,7 +83,9 @@ SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
 PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
 PROLIFIC_TOKEN = env.str("PROLIFIC_TOKEN", default="")
 PROLIFIC_WORKSPACE = env.str("PROLIFIC_WORKSPACE", default="")  # for its balance and its groups
-PROLIFIC_PROJECT = env.str("PROLIFIC_PROJECT", default="")  # where studies are made; else the first one
+PROLIFIC_PROJECT = env.str(
+    "PROLIFIC_PROJECT", default=""
+)  # the project of new studies; default: the first one
 try:
     # of companies in 2026, without tax; 33.3 for universities (prolific.com/pricing)
     PROLIFIC_FEE_PERCENT = Decimal(env.str("PROLIFIC_FEE_PERCENT", default="42.8"))
@@ -91,21 +93,23 @@ except InvalidOperation as error:
     raise ImproperlyConfigured(
         "PROLIFIC_FEE_PERCENT is no number; expected a percentage such as 33.3."
     ) from error
-CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)  # a call that began so long ago was cut off
+CROWD_CALL_SECONDS = env.int(
+    "CROWD_CALL_SECONDS", default=120
+)  # a call that started longer ago was interrupted
 CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
-# a crowd may know of fresh work only minutes later; what it does not name after that it never had
+# a crowd may report fresh work minutes later; work not reported after this never existed there
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
-CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # how often open studies are compared
+CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
 # --- webhooks (docs/webhooks.md) -------------------------------------------------------------------
-WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # how often what is due is sent
+WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # interval of sending
 WEBHOOK_LOG_DAYS = env.int("WEBHOOK_LOG_DAYS", default=30)
-# Anybody who designs a study types in addresses: only where they may reach this server's own network.
+# Designers type in addresses: allow only if they may reach this server's own network.
 WEBHOOK_PRIVATE = env.bool("WEBHOOK_PRIVATE", default=False)
 
 # --- the parts ------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "unfold",  # before django.contrib.admin, whose templates it replaces
+    "unfold",  # before django.contrib.admin, whose templates it overrides
     "unfold.contrib.filters",
     "unfold.contrib.forms",
     "django.contrib.admin",
@@ -175,16 +179,16 @@ if env.str("DATABASE_URL", default=""):
             "sqlite:////absolute/path, or nothing for SQLite in DATA_DIR."
         )
     _database = env.db_url("DATABASE_URL")
-else:  # not as a URL: a folder's name may hold characters that mean something there
+else:  # not as a URL: folder names may have special characters
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}
 if _database["ENGINE"] == "django.db.backends.sqlite3":
     _database["OPTIONS"] = {
-        # A transaction takes the write lock at its start and waits for it; a deferred one would fail at
-        # its first write, whatever the timeout, when another had written since it began to read.
+        # A transaction takes the write lock at its start and waits for it; a deferred one would fail at its first
+        # write, whatever the timeout, if another had written since it began to read.
         "transaction_mode": "IMMEDIATE",
         "timeout": 30,
-        # WAL: readers never wait for a writer. FULL: what was acknowledged survives a pulled plug
-        # (NORMAL, often advised with WAL, loses the last commits).
+        # WAL: readers never wait for a writer. FULL: committed data survives a power failure (NORMAL, often
+        # advised with WAL, loses the last commits).
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
@@ -200,7 +204,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
         "polling_interval": 0.25,
     }
 else:
-    # One try, then the request that asked goes on without: the sweep sends what could not be sent.
+    # Try once, then go on without: the sweep resends lost messages.
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "max_retries": 1,
         "interval_start": 0,
@@ -209,11 +213,11 @@ else:
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_PUBLISH_RETRY = False  # a message that cannot be sent is replaced by the sweep
+CELERY_TASK_PUBLISH_RETRY = False  # the sweep replaces a message that cannot be sent
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
-CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # nobody steers workers; the row tells how far they are
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # no remote control; rows hold the progress
 CELERY_TIMEZONE = "UTC"
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=15)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=120)
@@ -250,13 +254,13 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = DEBUG
 FILE_UPLOAD_PERMISSIONS = 0o640
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT alone posts sixty answers with their times
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT posts sixty answers with times
 
 # --- the HTTP interface ---------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "config.api.framework.TokenAuthentication",  # first: a missing token is then 401
+        "config.api.framework.TokenAuthentication",  # first, so that a missing token gives 401
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["judgments.access.permissions.IsStaff"],
@@ -307,7 +311,7 @@ UNFOLD = {
     "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
-        "primary": {  # the accent of the workers' pages, so that both sides read as one product
+        "primary": {  # the accent of the workers' pages
             "50": "#eef3ff",
             "100": "#dfe8ff",
             "200": "#c4d4ff",
@@ -341,7 +345,7 @@ LOGGING = {
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
         "matplotlib": {"level": "WARNING"},
-        "celery": {"level": "WARNING"},  # the rows tell what was done
+        "celery": {"level": "WARNING"},  # rows record what was done
         "celery.app.trace": {"level": "WARNING"},  # Celery sets this one itself
     },
 }

@@ -1,4 +1,4 @@
-"""Every address, from the outside in."""
+"""The root URL configuration."""
 
 from django.contrib import admin
 from django.urls import include, path

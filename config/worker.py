@@ -1,4 +1,4 @@
-"""The background worker as Quorum runs it: `python -m config.worker [celery's worker options]`."""
+"""The background worker: `python -m config.worker [celery's worker options]`."""
 
 import os
 import sys
@@ -8,9 +8,9 @@ from celery.platforms import SecurityWarning
 
 
 def main() -> None:
-    """Runs until it is told to stop; options of the command line come last and win."""
+    """Run the worker until it is stopped; command line options override the defaults."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    # The warning is about unpickling as root; our messages are JSON and hold an id.
+    # The warning is about unpickling as root; our messages are JSON with an id.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     from config.celery import app
 

@@ -15,10 +15,10 @@ BACKENDS: tuple[CrowdBackend, ...] = (LocalBackend(), ExternalBackend(), Prolifi
 
 
 def backend_for(design: StudyDesign) -> CrowdBackend:
-    """The crowd of a design.
+    """Return the crowd backend of a design.
 
     Raises:
-        WrongState: this version has none for it.
+        WrongState: this version has none.
     """
     for backend in BACKENDS:
         if backend.serves(design):
@@ -30,11 +30,6 @@ def backend_for(design: StudyDesign) -> CrowdBackend:
 
 
 def backend_of(study: Study) -> CrowdBackend:
-    """The crowd of a study.
-
-    Raises:
-        WrongState: as for ``backend_for``.
-    """
     return backend_for(design_of(study))
 
 

@@ -1,4 +1,4 @@
-"""People whom a crowd sends: who they are here, their piece of paid work, and the HIT that belongs to it."""
+"""Workers sent by a crowd: their worker row, their session, and their HIT."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-MORE_SEATS = 20  # that people whom the crowd let in may add to a HIT; more of them are made up
+MORE_SEATS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
 
 Status = CrowdSession.Status
 
 
 @transaction.atomic
 def person_sent(*, study: Study, raw: str, name: str) -> Worker:
-    """The worker whom the study's crowd calls ``raw``: known again, or new.
+    """Return or create the worker whom the study's crowd calls ``raw``.
 
     Args:
-        name: the crowd's word for the id, such as WorkerId.
+        name: the crowd's name for the id, such as WorkerId.
     """
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, place=study.place, name=pseudonym(study.place, raw)
@@ -56,18 +56,20 @@ def person_sent(*, study: Study, raw: str, name: str) -> Worker:
 
 @transaction.atomic
 def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Their part in the study; the crowd let them in, so the study's own door is not asked.
+    """Return their participation; the study's own admission does not apply, since the crowd admitted them.
 
     Raises:
-        JoinRefused: the study has a consent text, and they did not agree to it.
+        JoinRefused: they did not agree to the study's consent text.
     """
     return take_part(study=study, worker=worker, consent=consent)
 
 
 @transaction.atomic
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
-    """The worker's piece of paid work under the crowd's id of it. An id that went from one worker to the next
-    (psiTurk#184) ends the work of the one before: the crowd took it from them.
+    """Return or create the worker's session of this external id.
+
+    An id that passed from one worker to another (psiTurk#184) ends the first one's session: the crowd took the
+    work back.
     """
     before = CrowdSession.objects.filter(
         place=publication.place, external_id=external_id, status=Status.WORKING
@@ -87,16 +89,17 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Somebody whom Mechanical Turk sent with one of its assignments: who they are here, their part in the study, and
-    the session, open again where it had ended without being handed in (the same id may come to the same person twice).
+    """Record the arrival of a Mechanical Turk worker and return their session.
+
+    A session that ended without submission is reopened, as the same id may come to the same person twice.
 
     Args:
         raw: MTurk's WorkerId.
         external_id: MTurk's AssignmentId.
 
     Raises:
-        JoinRefused: the study has a consent text, and they did not agree to it; nothing is recorded.
-        ArrivalRefused: they came with the same assignment for another HIT before; nothing is recorded.
+        JoinRefused: they did not agree to the consent text; nothing is recorded.
+        ArrivalRefused: they came with the same assignment for another HIT; nothing is recorded.
     """
     worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
     join_sent(study=publication.study, worker=worker, consent=consent)
@@ -116,8 +119,10 @@ def receive_worker(
 
 
 def _follow_worker(session: CrowdSession) -> None:
-    """Who got the same HIT again under another id does not hold it under the old one any more. What they had handed in
-    here, without the crowd ever hearing of it, is handed in under the new id; within the caller's transaction."""
+    """Move a worker's work on a HIT to their new session of the same HIT, within the caller's transaction.
+
+    This includes work that they submitted here but that the crowd never heard of.
+    """
     same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
         if old.status == Status.WORKING:
@@ -130,8 +135,10 @@ def _follow_worker(session: CrowdSession) -> None:
 
 @transaction.atomic
 def end_session(*, session: CrowdSession, status: str) -> bool:
-    """Work that ends without being handed in: its page goes back, what was answered stays in the row. Whether it
-    was going on."""
+    """End a session without submission, and release its assignments. Return False if it was over.
+
+    Drafts are kept.
+    """
     held = Assignment.objects.filter(session=session)
     state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
     free_seats(held, state)
@@ -139,22 +146,21 @@ def end_session(*, session: CrowdSession, status: str) -> bool:
 
 
 def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) -> Claim:
-    """The HIT that the crowd gave this worker: what was taken for the session before, or now.
+    """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
-    Who the crowd lets in has a place there. Where none of ours is free, somebody who left held it, and the HIT gets
-    one more; the crowd's own count bounds what is paid. Whose time was over before has got it from the crowd again, and
-    finds what they had answered.
+    The crowd bounds the number of workers: if no slot is open here, somebody left without notice, and the HIT
+    gets one more. A worker whose lease expired and who got the HIT again finds their draft.
 
     Args:
-        late: for answers that the crowd took: it let the worker in while the study was open, whatever it is now.
+        late: accept a closed study, for answers that the crowd accepted.
 
     Raises:
         WorkPaused, WorkerExcluded: the worker gets no work.
-        SeatTaken: the study is closed here, or far more people came than the crowd can have let in, or they do or did
+        SeatTaken: the study is closed, far more people came than the crowd can have admitted, or they did or do
             the same page under another id.
-        RequirementNotMet: they did as many HITs of the study as one person may.
+        RequirementNotMet: they reached the study's limit of HITs per person.
         NotJoined: they did not join the study.
-        StudyPaused: nothing new is handed out.
+        StudyPaused: the study is paused.
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
@@ -177,7 +183,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
                 if claim is not None:
                     _lay_out_draft(claim.assignment)
         except (Beaten, IntegrityError):
-            continue  # nothing of the attempt was kept; look again
+            continue  # the attempt was rolled back; try again
         if claim is None:
             break
         return claim
@@ -185,7 +191,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
 
 
 def _refuse_who_did_all(session: CrowdSession) -> None:
-    """Mechanical Turk cannot be told how many HITs of a study one person may do."""
+    """Check the limit of HITs per person, which Mechanical Turk cannot."""
     if has_done_all(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(
@@ -201,14 +207,14 @@ def _is_over(held: Assignment) -> bool:
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
-    """Several publications may be for one HIT, and the crowd knows only that they are not the same."""
+    """Refuse a HIT that the worker did or does by way of another external HIT, which the crowd cannot know."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
         raise SeatTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
 def _lay_out_draft(now: Assignment) -> None:
-    """What its worker had answered on it before, where the same stands at the same places."""
+    """Copy the worker's former draft for units at the same positions."""
     left = Assignment.objects.filter(hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"])
     before = left.order_by("-accepted_at").first()
     if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
@@ -238,7 +244,7 @@ def _offer(session: CrowdSession, hit: HIT) -> Offer:
 
 
 def make_room(hit: HIT) -> None:
-    """Within the caller's transaction: a free seat, of those whose time is over, or one more."""
+    """Ensure an open slot within the caller's transaction: release expired leases, or add a slot."""
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
     free_seats(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
@@ -251,18 +257,19 @@ def make_room(hit: HIT) -> None:
 
 @transaction.atomic
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
-    """Delete what the crowd called the people of this study who take part in no other; how many ids went. Their
-    pseudonyms and answers stay; nobody can be paid or written to by them any more.
+    """Delete raw ids of the study's people who are in no other study; return their number.
+
+    Pseudonyms and answers stay. Nobody can pay or message these people any more.
 
     Raises:
-        WrongState: the study is open, and people who come leave their ids again.
+        WrongState: the study is open, so that ids keep coming.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(
             f"Nothing was deleted: study {study.slug!r} is open, and people who come leave their ids again; close it "
             "first."
         )
-    # also people who came and got no work: they have a session and no part
+    # includes people without work: they have a session but no participation
     here = Worker.objects.filter(
         Q(participations__study=study) | Q(crowd_sessions__study=study), source=Worker.Source.CROWD
     )

@@ -1,4 +1,4 @@
-"""The interface of a crowd backend, and the local backend. Services know only this."""
+"""The interface of crowd backends, and the local backend. Services know nothing else of crowds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Ability(StrEnum):
-    """What can be asked of a crowd; the words are the kinds of ``CrowdCall`` too."""
+    """An operation of a crowd; the values are also the kinds of ``CrowdCall``."""
 
     PUBLISH = "publish"
     EXTEND = "extend"
@@ -37,20 +37,20 @@ class Ability(StrEnum):
 
 
 class CrowdProblem(Exception):
-    """What a crowd's answer, or its absence, means for a call. ``str()`` is one sentence for the person in charge."""
+    """The outcome of a failed call. ``str()`` is one sentence for the person in charge."""
 
 
 class Refused(CrowdProblem):
-    """The crowd will never do this: the call is parked with the reason, and what it reserved is free again."""
+    """The crowd will never do this: the call failed, and its reservation is released."""
 
 
 class TryLater(CrowdProblem):
-    """Throttled, unreachable, out of order, or cut off: it may have been done or not. Asked again, later.
+    """The crowd was unreachable, throttled or cut off. The call may have been done, and is tried again later.
 
     Attributes:
-        after: seconds the crowd asked to wait; 0 where it said nothing.
-        undone: whether it was certainly not done: throttled, or never reached.
-        final: whether nothing will be better until somebody has seen to it, as with keys that are wrong.
+        after: seconds that the crowd asked to wait; 0 if unknown.
+        undone: whether it was certainly not done: throttled, or never sent.
+        final: whether a person must act first, for instance on wrong keys.
     """
 
     def __init__(
@@ -61,40 +61,39 @@ class TryLater(CrowdProblem):
 
 
 class OutOfFunds(CrowdProblem):
-    """The account at the crowd cannot pay: this call and all that cost money wait until somebody has seen to it."""
+    """The account at the crowd cannot pay: calls that cost money wait for a person."""
 
 
 class Unsure(CrowdProblem):
-    """Nobody can tell whether it was done, and asking again could do it twice: the call is parked with its money kept,
-    until a person has looked (annotation.crowds.delivery)."""
+    """The outcome is unknown and repeating is unsafe: the call is indeterminate and keeps its reservation until a
+    person has looked (annotation.crowds.delivery)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one place costs, in cents."""
+    """The price of one slot, in cents."""
 
     reward_cents: int
     fee_cents: int
 
     @property
     def cents(self) -> int:
-        """Reward and fee."""
         return self.reward_cents + self.fee_cents
 
 
 def fee_of(cents: int, percent: Decimal, *, least: int = 0) -> int:
-    """``percent`` of an amount, rounded half up to a cent; never below ``least``."""
+    """Return ``percent`` of an amount, rounded half up to a cent, at least ``least``."""
     fee = (Decimal(cents) * percent / 100).quantize(Decimal(1), rounding=ROUND_HALF_UP)
     return max(least, int(fee))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A publication that a study wants.
+    """An external HIT that a study needs.
 
     Attributes:
-        hit: row id of its HIT; None where the whole study is put up at once.
-        places: how many people it is for.
+        hit: row id of its HIT; None for the whole study.
+        places: the number of slots.
     """
 
     hit: int | None
@@ -103,13 +102,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class SeenWork:
-    """A person's piece of work as the crowd tells it.
+    """A piece of work as reported by the crowd.
 
     Attributes:
         external_id: of the assignment or submission.
-        worker: the crowd's own id of the person.
-        status: a word of ``CrowdSession.Status``.
-        receipt: the answer as the crowd holds it; '' where it holds none.
+        worker: the crowd's id of the person.
+        status: a value of ``CrowdSession.Status``.
+        receipt: the answer stored at the crowd, or ''.
     """
 
     external_id: str
@@ -125,16 +124,16 @@ class SeenWork:
 
 @dataclass(frozen=True, slots=True)
 class SeenPublication:
-    """A publication as the crowd tells it.
+    """An external HIT as reported by the crowd.
 
     Attributes:
-        external_id: its id there.
-        token: ours, where the crowd kept it; '' where the publication is somebody else's.
-        over: no more work can come of it: nobody may take it and nobody is at work.
-        places: how many people it is for.
-        reward_cents: what it pays; None where the crowd does not say.
-        readable: whether its work can be listed; what was deleted there shows none.
-        facts: what to keep of it, for people to read. Equal facts mean that nothing happened to its work.
+        external_id: the crowd's id.
+        token: our token, if the crowd stored it; '' for HITs of others.
+        over: nobody may take it and nobody is at work.
+        places: the number of slots.
+        reward_cents: the pay; None if not reported.
+        readable: whether its work can be listed, which is False for a deleted one.
+        facts: details for people to read. Equal facts mean that its work did not change.
     """
 
     external_id: str
@@ -150,11 +149,11 @@ class SeenPublication:
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """Answers that were given on a page of the crowd.
+    """Answers given on a crowd's own page.
 
     Attributes:
-        layout: how the HIT was shown.
-        answers: as ``submit_assignment`` takes them.
+        layout: the layout of the HIT.
+        answers: as for ``submit_assignment``.
         missing: positions without an answer.
     """
 
@@ -164,16 +163,16 @@ class HandedIn:
 
 
 class CrowdBackend(ABC):
-    """Where a study's workers come from.
+    """A source of workers.
 
     Attributes:
-        name: as in the study file.
-        title: in a sentence.
-        can: what may be asked of it; the admin shows no more.
-        requirements: those of ``judgments.design.requirements`` that it can state to its workers, or that are
-            checked here.
-        sends_people: whether workers are pseudonymous people whom the crowd sends, rather than names that join here.
-        person: the crowd's word for a person's id.
+        name: its name in study files.
+        title: a readable name.
+        can: the supported operations; the admin shows no others.
+        requirements: supported requirements of ``judgments.design.requirements``, stated at the crowd or checked
+            here.
+        sends_people: whether the crowd sends pseudonymous workers, instead of names that join here.
+        person: the crowd's name for a person's id.
     """
 
     name: ClassVar[str]
@@ -184,66 +183,65 @@ class CrowdBackend(ABC):
     person: ClassVar[str] = "id"
 
     def serves(self, design: StudyDesign) -> bool:
-        """Whether a study of this design is its own."""
         return design.crowd.backend == self.name
 
     def place(self, design: StudyDesign) -> str:
-        """Where rows of such a study belong: the crowd, and whether its sandbox or the live one."""
+        """Return the place of a study's rows: the crowd, and sandbox or live."""
         return self.name
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Before opening: what stands against it here.
+        """Check whether a study can be opened here.
 
         Raises:
-            WrongState: in one sentence.
+            WrongState: with one sentence.
         """
         return
 
     @abstractmethod
     def where(self, study: Study) -> str:
-        """One sentence that says where workers come in."""
+        """Return one sentence that says where workers come in."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """What one of ``places`` places of a publication costs (``Ability.COST``)."""
+        """Return the price of one of ``places`` slots of an external HIT (``Ability.COST``)."""
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=0)
 
     def bonus_fee(self, cents: int) -> int:
-        """The crowd's fee on a bonus, in cents."""
         return 0
 
     def plans(self, study: Study) -> Iterable[Plan]:
-        """What publishing the study puts up; nothing where workers just come."""
+        """Yield what to publish; nothing if workers join by a link."""
         return ()
 
     def places(self, design: StudyDesign, *, hits: int) -> list[int]:
-        """For so many HITs that are not generated yet: how many people each publication would be for."""
+        """Return the number of slots of each external HIT, before HITs are generated."""
         return [design.judgments_per_unit] * hits
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """Before ``places`` more are asked for: what stands against it.
+        """Check whether ``places`` slots can be added.
 
         Raises:
-            WrongState: in one sentence.
+            WrongState: with one sentence.
         """
         return
 
     def session_id(self, place: str, raw: str) -> str:
-        """``CrowdSession.external_id`` of what the crowd calls ``raw``."""
+        """Return ``CrowdSession.external_id`` for the crowd's id ``raw``."""
         return raw
 
     def balance(self, place: str) -> int | None:
-        """Cents that the account holds; None where the crowd does not say.
+        """Return the account's balance in cents; None if unknown.
 
         Raises:
-            TryLater: it could not be asked.
+            TryLater: the crowd did not answer.
         """
         return None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Ask the crowd for what the call says, or find that it was done before. No transaction is open.
+        """Carry out a call, or find that it was done. No transaction is open.
 
         Returns:
-            JSON that the call keeps. A publish gives ``external_id`` and may give ``group_id`` and ``expires_at``
+            JSON to store with the call. A publish gives ``external_id`` and may give ``group_id`` and
+                ``expires_at``
             (ISO 8601).
 
         Raises:
@@ -252,7 +250,7 @@ class CrowdBackend(ABC):
         raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """All of the study's that exist there, also such as we do not know, and those of ``known`` it can find.
+        """Yield the study's external HITs, including those unknown to us, and those of ``known`` that exist.
 
         Raises:
             TryLater.
@@ -260,8 +258,7 @@ class CrowdBackend(ABC):
         return iter(())
 
     def hints(self, place: str) -> Iterable[str]:
-        """Ids of publications to which something happened, where the crowd tells; each told once. Looking must find
-        out the same without.
+        """Yield ids of external HITs with news, once each. A sync must find the same without hints.
 
         Raises:
             TryLater.
@@ -269,7 +266,7 @@ class CrowdBackend(ABC):
         return ()
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
-        """The answers to a HIT that the crowd's own page took; None where our server took them.
+        """Return answers taken by the crowd's own page; None if our server took them.
 
         Raises:
             QuorumError: they cannot be read.
@@ -277,7 +274,7 @@ class CrowdBackend(ABC):
         return None
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
-        """What people handed in for it there, whatever was decided about it.
+        """Yield the submitted work of an external HIT, whatever was decided.
 
         Raises:
             TryLater.
@@ -286,7 +283,7 @@ class CrowdBackend(ABC):
 
 
 class LocalBackend(CrowdBackend):
-    """Nothing is published anywhere else, and nothing can be asked of anybody."""
+    """The backend without a crowd: nothing is published, and no operation is supported."""
 
     name = "local"
     title = "this site"
@@ -294,5 +291,4 @@ class LocalBackend(CrowdBackend):
     sends_people = False
 
     def where(self, study: Study) -> str:
-        """The study's link."""
         return f"Workers join at /s/{study.slug}/ on this server."

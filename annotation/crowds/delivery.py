@@ -1,4 +1,4 @@
-"""Deliver outbox messages to crowds, each exactly once; settle the indeterminate ones by hand."""
+"""Deliver outbox messages to crowds, each exactly once; resolve indeterminate ones by hand."""
 
 from __future__ import annotations
 
@@ -28,23 +28,26 @@ from judgments.jobs import Progress
 from judgments.models import Study
 from judgments.studies.log import note_event
 
-TRIES = 6  # of a call in one run
-ALL_TRIES = 60  # of a call at all, before a person has to look
-IN_A_ROW = 25  # calls that the crowd did not answer, after which a run ends
-LONGEST_WAIT = 30.0  # seconds that a run waits for a call; what wants longer is left to the next run
+TRIES = 6  # per call and run
+ALL_TRIES = 60  # per call, before a person has to look
+IN_A_ROW = 25  # unanswered calls that end a run
+LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
 COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
-UNDECIDED = (*UNDER_WAY, CrowdCall.State.PARKED)  # also what one runner parked and a slower one saw done
+UNDECIDED = (
+    *UNDER_WAY,
+    CrowdCall.State.PARKED,
+)  # a slower runner may complete a failed call
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
-        done, parked: calls that ended in this run.
-        waiting: calls that are left to the next one.
-        stopped: why calls that cost money were not tried any more; '' where they were.
+        done, parked: calls that ended.
+        waiting: calls left to the next run.
+        stopped: why paid calls were stopped, or ''.
     """
 
     done: int = 0
@@ -60,11 +63,11 @@ def carry_out_calls(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> Carried:
-    """Carry out what the study waits for, oldest first, with back-off and jitter.
+    """Send the study's outbox messages, oldest first, with back-off and jitter.
 
     Args:
-        rng: draws the jitter; left out, one is seeded by the system.
-        wait: sleeps for so many seconds.
+        rng: draws the jitter; default: seeded by the system.
+        wait: sleeps for the given seconds.
     """
     rng = rng or random.Random()
     backend = backend_of(study)
@@ -88,7 +91,7 @@ def carry_out_calls(
             answer = backend.carry_out(call)
             done += _finish(call, answer)
             unanswered = 0
-        except OverBudget as problem:  # somebody else decided there: it is done, and cannot be booked
+        except OverBudget as problem:  # already done at the crowd by somebody else, and cannot be booked
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
         except (Refused, QuorumError) as problem:
             parked += _park(call, said_of(call, str(problem)))
@@ -106,7 +109,7 @@ def carry_out_calls(
                 parked += _park(
                     call,
                     f"Given up after {call.attempts} attempts: {said}",
-                    unsure=_was_open(call) or not problem.undone,
+                    unsure=_may_have_succeeded(call) or not problem.undone,
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
@@ -122,8 +125,10 @@ def carry_out_calls(
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Why nothing that costs money should be begun: the account at the crowd holds less than all of it costs. '' where
-    it holds enough, or the crowd does not say. What may have been carried out already has its money there."""
+    """Return why no paid call can start: the balance does not cover all of them. '' if it does or is unknown.
+
+    Calls that may already be done have their money at the crowd.
+    """
     fresh = CrowdCall.objects.filter(
         study=study,
         place=study.place,
@@ -147,7 +152,7 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
 
 
 def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
-    """The oldest call that is due, else the one that is due next, within what a run waits for."""
+    """Return the oldest due call, else the next one within the longest wait."""
     now = timezone.now()
     spent = [pk for pk, times in tried.items() if times >= TRIES]
     calls = CrowdCall.objects.filter(_open(now), study=study, place=study.place)
@@ -159,13 +164,13 @@ def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> C
 
 
 def _open(now: datetime) -> Q:
-    """Waiting, or started so long ago that whoever did it is gone."""
+    """Select calls that wait, or whose runner started long ago and is presumed dead."""
     lost = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
     return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=lost)
 
 
 def _start(call: CrowdCall) -> bool:
-    """Stored before the crowd is asked: a call that may have been carried out is never taken for one that was not."""
+    """Mark the call as started before the crowd is asked, so that it never looks untried."""
     now = timezone.now()
     moved = CrowdCall.objects.filter(_open(now), pk=call.pk).update(
         state=CrowdCall.State.STARTED,
@@ -179,36 +184,37 @@ def _start(call: CrowdCall) -> bool:
 
 
 def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> None:
-    """Asked again later. What was certainly not done leaves no doubt behind: it counts as never started."""
-    _own(call).update(
+    """Put the call back for later. If it was certainly not done, it counts as never started."""
+    _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
         next_at=timezone.now() + timedelta(seconds=after),
-        first_started_at=call.first_started_at if _was_open(call) or not undone else None,
+        first_started_at=call.first_started_at if _may_have_succeeded(call) or not undone else None,
     )
 
 
-def _own(call: CrowdCall) -> QuerySet[CrowdCall]:
-    """The call while this runner's attempt is the last one: whoever was taken for gone says nothing any more of what
-    another one asks for meanwhile."""
+def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
+    """Select the call if this runner's attempt is the last one.
+
+    A runner presumed dead must not report on a call that another runner has since taken.
+    """
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
-def _was_open(call: CrowdCall) -> bool:
-    """Whether an earlier attempt may have been carried out."""
+def _may_have_succeeded(call: CrowdCall) -> bool:
     return call.first_started_at != call.started_at
 
 
 def _pause(rng: random.Random, times: int, asked: float) -> float:
-    """Exponential back-off with full jitter, never less than the crowd asked for."""
+    """Return an exponential back-off with full jitter, at least what the crowd asked for."""
     longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
     return max(asked, rng.uniform(0.0, longest))
 
 
 @transaction.atomic
 def _finish(call: CrowdCall, answer: dict[str, Any]) -> int:
-    """1 where this runner ended the call, 0 where another one had."""
-    # What it kept is moved by its effect, before the row may say done (a_call_that_is_done_keeps_no_money).
+    """Return 1 if this runner ended the call, 0 if another one had."""
+    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
     locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED).first()
     if locked is None:
         return 0
@@ -220,19 +226,18 @@ def _finish(call: CrowdCall, answer: dict[str, Any]) -> int:
 
 
 def finish_found(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
-    """The crowd has what the call asks for, whatever became of the call: it is done, also where it was parked. Whether
-    this ended it.
+    """End a call that the crowd turns out to have done, even a failed one. Return whether this ended it.
 
     Raises:
-        OverBudget: its money went back when it was parked, and is not left; nothing changes.
+        OverBudget: its reservation was released when it failed, and is not left; nothing changes.
     """
     return bool(_finish(call, answer))
 
 
 @transaction.atomic
 def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
-    """It is not tried again by itself. What it kept is free, unless it may have been carried out."""
-    parked = _own(call).update(
+    """Mark the call failed and release its reservation, or indeterminate and keep it."""
+    parked = _own_attempt(call).update(
         state=CrowdCall.State.PARKED,
         problem=problem[:1000] or "The crowd gave no reason.",
         answer={**call.answer, **({"unsure": True} if unsure else {})},
@@ -244,10 +249,10 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """A parked call is asked for again, with its money kept anew; the same key makes it safe.
+    """Retry a failed call with a new reservation; the same key makes this safe.
 
     Raises:
-        WrongState: it is not parked.
+        WrongState: it did not fail.
         OverBudget.
     """
     moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
@@ -266,17 +271,18 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """The person found at the crowd that it was carried out: it ends as done, and its money is spent.
+    """Resolve an indeterminate call as done and spend its reservation.
 
     Raises:
-        WrongState: the call is not parked, or is to publish: that it was is found by looking for it (say it was not).
+        WrongState: the call is not indeterminate, or publishes: a sync finds whether that was done (resolve as
+            not done).
     """
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
     now = timezone.now()
-    # What it kept is moved by its effect, before the row may say done (a_call_that_is_done_keeps_no_money).
+    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
     parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
     if parked is None:
         raise WrongState("Nothing was changed: only of what is parked can it be said that it was done.")
@@ -289,11 +295,11 @@ def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def say_it_was_not(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """The person found at the crowd that it was not carried out: it is asked for again from the start.
+    """Resolve an indeterminate call as not done and start it again.
 
     Raises:
-        WrongState: the call is not parked.
-        OverBudget: its money was given back, and is not there any more.
+        WrongState: the call is not indeterminate.
+        OverBudget: its reservation was released and is not left.
     """
     moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, answer={}

@@ -1,4 +1,4 @@
-"""Apply to our rows what a crowd did, or what became of a worker's session there."""
+"""Apply the results of crowd calls to our rows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ UNDECIDED = (CrowdSession.Status.WORKING, CrowdSession.Status.SUBMITTED)
 
 @transaction.atomic
 def release_unfilled(*, publication: Publication) -> int:
-    """Free the money of places that nobody took, once nobody new is let in; how many there were. Crowds that tell
-    themselves what is left there (``Ability.LIST``) are asked instead."""
+    """Release the money of untaken slots once nobody new is admitted; return their number.
+
+    Crowds that report open slots (``Ability.LIST``) are synchronised instead.
+    """
     closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
     if not closed.exists():
         return 0
@@ -52,14 +54,14 @@ DECIDED = (Status.APPROVED, Status.REJECTED)
 
 
 def note_done(call: CrowdCall) -> None:
-    """The crowd did what the call says; within the transaction that ends the call."""
+    """Apply the effect of a successful call, in the transaction that ends it."""
     effect = EFFECTS.get(call.kind)
     if effect is not None:
         effect(call)
 
 
 def note_parked(call: CrowdCall) -> None:
-    """The crowd refused for good, or is not asked any more; within the transaction that parks or drops the call."""
+    """Apply the effect of a failed call, in the transaction that ends it."""
     release_call(call=call)
     if call.kind == Ability.PUBLISH and call.publication is not None:
         Publication.objects.filter(pk=call.publication.pk, state=Publication.State.PLANNED).update(
@@ -78,20 +80,18 @@ def _published(call: CrowdCall) -> None:
         group_id=call.answer.get("group_id", ""),
         expires_at=until or publication.expires_at,
     )
-    _keep_its_price(call)
+    _reserve_again(call)
     hold_places(call=call, publication=publication, places=publication.places)
     if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
         ask_to_take_down(publication=publication, by=call.made_by)
 
 
-def _keep_its_price(call: CrowdCall) -> None:
-    """It was taken for refused, its money went back, and it was done after all."""
+def _reserve_again(call: CrowdCall) -> None:
     reserve_for_call(call=call, cents=int(call.payload.get("cents", 0)))
 
 
 def _extended(call: CrowdCall) -> None:
-    """More places, more time, or both; it is open to workers again, and so are places that were given back when it
-    closed."""
+    """Apply more slots or time. The external HIT is open again, with the slots that were released."""
     publication = Publication.objects.select_for_update().get(pk=_publication(call).pk)
     places, until = (
         int(call.payload.get("places", 0)),
@@ -99,7 +99,7 @@ def _extended(call: CrowdCall) -> None:
     )
     reopened = int(call.payload.get("reopened", 0))
     decided = publication.sessions.exclude(booked="").count()
-    # asked for twice before the first was carried out, the second finds them held
+    # a second request before the first was sent finds the slots reserved
     empty = max(0, publication.places + places - publication.held - decided)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
@@ -107,12 +107,12 @@ def _extended(call: CrowdCall) -> None:
         state=Publication.State.PUBLISHED,
     )
     if places + reopened:
-        _keep_its_price(call)
+        _reserve_again(call)
         hold_places(call=call, publication=publication, places=min(places + reopened, empty))
 
 
 def _expired(call: CrowdCall) -> None:
-    """Nobody new; what was not taken is given back once nobody is at work any more (services.syncing)."""
+    """Close to new workers. A sync releases open slots once nobody is at work."""
     publication = _publication(call)
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()
@@ -121,7 +121,9 @@ def _expired(call: CrowdCall) -> None:
 
 
 def _approved(call: CrowdCall) -> None:
-    release_call(call=call)  # kept for an approval that overrides a rejection: the payment takes it anew
+    release_call(
+        call=call
+    )  # was reserved for an approval that overrides a rejection: the payment reserves it again
     _settled(call, Status.APPROVED)
 
 
@@ -130,13 +132,13 @@ def _rejected(call: CrowdCall) -> None:
 
 
 def _settled(call: CrowdCall, asked: str) -> None:
-    """As the crowd has it: somebody else, or the crowd by itself, may have decided before."""
+    """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
     status = call.answer.get("status", asked)
     settle_session(session=_session(call), status=status, feedback=call.why if status == asked else "")
 
 
 def _paid_bonus(call: CrowdCall) -> None:
-    _keep_its_price(call)
+    _reserve_again(call)
     spend_call(call=call)
 
 
@@ -154,13 +156,13 @@ EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
 def settle_session(
     *, session: CrowdSession, status: str, decided_at: datetime | None = None, feedback: str = ""
 ) -> bool:
-    """The crowd paid a session or refused to: its money is booked and its pages of work say the same. Saying it again
-    changes nothing; whether it changed anything.
+    """Book that the crowd paid or rejected a session, and update its assignments. Return whether anything
+    changed.
 
-    The crowd's word wins over ours: what somebody else approved or rejected there, or the crowd by itself, is so.
+    The crowd's status wins over ours, whoever decided there. A repeated call changes nothing.
 
     Raises:
-        OverBudget: an approval of what was rejected before, for which nothing is left; nothing changes.
+        OverBudget: an approval of rejected work for which nothing is left; nothing changes.
     """
     work = Assignment.objects.filter(session=session)
     pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
@@ -188,7 +190,7 @@ def settle_session(
 
 
 def _publication(call: CrowdCall) -> Publication:
-    assert call.publication is not None  # whoever wrote the call named it
+    assert call.publication is not None  # set when the call was written
     return Publication.objects.get(pk=call.publication.pk)
 
 

@@ -1,4 +1,4 @@
-"""Match what people submitted at a crowd with what they answered here."""
+"""Match work submitted at a crowd with the answers here."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ from judgments.models import HIT, Study
 Status = CrowdSession.Status
 HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 LEFT = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
-MINUTES_TO_STORE = 10  # a lease for answers that are there already
+MINUTES_TO_STORE = 10  # lease for answers that exist already
 
 
 class Unanswered(QuorumError):
-    """The crowd holds work for which there are no complete answers here."""
+    """The crowd has work without complete answers here."""
 
 
 class Unbooked(QuorumError):
-    """The crowd paid what our books have no money for."""
+    """The crowd paid more than our books reserved."""
 
 
 def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    """Take over what the crowd says of a piece of work: the session, its answers, what was decided. Again changes
+    """Take over the crowd's report of a piece of work: session, answers, decision. A repeated call changes
     nothing.
 
     Raises:
-        Unanswered: all else is stored.
+        Unanswered: everything else is stored.
         Unbooked: likewise.
     """
     session = _session(backend, publication, work)
@@ -92,7 +92,7 @@ def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork
 
 
 def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    """Named by the id and the worker together; made where the person's browser never told us."""
+    """Return the session of this id and worker; create it if the browser never reported it."""
     study, place = publication.study, publication.place
     external_id = backend.session_id(place, work.external_id)
     found = CrowdSession.objects.filter(
@@ -106,8 +106,10 @@ def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) ->
 
 @transaction.atomic
 def _move(session: CrowdSession, publication: Publication) -> None:
-    """The crowd knows for which publication it was, and the person's browser said another one, maybe of another study.
-    What was answered to another HIT is no answer to this one: it stays and does not count."""
+    """Move a session to the external HIT that the crowd reports, if the browser named another one.
+
+    Answers to another HIT are kept but excluded.
+    """
     same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
     other = Assignment.objects.filter(session=session).exclude(same)
     pages = list(other.select_for_update().order_by("pk"))
@@ -142,10 +144,10 @@ def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) 
 def _bring_answers(
     backend: CrowdBackend, session: CrowdSession, publication: Publication, work: SeenWork
 ) -> None:
-    """Where the session has no finished work: from what was saved here, or from the page of the crowd.
+    """Submit the answers of an unfinished session, from our draft or from the crowd's page.
 
     Raises:
-        QuorumError: they are not complete, or cannot be taken.
+        QuorumError: they are incomplete or invalid.
     """
     last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
     if last is not None and last.state == Assignment.State.APART:
@@ -158,7 +160,7 @@ def _bring_answers(
         _store_given(session, publication, given)
         return
     if publication.hit is None:
-        return  # a panel's people work on many HITs; what is missing their own pages tell them
+        return  # a panel's workers have many HITs; their own pages tell them what is missing
     if last is None:
         raise Unanswered("Nothing was ever answered here under that assignment.")
     if not is_complete(last):
@@ -167,7 +169,6 @@ def _bring_answers(
 
 
 def is_complete(assignment: Assignment) -> bool:
-    """Whether every place has a saved answer."""
     key = answer_key(KINDS[assignment.study.protocol])
     return all(key in assignment.answers.get(str(place.position), {}) for place in places_of(assignment))
 
@@ -176,7 +177,7 @@ def _store_given(session: CrowdSession, publication: Publication, given: HandedI
     if given.missing:
         listed = ", ".join(map(str, given.missing[:10]))
         raise Unanswered(f"It leaves {listed} without an answer.")
-    assert publication.hit is not None  # pages of a crowd are made for HITs
+    assert publication.hit is not None  # a crowd's pages are for HITs
     join_sent(study=session.study, worker=session.worker, consent=True)
     claim = claim_for_session(session=session, hit=publication.hit, late=True)
     claim.assignment.order, claim.assignment.flips = given.layout.order, given.layout.sides
@@ -185,7 +186,7 @@ def _store_given(session: CrowdSession, publication: Publication, given: HandedI
 
 
 def _store_saved(saved: Assignment) -> None:
-    """Submit what was saved, on the seat it had or another one: the crowd says that it came in time."""
+    """Submit a draft, in its slot or another one: the crowd confirms that it came in time."""
     with transaction.atomic():
         locked = Assignment.objects.select_for_update().get(pk=saved.pk)
         now = timezone.now()
@@ -201,13 +202,13 @@ def _store_saved(saved: Assignment) -> None:
 
 
 def _take_seat(assignment: Assignment) -> None:
-    """A seat for a row that has none any more, within the caller's transaction and before its state changes.
+    """Take a slot for a row without one, within the caller's transaction and before its state changes.
 
     Raises:
-        Unanswered: its worker took the HIT again, or far more people came than the crowd can have let in.
+        Unanswered: its worker claimed the HIT again, or far more people came than the crowd can have admitted.
     """
     hit = assignment.hit_id
-    assert hit is not None  # a crowd's work is never imported
+    assert hit is not None  # crowd work is never imported
     lock_for_settling(study=assignment.study, hits=[hit])
     live = Assignment.objects.filter(hit=hit, state__in=LIVE)
     if live.filter(worker=assignment.worker_id).exists():
@@ -223,8 +224,10 @@ def _take_seat(assignment: Assignment) -> None:
 
 @transaction.atomic
 def set_apart(*, session: CrowdSession) -> int:
-    """The crowd never knew of this work: its answers stay and do not count, its seats are free, nothing is paid. How
-    many pages of work there were."""
+    """Exclude work unknown to the crowd and reopen its slots; return the number of assignments.
+
+    Its answers are kept, and nothing is paid.
+    """
     rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
     pages = list(rows.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
@@ -243,7 +246,6 @@ def set_apart(*, session: CrowdSession) -> int:
 
 @transaction.atomic
 def _bring_back(apart: Assignment) -> None:
-    """The crowd knew of it after all, late."""
     locked = Assignment.objects.select_for_update().get(pk=apart.pk)
     if locked.state != Assignment.State.APART:
         return
@@ -253,7 +255,7 @@ def _bring_back(apart: Assignment) -> None:
 
 
 def trim_seats(*, study: Study) -> int:
-    """Take back seats that HITs got for people who left again; how many."""
+    """Remove slots that were added for people who left; return their number."""
     wanted = int(study.design["judgments_per_unit"])
     more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
     return sum(_trim(study, pk, wanted) for pk in more.values_list("pk", flat=True))
@@ -281,11 +283,11 @@ def _trim(study: Study, hit: int, wanted: int) -> int:
 def hand_in(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> Submission:
-    """Submit an assignment of the session; it is then our turn to wait for the crowd's word of it.
+    """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
-        AnswersMissing, AnswerProblem, AlreadyEnded: as for ``submit_assignment``.
-        KeptApart: its time was over; what came is kept apart.
+        AnswersMissing, AnswerProblem, AlreadyEnded: as ``submit_assignment``.
+        KeptApart: its time was over; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
         raise KeptApart(late_words())
@@ -299,7 +301,6 @@ def hand_in(
 
 
 def late_words() -> str:
-    """What a worker is told whose time was over."""
     return _(
         "Mechanical Turk’s time for this HIT was over before you handed it in. Your answers are kept apart: they do "
         "not count, and they are not paid."
@@ -307,7 +308,7 @@ def late_words() -> str:
 
 
 def note_handed_in(*, session: CrowdSession) -> bool:
-    """The answers are here; whether the crowd has the work is for the crowd to say. Whether it was news."""
+    """Mark a working session as submitted, before the crowd confirms it. Return False if it was not working."""
     working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(working.update(status=Status.SUBMITTED))
 
@@ -316,11 +317,11 @@ def note_handed_in(*, session: CrowdSession) -> bool:
 def keep_apart(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
-    """What came too late: complete, it becomes judgments that count nowhere; else it stays a draft. The seat is free,
-    and the session timed out.
+    """Store late answers: as excluded judgments if complete, else as a draft. Release the slot and time the
+    session out.
 
     Raises:
-        AnswerProblem: an answer is not valid; nothing changes.
+        AnswerProblem: an answer is invalid; nothing changes.
     """
     sheet = read_answers(assignment, answers)
     locked = lock_assignment(assignment)

@@ -1,4 +1,4 @@
-"""Where crowds call us: notifications, which are hints to look and never the truth about anything."""
+"""Notifications from crowds. They are only hints to look."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from common.errors import QuorumError
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:
-    """A message of Mechanical Turk's SNS topic. Each HIT that it names and that is ours is looked at soon; twice, late
-    or out of order does no harm. What is not signed by Amazon for our topic changes nothing."""
+    """Receive a message of Mechanical Turk's SNS topic and mark its external HITs to be looked at.
+
+    Repeated, late or unordered messages do no harm. Messages not signed by Amazon for our topic change nothing.
+    """
     topic = notifications.topic()
     if topic is None:
         raise Http404("No topic is set.")

@@ -25,7 +25,7 @@ ABOUT_PEOPLE = {
 
 
 def call_key(kind: str, *parts: object) -> str:
-    """The key of a call, at most 64 characters, equal for equal parts and different between installations."""
+    """Return a key of at most 64 characters, equal for equal parts and different between installations."""
     return f"{kind}-{content_key(installation_word(), kind, *parts)}"
 
 
@@ -42,12 +42,12 @@ def ask(
     why: str = "",
     by: User | None = None,
 ) -> CrowdCall:
-    """Write down, within the caller's transaction, what the study's crowd is to do, and keep ``cents`` for it. Asking
-    for the same again gives the call that is there.
+    """Write an outbox message and reserve ``cents``, within the caller's transaction. Return an equal existing
+    message.
 
     Raises:
         WrongState: the study's crowd cannot do that.
-        OverBudget: the money is not there; undo the transaction.
+        OverBudget: the budget does not suffice; roll back the transaction.
     """
     backend = backend_of(study)
     if kind not in backend.can:
@@ -77,10 +77,10 @@ def ask(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Within the caller's transaction: nobody new for the publication.
+    """Ask to close an external HIT to new workers, within the caller's transaction.
 
     Args:
-        for_a_while: it is to be offered again, so a crowd that tells pausing from stopping is to pause it.
+        for_a_while: pause it, if the crowd can, since it will be reopened.
 
     Raises:
         WrongState: the crowd cannot.
@@ -99,15 +99,15 @@ def ask_to_take_down(
 
 LONGEST_MESSAGE = 4096
 LONGEST_SUBJECT = 200
-MOST_NAMED = 1_000  # in an entry of the log
+MOST_NAMED = 1_000  # in a log entry
 
 
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    """Nothing of this account's work for the worker any more, in any study: the gravest thing to do to somebody.
+    """Ask to block the worker from all work of this account, the gravest measure.
 
     Raises:
-        WrongState: the crowd cannot, or there is no reason.
+        WrongState: the crowd cannot, or the reason is missing.
     """
     if not why.strip():
         raise WrongState("Nobody was blocked: a block needs a reason.")
@@ -116,7 +116,7 @@ def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = No
 
 @transaction.atomic
 def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | None = None) -> CrowdCall:
-    """Take a block back.
+    """Ask to lift a block.
 
     Raises:
         WrongState: the crowd cannot.
@@ -127,7 +127,7 @@ def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | No
 def _ask_about(
     study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, after: Ability
 ) -> CrowdCall:
-    """Once until the opposite was asked for."""
+    """Write one message until the opposite was asked for."""
     number = CrowdCall.objects.filter(place=study.place, worker=worker, kind=after).count()
     return ask(
         study=study,
@@ -143,10 +143,10 @@ def _ask_about(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Give the worker a qualification of ours, which studies may ask for by its name.
+    """Ask to give the worker one of our qualifications, which studies may require by name.
 
     Raises:
-        WrongState: the crowd cannot, or it has no name.
+        WrongState: the crowd cannot, or the name is missing.
     """
     if not qualification.strip():
         raise WrongState("Nobody was qualified: say which qualification.")
@@ -164,7 +164,7 @@ def ask_to_qualify(
 def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """One message to each; the same message to the same person is sent once.
+    """Ask to message each worker; an equal message to the same person is sent once.
 
     Raises:
         WrongState: the crowd cannot, or subject or text is missing or too long.

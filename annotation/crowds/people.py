@@ -1,4 +1,4 @@
-"""Workers from a crowd: pseudonyms, with their raw ids kept apart."""
+"""Pseudonyms of crowd workers; raw ids are stored apart."""
 
 from __future__ import annotations
 
@@ -13,50 +13,44 @@ from django.db.models import Q
 
 from annotation.models import CrowdCall, CrowdSession, RawId
 
-BY_THE_LINK = ("", "local")  # places of studies that nobody is sent to
-# People of result files; those whom Mechanical Turk's API names are rows of their own.
+BY_THE_LINK = ("", "local")  # places of studies with a public link
+# People in result files; those of Mechanical Turk's API have other rows.
 OF_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # what Label Studio names people by
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # Label Studio names people by mail address
 
 
 def pseudonym(place: str, raw: str) -> str:
-    """The name of the person whom ``place`` calls ``raw``: the same every time, and telling nothing without the
-    installation's key."""
+    """Return the stable pseudonym of a person at ``place``; it reveals nothing without the installation's key."""
     return f"p-{_mark('person', place, raw)[:16]}"
 
 
 def worker_name(found: str) -> str:
-    """Return a pseudonym for an Amazon id or a mail address of a result file, the same in every file.
-
-    Other names were given by somebody already and stay.
-    """
+    """Return a pseudonym for an Amazon id or a mail address in a result file; other names stay."""
     return pseudonym(OF_FILES, found) if AMAZON_ID.fullmatch(found) or ADDRESS.fullmatch(found) else found
 
 
 def session_pseudonym(place: str, raw: str) -> str:
-    """The name of a panel's submission; as ``pseudonym``."""
     return f"s-{_mark('session', place, raw)[:24]}"
 
 
 def installation_word() -> str:
-    """Tells what this installation asked of a crowd from what another one did with the same account."""
+    """Return a mark that separates this installation's calls from others with the same account."""
     return _mark("installation")[:12]
 
 
 def worker_token(place: str, name: str) -> str:
-    """What the browser of a person whom a panel sends shows from page to page: the panel's link is their way in, in
-    any number of browsers, so that all of them get the same."""
+    """Return the token of a panel's person. It is the same in every browser, since the link is the way in."""
     return _mark("token", place, name)
 
 
 def installation_mark(*parts: str) -> str:
-    """64 hexadecimal digits that only this installation can make of the parts."""
+    """Return 64 hexadecimal digits that only this installation can derive from the parts."""
     return _mark("mark", *parts)
 
 
 def comes_by_the_link(place: str) -> bool:
-    """Whether people find their own way to a study of this place, rather than being sent by a crowd."""
+    """Return True if people find the study themselves instead of being sent by a crowd."""
     return place in BY_THE_LINK
 
 
@@ -69,7 +63,7 @@ INSTEAD = "…"
 
 
 def without_ids(words: str, values: Iterable[str]) -> str:
-    """``words`` with a mark where one of the ids stood by itself."""
+    """Replace ids that are words of their own by a mark."""
     for value in sorted(values, key=len, reverse=True):
         if value in words:
             words = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", INSTEAD, words)
@@ -77,7 +71,7 @@ def without_ids(words: str, values: Iterable[str]) -> str:
 
 
 def said_of(call: CrowdCall, words: str) -> str:
-    """What went wrong with a call, without the ids of its person and submission."""
+    """Return a call's error without the ids of person and submission."""
     rows = RawId.objects.none()
     if call.session is not None:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
@@ -87,8 +81,10 @@ def said_of(call: CrowdCall, words: str) -> str:
 
 
 def scrub(rows: Collection[RawId]) -> None:
-    """Take ids that are about to be deleted out of what was asked about their people and what these sent, within the
-    caller's transaction: people write ids into reasons, messages and forms."""
+    """Remove ids that will be deleted from the texts of calls and answers, within the caller's transaction.
+
+    People write ids into reasons, messages and forms.
+    """
     values: dict[int, list[str]] = {}
     for row in rows:
         values.setdefault(row.worker_id, []).append(row.value)

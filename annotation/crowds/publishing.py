@@ -24,24 +24,25 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, mark_closed, mark_open
 
-LONGEST_HOURS = 8760  # a year, which is Mechanical Turk's longest lifetime
+LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
 OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 
 
 @transaction.atomic
 def plan_publications(*, study: Study, by: User | None = None, besides: Collection[int | None] = ()) -> int:
-    """Write down what is to be put up and keep its price; how many publications are new. What is up, or on its way,
-    is not planned again, nor is what ``besides`` names: row ids of HITs, None for a whole study.
+    """Write publish messages and reserve their price; return the number of new external HITs.
+
+    Skip those that are published or planned, and those in ``besides``: row ids of HITs, None for a whole study.
 
     Raises:
-        WrongState: the budget does not reach for all of it; nothing is planned.
+        WrongState: the budget does not cover all; nothing is planned.
     """
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
         return 0
     Study.objects.select_for_update(no_key=True).get(
         pk=study.pk
-    )  # who opens it at the same moment finds what is planned
+    )  # a simultaneous opening finds the existing plan
     design = design_of(study)
     up = set(
         Publication.objects.filter(study=study, place=study.place, state__in=OPEN_THERE).values_list(
@@ -97,7 +98,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
 
 
 def _numbers(study: Study) -> dict[int | None, int]:
-    """Per HIT, the number of its last publication here."""
+    """Return the number of each HIT's last external HIT here."""
     rows = Publication.objects.filter(study=study, place=study.place).order_by("number")
     return dict(rows.values_list("hit", "number"))
 
@@ -111,11 +112,11 @@ def ask_to_extend(
     by: User | None = None,
     why: str = "",
 ) -> None:
-    """More places, more time, or both.
+    """Ask for more slots, more time, or both.
 
     Raises:
-        WrongState: the crowd cannot, or it is not up there.
-        OverBudget: the places cost more than is left.
+        WrongState: the crowd cannot, or it is not published.
+        OverBudget: the slots cost more than is left.
     """
     if publication.state not in (
         Publication.State.PUBLISHED,
@@ -146,11 +147,11 @@ def ask_to_extend(
 
 @transaction.atomic
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
-    """New people may take all that is up for so many hours from now; how much that is. All of it, or nothing.
+    """Keep all published external HITs open for ``hours`` from now, atomically; return their number.
 
     Raises:
-        WrongState: the hours are not 1 to 8760, the study is not open, or nothing of it is up.
-        OverBudget: places that were given back when their time was over come again, and cost more than is left.
+        WrongState: the hours are not 1 to 8760, the study is not open, or nothing is published.
+        OverBudget: slots that were released when their time was over reopen, and cost more than is left.
     """
     if not 1 <= hours <= LONGEST_HOURS:
         raise WrongState(
@@ -170,17 +171,18 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
 
 
 def _given_back(publication: Publication) -> int:
-    """Places that were released when it closed, and which people may take again once it has more time."""
+    """Return the released slots that reopen with more time."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held - decided)
 
 
 @transaction.atomic
 def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = False, why: str = "") -> int:
-    """Nobody new for anything of the study that is up; what was not put up yet stays down. How many were asked.
+    """Ask to close all external HITs of the study to new workers; unpublished ones stay down. Return their
+    number.
 
     Args:
-        for_a_while: ``offer_again`` is to bring it back.
+        for_a_while: ``offer_again`` will reopen them.
     """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
@@ -194,11 +196,10 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
 
 @transaction.atomic
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
-    """What was taken down since then for a while is offered anew for as long as the design says, and what was kept
-    down is put up; how many publications. All of it, or nothing.
+    """Reopen what was taken down since then, and publish what was held back, atomically. Return the number.
 
     Raises:
-        WrongState, OverBudget: places that were given back meanwhile cost more than is left.
+        WrongState, OverBudget: slots that were released meanwhile cost more than is left.
     """
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
@@ -221,8 +222,8 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 
 def _keep_down(study: Study) -> None:
-    """What was certainly never put up is not asked for any more; where that may have happened, it is found out, and
-    taken down then (effects)."""
+    """Cancel publish messages that were certainly not sent; others are taken down when their outcome is known
+    (effects)."""
     never = CrowdCall.objects.filter(
         study=study,
         place=study.place,
@@ -238,18 +239,18 @@ def _keep_down(study: Study) -> None:
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
-    """Let workers in, and carry out what that asks of the crowd; one sentence that says where they go. Opening an open
-    study puts up what is missing there, and changes nothing else.
+    """Open the study, send its outbox messages, and return where workers go. Reopening only publishes what is
+    missing.
 
     Raises:
-        WrongState: as for ``begin_opening``, or the account at the crowd holds too little.
+        WrongState: as ``begin_opening``, or the account at the crowd holds too little.
     """
     words = begin_opening(study=study, by=by)
     return f"{words} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
 
 def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
-    """Carry out what opening asks of the crowd; return a sentence about what is left, or "".
+    """Send the messages of opening; return a sentence about what is left, or "".
 
     Raises:
         WrongState: the account at the crowd holds too little; the study is open all the same.
@@ -263,7 +264,7 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 
 def left_to_do(study: Study, carried: Carried) -> str:
-    """Return a sentence about calls that were refused or go on later, or ""."""
+    """Return a sentence about failed and waiting calls, or ""."""
     refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
     later = f"{carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
     return f"{refused} {later}".strip()
@@ -271,12 +272,12 @@ def left_to_do(study: Study, carried: Carried) -> str:
 
 @transaction.atomic
 def begin_opening(*, study: Study, by: User | None = None) -> str:
-    """Open the study here and write down what its crowd is to be asked, all or nothing.
+    """Open the study here and write the messages for its crowd, atomically.
 
     Raises:
-        WrongState: there are no HITs yet, the answers are simulated or imported, this version cannot publish to the
-            study's crowd, that crowd cannot state what the study asks of its workers, the study was open to another
-            place before, or its budget does not reach.
+        WrongState: there are no HITs, the answers are simulated or imported, this version cannot publish to the
+            study's crowd, that crowd cannot state the study's requirements, the study was open at another place
+            before, or its budget does not suffice.
     """
     design = design_of(study)
     unsaid = not_stated(design.workers, design.crowd.backend)
@@ -303,12 +304,11 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 
 def _opened_words(study: Study, said: str) -> str:
-    """Where people come from, in the log; of a study of this site the link says it."""
     return f"Opened. {said}" if study.place == "local" else f"Opened at {study.place}. {said}"
 
 
 def _settle_in(study: Study, backend: CrowdBackend) -> None:
-    """The study belongs to one place for good: people and money of two places never meet in one study."""
+    """Bind the study to its place for good: people and money of two places never mix."""
     design = design_of(study)
     place = backend.place(design)
     if study.place and study.place != place:
@@ -324,8 +324,8 @@ def _settle_in(study: Study, backend: CrowdBackend) -> None:
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
-    """Offer no more work, here and at the crowd; who holds a HIT may still submit it within the lease. Leases that
-    ended are closed too, and what was only fetched ahead: nobody comes to take what they held.
+    """Close the study here and at the crowd. Current leases may be submitted; reservations and ended leases
+    expire.
 
     Raises:
         WrongState: the study was never opened.
@@ -336,10 +336,10 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
-    """Close the study here and write down what its crowd is to be asked.
+    """Close the study here and write the messages for its crowd.
 
     Raises:
-        WrongState: as for ``close_study``.
+        WrongState: as ``close_study``.
     """
     shut_gate(study)
     was = study.state

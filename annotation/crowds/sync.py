@@ -32,15 +32,14 @@ from judgments.models import Job, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-SYNC = "sync_crowd"  # the kind of the job
-SOONEST = timedelta(minutes=1)  # between two that a crowd's word starts
-QUIET = 12  # times the usual pause, where a study is closed and only somebody's decision is waited for
+SYNC = "sync_crowd"  # the job's kind
+SOONEST = timedelta(minutes=1)  # between two syncs started by hints
+QUIET = 12  # factor of the usual interval in a closed study that only waits for decisions
 UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
-    """A job that compares the study with its crowd; None where one waits already, or the last one began within
-    ``soonest``."""
+    """Queue a sync; return None if one waits or the last began within ``soonest``."""
     jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
     if jobs.filter(state=Job.State.QUEUED).exists():
         return None
@@ -50,8 +49,10 @@ def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | No
 
 
 def sync_what_is_due() -> list[str]:
-    """Ask for a comparison of every study that has something up at a crowd, or calls to carry out, and was not
-    compared for ``CROWD_SYNC_SECONDS``; the slugs. Harmless at any time."""
+    """Queue a sync of every study with external HITs or open calls that is due (``CROWD_SYNC_SECONDS``).
+
+    Return the slugs. It may be called at any time.
+    """
     every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
@@ -71,7 +72,7 @@ def sync_what_is_due() -> list[str]:
 
 
 def note_hint(*, place: str, external_id: str) -> bool:
-    """A crowd said that something happened to a publication: it is looked at soon. Whether it is one of ours."""
+    """Record a crowd's hint about an external HIT. Return False if it is not ours."""
     publication = (
         Publication.objects.filter(place=place, external_id=external_id).select_related("study").first()
     )
@@ -84,12 +85,12 @@ def note_hint(*, place: str, external_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """Something that our rows and the crowd's disagree on, or that waits for a person.
+    """A difference between our rows and the crowd's, or something for a person to decide.
 
     Attributes:
-        kind: in a word.
-        words: in a sentence.
-        ids: of what it is about.
+        kind: a short code.
+        words: a sentence.
+        ids: what it is about.
     """
 
     kind: str
@@ -99,11 +100,11 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a sync found and did (CONTRACT.md 1).
+    """The report of a sync (CONTRACT.md 1).
 
     Attributes:
-        hits: publications that the crowd has, or had.
-        assignments: state -> how many pages of work.
+        hits: external HITs.
+        assignments: their number by state.
     """
 
     hits: int
@@ -114,12 +115,11 @@ class Synced:
     discrepancies: list[Discrepancy]
 
     def as_json(self) -> dict[str, Any]:
-        """The report."""
         return asdict(self)
 
 
 def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
-    """What a sync found, and what waits for a person or for time."""
+    """Return the report, with what waits for a person or for time."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
     there = Publication.objects.filter(study=study, place=study.place).exclude(external_id="")
@@ -129,7 +129,7 @@ def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
-        discrepancies=[*found, *_parked(study), *_unknown(study), *_unnamed(study), *_books(budget)],
+        discrepancies=[*found, *_parked(study), *_unknown(study), *_unnamed(study), *_check_books(budget)],
     )
 
 
@@ -175,8 +175,7 @@ def _unnamed(study: Study) -> list[Discrepancy]:
     ]
 
 
-def _books(budget: Budget | None) -> list[Discrepancy]:
-    """Our own books against themselves."""
+def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
     reserved, spent = ledger_sums(budget)
@@ -193,8 +192,8 @@ def _books(budget: Budget | None) -> list[Discrepancy]:
     ]
 
 
-UNREAD_IN_A_ROW = 3  # publications whose work could not be read, after which the crowd is left alone
-LOOKED_THROUGH = timedelta(hours=24)  # after which what seems unchanged is looked at all the same
+UNREAD_IN_A_ROW = 3  # unreadable external HITs after which the crowd is left alone
+LOOKED_THROUGH = timedelta(hours=24)  # after which unchanged external HITs are read all the same
 Status = CrowdSession.Status
 State = Publication.State
 
@@ -207,10 +206,10 @@ def sync_crowd(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> Synced:
-    """Bring a study and its crowd together.
+    """Synchronise a study with its crowd.
 
     Args:
-        thorough: look at the work of everything that is up, not only where something seems to have happened.
+        thorough: read the work of every external HIT, not only of those with news.
 
     Raises:
         WrongState: this version has no backend for the study's crowd.
@@ -271,7 +270,7 @@ def _look(
                 thorough=thorough,
             )
             unread = 0
-        except TryLater as problem:  # the next sync looks again: nothing was noted as seen
+        except TryLater as problem:  # the next sync looks again, as nothing was noted as seen
             unread += 1
             ids = {"publication": publication.external_id}
             found.append(Discrepancy("not-looked-at", f"{publication.external_id}: {problem}", ids))
@@ -294,7 +293,7 @@ def _look(
 
 
 def _take_hints(study: Study, backend: CrowdBackend) -> None:
-    """What the crowd told of its own accord; of other studies at the place, too."""
+    """Store the crowd's hints, including those for other studies at the place."""
     for external_id in backend.hints(study.place):
         Publication.objects.filter(place=study.place, external_id=external_id).update(
             hinted_at=timezone.now()
@@ -302,7 +301,7 @@ def _take_hints(study: Study, backend: CrowdBackend) -> None:
 
 
 def _publication_of(study: Study, there: SeenPublication, found: list[Discrepancy]) -> Publication | None:
-    """The row of what the crowd shows; what was put up by a call that we know no end of is adopted."""
+    """Return the row of an external HIT; adopt one from a call with unknown outcome."""
     rows = Publication.objects.filter(study=study, place=study.place)
     publication = rows.filter(external_id=there.external_id).first()
     if publication is not None:
@@ -355,14 +354,14 @@ def look_at(
     found: list[Discrepancy],
     thorough: bool = False,
 ) -> None:
-    """One publication: its work, and, where it is over, its places and its money.
+    """Synchronise one external HIT: its work and, if it is over, its slots and money.
 
     Args:
-        there: as the crowd told it, and had it at ``asked_at`` or later.
+        there: the crowd's report, from ``asked_at`` or later.
     """
     _compare(backend, publication, there, found)
     began = timezone.now()
-    # what the crowd did not know of when it was looked at last is not given up unlooked at
+    # do not give up unconfirmed work without reading it first
     if thorough or _has_news(publication, there) or (there.over and _is_unnamed(publication)):
         for work in backend.work(publication):
             try:
@@ -377,7 +376,7 @@ def look_at(
 
 
 def _has_news(publication: Publication, there: SeenPublication) -> bool:
-    """Whether anything may have happened to its work since it was looked at."""
+    """Return True if its work may have changed since it was read."""
     last = publication.looked_at
     if last is None or publication.seen != dict(there.facts) or timezone.now() - last > LOOKED_THROUGH:
         return True
@@ -385,7 +384,7 @@ def _has_news(publication: Publication, there: SeenPublication) -> bool:
 
 
 def _is_unnamed(publication: Publication) -> bool:
-    """Whether somebody works or worked on it of whom the crowd has not said so."""
+    """Return True if it has current or submitted work that the crowd has not confirmed."""
     own = CrowdSession.objects.filter(publication=publication, confirmed=False)
     return own.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
 
@@ -424,7 +423,7 @@ def _unmended(publication: Publication, external_id: str, problem: Unanswered | 
 
 
 def _end_superseded(publication: Publication) -> None:
-    """Somebody's id went to somebody else, who handed in: the crowd took the work from the one before."""
+    """End the sessions of ids that passed to another worker who submitted: the crowd took the work back."""
     own = CrowdSession.objects.filter(publication=publication)
     named = own.filter(confirmed=True).values("external_id")
     for session in own.filter(confirmed=False, external_id__in=named):
@@ -435,7 +434,7 @@ def _end_superseded(publication: Publication) -> None:
 
 
 def _end(publication: Publication, *, began_before: datetime, asked_at: datetime) -> None:
-    """Nobody is at work on it any more, and nobody can take it: what the crowd did not name, it never had."""
+    """End an external HIT that is over: exclude work that the crowd did not confirm."""
     grace = began_before - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
     unnamed = CrowdSession.objects.filter(publication=publication, confirmed=False)
     for session in unnamed.filter(status=Status.WORKING, arrived_at__lte=grace):
@@ -443,7 +442,7 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
     waiting = 0
     for session in unnamed.filter(status=Status.SUBMITTED):
         pages = Assignment.objects.filter(session=session)
-        if pages.filter(submitted_at__gt=grace).exists():  # it may not be known there yet (ParlAI#2957)
+        if pages.filter(submitted_at__gt=grace).exists():  # the crowd may not show it yet (ParlAI#2957)
             waiting += 1
         else:
             set_apart(session=session)
@@ -452,11 +451,11 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
 
 @transaction.atomic
 def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> None:
-    """Places that nobody will fill keep no money; what is all decided is finished.
+    """Release the money of slots that nobody will fill; finish it once everything is decided.
 
     Args:
-        waiting: places that may still turn out to be filled.
-        asked_at: when it was over; what was extended since is open again.
+        waiting: slots that may still turn out to be filled.
+        asked_at: when it was over; if it was extended since, it is open again.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if locked.state not in (State.PUBLISHED, State.EXPIRED):
@@ -477,8 +476,8 @@ def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> No
 
 # --- paying ---------------------------------------------------------------------------------------
 def approve_what_is_due(*, study: Study) -> int:
-    """Ask for the approval of work that waits for longer than the design says and that nothing speaks against; how
-    many pieces."""
+    """Ask to approve work that is past the design's waiting time and that nothing speaks against; return its
+    number."""
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:
         return 0
@@ -503,7 +502,7 @@ def approve_what_is_due(*, study: Study) -> int:
             continue
         try:
             decide_session(session=session, approve=True)
-        except WrongState:  # decided since it was looked for
+        except WrongState:  # decided since it was found
             continue
         asked += 1
     if asked:

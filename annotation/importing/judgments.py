@@ -1,4 +1,4 @@
-"""What a file of judgments would become, without storing any of it."""
+"""Import a file of judgments, or report what an import would do."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import create_study, find_dataset
 
-MOST_VALUES = 12  # values that are listed one by one
+MOST_VALUES = 12  # distinct values to list one by one
 REPORT_EVERY = 2_000
 
 
 @dataclass(slots=True)
 class Understood:
-    """What was found in a file. Holds a digest a unit and worker, not the rows."""
+    """The content of a file. It holds a digest per unit and worker, not the rows."""
 
     path: Path
     protocols: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Understood:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """For the person who asked, a line each; the last says that nothing was stored."""
+        """Return a report, one sentence per line; the last says that nothing was stored."""
         shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
         more = len(self.values) - MOST_VALUES
         return [
@@ -75,11 +75,11 @@ def understand_judgments(
     columns: ResultColumns | None = None,
     progress: Progress = no_progress,
 ) -> Understood:
-    """Read a file of judgments as ``import_judgments`` would, and say what it holds.
+    """Read a file of judgments as ``import_judgments`` would, and report its content.
 
     Raises:
         NotThere: no such dataset.
-        ImportProblem: what an import would be refused for.
+        ImportProblem: an import would fail.
     """
     items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
@@ -118,19 +118,19 @@ def import_judgments(
     columns: ResultColumns | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """A study of judgments from a file.
+    """Import a file of judgments as a new study.
 
     Args:
         format: one of ``judgments.importers``' judgment formats.
-        study: the slug of the study to make.
-        protocol: which judgments of a published set (pascal-50s: triplet or pairwise), or the protocol of a table
-            whose rows do not name one.
-        columns: which column is what, for files whose columns are not ours (mturk).
+        study: the slug of the new study.
+        protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
+            rows do not name one.
+        columns: the meaning of foreign columns (mturk).
 
     Raises:
         NotThere: no such dataset.
-        ImportProblem: the file cannot be read, or names what the dataset does not have.
-        DataConflict: there is a study of this name with other judgments.
+        ImportProblem: the file cannot be read, or refers to something outside of the dataset.
+        DataConflict: a study of this name has other judgments.
     """
     found = find_dataset(dataset)
     items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
@@ -194,7 +194,6 @@ def _counts(study: Study) -> dict[str, int]:
 
 
 def _new_study(slug: str, dataset: str, protocol: str) -> Study:
-    """An imported study is closed from the start and applies no control rule of its own."""
     try:
         design = make_design(
             {

@@ -1,4 +1,4 @@
-"""Reviews that were written into a result file: an x under Approve, or a reason under Reject, each taken once."""
+"""Import reviews from a result file: an x under Approve, or a reason under Reject."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ YES = "x"
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """How many assignments changed, or were asked of the crowd to change, and how many the file says nothing of."""
+    """The number of assignments changed or requested to change, and of lines without a review."""
 
     approved: int
     rejected: int
@@ -38,7 +38,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class _Review:
-    """A line that decides; ``reason`` is '' where it approves."""
+    """A line with a review; ``reason`` is '' for an approval."""
 
     row: ResultRow
     assignment: str
@@ -48,12 +48,12 @@ class _Review:
 def import_reviews(
     *, study: Study, path: Path, encoding: str | None = None, by: User | None = None
 ) -> Reviewed:
-    """Approve and reject what the file says, all or nothing, and carry out what that asks of the study's crowd. The
-    same file again changes nothing.
+    """Approve and reject as the file says, atomically, and send the outbox messages. A repeated call changes
+    nothing.
 
     Raises:
-        ImportProblem: the file cannot be read, a line says both or what is no review, or an assignment is none of the
-            study's finished work or was decided the other way before; with the line, and nothing changes.
+        ImportProblem: the file cannot be read, a line has both or an invalid review, or an assignment is not
+            finished work of the study or was decided otherwise. It names the line, and nothing changes.
     """
     reviewed = _store(study, path, encoding, by)
     if reviewed.approved or reviewed.rejected:
@@ -110,11 +110,10 @@ def _reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
 
 
 def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Review, Assignment]]:
-    """Each review with the finished work it is about."""
     work = _finished(study, [review.assignment for review in reviews])
     for review in reviews:
         found = work.get(review.assignment, [])
-        # the id of work that was given back goes on to the next worker
+        # the id of returned work passes to the next worker
         own = [one for one in found if _is_by(one, review.row)] if len(found) > 1 else found
         if len(own) != 1:
             raise review.row.problem(
@@ -126,13 +125,12 @@ def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Revi
 
 
 def _is_by(assignment: Assignment, row: ResultRow) -> bool:
-    """Whether a row names the assignment's worker: as we call them, or as their crowd does."""
+    """Return True if a row names the assignment's worker, by our name or the crowd's."""
     worker, named = assignment.worker, row.text("WorkerId").strip()
     return named == worker.name or pseudonym(worker.place, named) == worker.name
 
 
 def _finished(study: Study, names: Sequence[str]) -> dict[str, list[Assignment]]:
-    """The study's finished work by the crowd's ids of it, and by ours."""
     found: defaultdict[str, list[Assignment]] = defaultdict(list)
     ours = [pk for name in names if (pk := _our_id(name)) is not None]
     work = Assignment.objects.filter(study=study).finished().select_related("worker")

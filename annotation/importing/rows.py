@@ -1,4 +1,4 @@
-"""Rows of imported judgments as units, pairs, HITs, workers, assignments and judgments."""
+"""Write imported judgments as units, pairs, HITs, workers, assignments and judgments."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, Publ
 
 ROWS_AT_ONCE = 2_000
 UNKNOWN_SEAT = 0
-IMPORTED_REVISION = "revision"  # signal: how many answers came before one whose own were not in the file
-BY_A_PERSON = "person"  # in files, what invalidated an answer where no rule did
-UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the same, where the crowd knows of no such work
+IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
+BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
+UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
 
 
 class JudgmentWriter:
-    """Turns rows into units, pairs, HITs, workers, assignments and judgments, batch by batch.
+    """Writes rows as units, pairs, HITs, workers, assignments and judgments, in batches.
 
-    Holds names and row ids of what was made, not the rows.
+    It holds names and row ids, not the rows.
     """
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
@@ -59,7 +59,6 @@ class JudgmentWriter:
         self.simulated = False
 
     def add(self, rows: list[JudgmentRow]) -> None:
-        """Store a batch."""
         self._make_captions(rows)
         credited = [row for row in rows if isinstance(row, CreditedRow)]
         self.systems.make_systems(
@@ -97,7 +96,6 @@ class JudgmentWriter:
         self.simulated = self.simulated or any(row.simulated for row in rows)
 
     def _credited(self, rows: list[CreditedRow]) -> Iterator[Credited]:
-        """What the rows say of systems, with the rows of images and captions."""
         shown = {row.unit: row for row in rows}
         options = {
             one["key"]: one["text"]
@@ -121,7 +119,7 @@ class JudgmentWriter:
                     yield Credited(credit, self.items[self._image(row)], caption or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """An answer that revised another: it replaces that one where the file has it, and is counted where not."""
+        """Add a revised answer: it replaces the former one if the file has that, else it is counted."""
         assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
         before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
         value, answer = self._given(row)
@@ -140,7 +138,7 @@ class JudgmentWriter:
         )
 
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
-        """Value and answer as they are stored: an open answer has no value."""
+        """Return value and answer as stored: an open answer has no value."""
         if self.kind.is_open:
             return None, self._canonical(row, row.answer)
         return (None if row.value is None else int(row.value)), row.answer
@@ -152,7 +150,7 @@ class JudgmentWriter:
             raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
     def finish(self) -> None:
-        """What is known only at the end: how many seats a HIT had, and a pair's references."""
+        """Store what is known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
         hits = list(HIT.objects.filter(study=self.study))
         for hit in hits:
@@ -173,7 +171,7 @@ class JudgmentWriter:
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
 
     def add_winners(self, rows: list[WinnerRow]) -> None:
-        """Pairs whose winner was published without votes."""
+        """Add pairs whose winner was published without votes."""
         self._find_captions(
             {candidate_key(text): text for row in rows for text in (row.first_text, row.second_text)}
         )
@@ -191,7 +189,7 @@ class JudgmentWriter:
         )
 
     def _make_captions(self, rows: list[JudgmentRow]) -> None:
-        """Candidate texts that are no reference of the dataset."""
+        """Add candidate texts that are not references of the dataset."""
         texts: dict[str, str] = {}
         for row in rows:
             for key, text in ((row.first, row.first_text), (row.second, row.second_text)):
@@ -215,7 +213,6 @@ class JudgmentWriter:
         self.captions.update({key: made[text] for key, text in fresh.items()})
 
     def _caption(self, key: str | None, text: str | None, unit: str) -> int | None:
-        """The row id of a caption that is named by its id, by its text, or not at all."""
         if key is None and text is None:
             return None
         if key is not None and key in self.captions:
@@ -245,10 +242,10 @@ class JudgmentWriter:
                 self.pair_references[row.pair].append(row.reference)
 
     def _sides(self, row: JudgmentRow) -> dict[str, int]:
-        """``first`` and ``second`` -> row id of the system behind it, where the row says so.
+        """Return the system ids of ``first`` and ``second``, if the row names them.
 
         Raises:
-            DataConflict: the dataset's own pair is of another one.
+            DataConflict: the dataset's pair has another one.
         """
         named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
         sides = {}
@@ -294,7 +291,7 @@ class JudgmentWriter:
     def _references_of(
         self, image: str, published: PublishedPair | None, candidates: tuple[int, int]
     ) -> list[str]:
-        """The published pair's leading references, else the image's other than the candidates themselves."""
+        """Return the published pair's leading references, else the image's references without the candidates."""
         rows = self._references_by_item().get(self.items[image], [])
         if published is not None:
             return [key for key, _ in rows[: published.references]]
@@ -369,7 +366,6 @@ class JudgmentWriter:
         self.workers.update({worker.name: worker.pk for worker in made})
 
     def _exclusion(self, row: JudgmentRow) -> Exclusion | None:
-        """What invalidated the row's assignment, made where it is new; one for each worker."""
         if row.invalidated is None:
             return None
         if row.worker not in self.exclusions:
@@ -422,7 +418,7 @@ class JudgmentWriter:
 
 
 def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
-    """The captions that are credited to somebody and named in the unit's content alone."""
+    """Return credited captions that are only in the unit's content."""
     options: Any = (row.content or {}).get("options", ())
     credits = row.credits if isinstance(row, CreditedRow) else {}
     return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]

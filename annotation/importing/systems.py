@@ -1,4 +1,4 @@
-"""The systems that a judgments file names behind its captions, as rows of the dataset."""
+"""Import the systems that a judgments file credits, as rows of the dataset."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ ROWS_AT_ONCE = 2_000
 
 
 class Credited(NamedTuple):
-    """A credit with the rows that it is about."""
-
     credit: Credit
     item: int
     caption: int
 
 
 class SystemsWriter:
-    """Adds the systems and outputs that a dataset lacks, batch by batch; what it knows otherwise is refused.
+    """Adds missing systems and outputs in batches, and refuses contradictions.
 
-    A file holds what was judged, so that the lists of the systems it adds are known in part: the dataset notes their
-    names until their own files are imported.
+    A file has only judged captions, so the dataset marks these systems as partly known until their own files are
+    imported.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -37,7 +35,6 @@ class SystemsWriter:
         self.systems_added = self.outputs_added = 0
 
     def make_systems(self, credits: Iterable[Credit]) -> None:
-        """The systems of these names."""
         fresh = sorted({credit.system for credit in credits} - self.systems.keys())
         made = System.objects.bulk_create(
             System(dataset=self.dataset, name=name, human=name in (HUMAN, HUMAN_OTHER)) for name in fresh
@@ -46,10 +43,10 @@ class SystemsWriter:
         self.systems_added += len(made)
 
     def add(self, credited: Iterable[Credited]) -> None:
-        """The outputs behind these credits; those without a rank stand in no list.
+        """Add the outputs of credits; those without a rank are in no list.
 
         Raises:
-            DataConflict: the dataset knows another caption or image at the place, or the same at another one.
+            DataConflict: the dataset has another caption or image at the rank, or the same at another one.
         """
         fresh = dict.fromkeys(one for one in credited if one.credit.rank is not None and one not in self.seen)
         self.seen.update(fresh)
@@ -105,20 +102,17 @@ class SystemsWriter:
         )
 
     def finish(self) -> None:
-        """The dataset notes whose lists are known in part."""
         found = {str(task): sorted(names) for task, names in sorted(self.in_part.items()) if names}
         if found != self.dataset.known_in_part:
             self.dataset.notes = {**self.dataset.notes, "known_in_part": found}
             self.dataset.save(update_fields=["notes"])
 
     def counts(self) -> dict[str, int]:
-        """What was added, for the summary; nothing where nothing was."""
         found = {"systems added": self.systems_added, "systems' captions added": self.outputs_added}
         return found if any(found.values()) else {}
 
 
 def _is_whole(system: System, task: Output.Task) -> bool:
-    """Whether its own file was imported, so that nothing can be missing."""
     return bool(system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint)
 
 
@@ -127,7 +121,7 @@ def _query(task: Output.Task, one: Credited) -> int:
 
 
 def systems_of_credits(credits: Mapping[str, tuple[Credit, ...]]) -> dict[str, str]:
-    """Caption id -> the one system that a pair's caption is by."""
+    """Return the first system credited with each caption id."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, own in credits.items():
         found[key] += [credit.system for credit in own]

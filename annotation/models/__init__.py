@@ -1,4 +1,4 @@
-"""Who answers: workers, assignments, judgments; and how careless answers are kept out."""
+"""Workers, assignments, judgments, quality control, crowds and money."""
 
 from annotation.models.alarms import StudyAlarm
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport

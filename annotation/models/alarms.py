@@ -1,4 +1,4 @@
-"""What goes wrong in a study that its designer should know of before the answers suffer."""
+"""Alarms: problems of a study that its designer should know early."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judgments.models import Study
 
 
 class StudyAlarm(models.Model):
-    """Something that happened to a worker's pages, once per study, kind and worker, with how often."""
+    """A problem with a worker's pages, counted once per study, kind and worker."""
 
     class What(models.TextChoices):
         CONTROLS_USED_UP = "controls-used-up", "has met the control items; pages go without"

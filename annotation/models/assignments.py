@@ -1,4 +1,4 @@
-"""One worker's copy of one HIT, and the judgments that came of it."""
+"""Assignments, their judgments, and problem reports."""
 
 from __future__ import annotations
 
@@ -14,30 +14,27 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models.workers import Worker
 from judgments.models import HIT, Study, Unit
 
-# states in which an assignment takes a seat of its HIT
+# states that occupy a slot of the HIT
 LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
-# states of finished work whose answers stay and do not count
+# states of finished work that is excluded
 NOT_COUNTED = ("invalidated", "apart")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
-    """Questions about assignments."""
-
     def holding(self, moment: datetime) -> AssignmentQuerySet:
-        """Accepted and within their lease at ``moment``."""
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=moment)
 
     def overdue(self, moment: datetime) -> AssignmentQuerySet:
-        """Reserved or accepted, but the lease ended by ``moment``."""
+        """Filter reserved or accepted ones whose lease ended by ``moment``."""
         return self.filter(state__in=["reserved", "accepted"], expires_at__lte=moment)
 
     def finished(self) -> AssignmentQuerySet:
-        """Submitted, whatever was decided about them since."""
+        """Filter submitted ones, whatever was decided."""
         return self.filter(state__in=["submitted", "approved", "rejected"])
 
 
 class Assignment(models.Model):
-    """Its id is the name of its submission: a repeat under the same id is harmless."""
+    """One worker's assignment of one HIT. Its id identifies the submission, so that a repetition is harmless."""
 
     class State(models.TextChoices):
         RESERVED = "reserved", "reserved (fetched ahead)"
@@ -106,7 +103,7 @@ class Assignment(models.Model):
     )
     simulated = models.BooleanField(default=False)
 
-    heard_of = False  # whether a webhook hears of it; known where the row was locked
+    heard_of = False  # whether a webhook listens; set when the row was locked
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -124,7 +121,7 @@ class Assignment(models.Model):
                 condition=Q(state="accepted", session__isnull=True),
                 name="a_worker_holds_one_hit_at_a_time",
             ),
-            # a crowd lets people accept several HITs and work on one after the other
+            # a crowd lets people accept several HITs and work on them in turn
             models.UniqueConstraint(
                 fields=["session"], condition=Q(state="accepted"), name="a_session_holds_one_hit_at_a_time"
             ),
@@ -157,9 +154,9 @@ class Assignment(models.Model):
                 name="leases_by_expiry",
             ),
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
-            # how fast a study goes is asked for again and again while somebody looks at its board
+            # the dashboard asks for the pace again and again
             models.Index(fields=["study", "submitted_at"], name="work_by_submission"),
-            # work is counted by its state, and looked through state by state, the oldest first
+            # work is counted and listed by state, the oldest first
             models.Index(fields=["study", "state", "submitted_at"], name="work_by_state"),
             models.Index(fields=["accepted_at"], name="work_in_order"),
         ]
@@ -168,7 +165,8 @@ class Assignment(models.Model):
         return str(self.id)
 
     def renew_lease(self, *, now: datetime, until: datetime) -> None:
-        """Until then, whether or not it ended before; within the caller's transaction, the row locked."""
+        """Set the end of the lease and record a gap if it had expired. Within the caller's transaction, the row
+        locked."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
         self.expires_at = until
@@ -176,31 +174,29 @@ class Assignment(models.Model):
 
 
 class AppendOnly(Exception):
-    """A judgment was about to be changed or deleted; a correction is a new row."""
+    """A judgment must not be changed or deleted; a correction is a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
-    """Questions about judgments. They are only ever added."""
+    """Judgments are append-only."""
 
     def of_study(self, study: Study) -> JudgmentQuerySet:
-        """All judgments of a study, in the order they were made."""
         return self.filter(assignment__study=study).order_by("pk")
 
     def current(self) -> JudgmentQuerySet:
-        """Those that no revision replaced, no exclusion invalidated, and whose work its crowd knows of."""
+        """Filter judgments that are neither revised, excluded nor unknown to their crowd."""
         return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
 
     def update(self, **kwargs: Any) -> NoReturn:
-        """Refused."""
         raise AppendOnly("judgments are never edited")
 
     def delete(self) -> NoReturn:
-        """Refused; only a study as a whole can go."""
+        """Raise AppendOnly; only a whole study can be deleted."""
         raise AppendOnly("judgments are never deleted")
 
 
 class Judgment(models.Model):
-    """One worker's answer on one unit, in the unit's order whatever side it was shown on."""
+    """One worker's answer to one unit, in the unit's order whatever side was shown."""
 
     of_study = ("assignment__study",)
 
@@ -253,19 +249,15 @@ class Judgment(models.Model):
         return f"{self.unit_id}: {self.value}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Refused for a stored row."""
         if self.pk is not None and not self._state.adding:
             raise AppendOnly("judgments are never edited")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused."""
         raise AppendOnly("judgments are never deleted")
 
 
 class ProblemReport(models.Model):
-    """A worker says that something is wrong with an item."""
-
     of_study = ("assignment__study",)
 
     class What(models.TextChoices):

@@ -1,4 +1,4 @@
-"""What a study may cost and what was paid: counters, and a ledger that only grows."""
+"""Budgets, and a ledger that only grows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from judgments.models import Study
 
 
 class Budget(models.Model):
-    """What a study may cost at a place. Counters only; annotation.money.ledger moves them and writes the ledger."""
+    """A study's budget at a place. Only annotation.money.ledger changes the counters, with an entry for each
+    change."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
     place = models.CharField(max_length=PLACE_LENGTH)
@@ -36,12 +37,11 @@ class Budget(models.Model):
 
     @property
     def left_cents(self) -> int:
-        """Neither spent nor reserved."""
         return self.budget_cents - self.reserved_cents - self.spent_cents
 
 
 class LedgerEntry(AppendOnlyRow):
-    """A move of money. The sums of a budget's entries are its counters; ``key`` lets none be booked twice."""
+    """A booking. The sums of a budget's entries are its counters; ``key`` prevents double booking."""
 
     of_study = ("budget__study",)
 

@@ -1,8 +1,7 @@
-"""What was put up at a crowd, who worked on it there, and what was asked of the crowd.
+"""External HITs, sessions of their workers, and outbox messages.
 
-Every row says its ``place``: the crowd, and for Mechanical Turk whether its sandbox or the live site. Rows of two
-places never meet in a counter. A place is a word of its backend (annotation.crowds), not a choice of the database:
-another crowd needs no migration.
+Every row has its ``place``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two places.
+Places are defined by backends (annotation.crowds), not by database choices, so a new crowd needs no migration.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
 
 
 class Publication(models.Model):
-    """What was put up at a crowd: a HIT at Mechanical Turk, a whole study at a panel.
+    """An external HIT: a HIT at Mechanical Turk, a whole study at a panel.
 
-    ``token`` is derived from our rows and stored before the crowd is asked, so that asking again after a lost answer
-    finds what was made. ``held`` places are paid for out of the budget's reservation until they are decided on or
-    given back.
+    ``token`` is derived from our rows and stored before the crowd is asked, so that it can be found after a lost
+    answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
     """
 
     class State(models.TextChoices):
@@ -92,15 +90,14 @@ class Publication(models.Model):
 
     @property
     def price_cents(self) -> int:
-        """What one place costs, fee included."""
         return self.reward_cents + self.fee_cents
 
 
 class CrowdSession(models.Model):
-    """One person's piece of paid work at a crowd: an assignment at Mechanical Turk, a submission at a panel.
+    """One person's paid work at a crowd: an assignment at Mechanical Turk, a submission at a panel.
 
-    Mechanical Turk hands the id of an assignment that was returned or abandoned on to the next worker
-    (psiTurk#184), so that a session is named by the id and the worker together.
+    Mechanical Turk passes the id of a returned or abandoned assignment to the next worker (psiTurk#184), so the
+    id and the worker together identify a session.
     """
 
     class Status(models.TextChoices):
@@ -159,9 +156,9 @@ class CrowdSession(models.Model):
 
 
 class CrowdCall(models.Model):
-    """One thing asked of a crowd, exactly once: written in the transaction that decided it, carried out afterwards.
+    """An outbox message to a crowd, delivered exactly once: written with the decision, sent after it.
 
-    It is the log, too: who asked for what, why, and what the crowd answered.
+    It is also the log of who asked for what, why, and of the answer.
     """
 
     class State(models.TextChoices):
@@ -233,12 +230,14 @@ class CrowdCall(models.Model):
 
     @property
     def unsure(self) -> bool:
-        """Whether it is parked because nobody can tell if the crowd carried it out."""
+        """Return True for an indeterminate call."""
         return self.state == self.State.PARKED and bool(self.answer.get("unsure"))
 
     def remember(self, **facts: Any) -> bool:
-        """Keep what whoever carries this call out after an interruption has to know; None forgets a fact. Stored at
-        once; False where somebody else carries it out by now, and then nothing more may be asked of the crowd."""
+        """Store facts for a later attempt at once; None deletes a fact.
+
+        Return False if another runner took the call; the caller must then not ask the crowd any more.
+        """
         kept = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
         mine = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
         if not mine.update(answer=kept):
@@ -248,7 +247,7 @@ class CrowdCall(models.Model):
 
 
 class RawId(models.Model):
-    """What a crowd itself calls a person or a session of theirs: apart from all that was answered, and deletable."""
+    """The crowd's own id of a person or session, apart from all answers, and deletable."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="raw_ids")
     session = models.ForeignKey(
@@ -278,7 +277,7 @@ class RawId(models.Model):
 
 
 class AppealNote(models.Model):
-    """What is said about a rejection: by the worker, and by those who decide."""
+    """A note about a rejection, by the worker or a reviewer."""
 
     assignment = models.ForeignKey(
         "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"

@@ -1,4 +1,4 @@
-"""Steps that move money and were asked for by a program: what was asked under which key, and what was answered."""
+"""Idempotent requests that move money."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY_LENGTH = 200
 
 
 class MoneyRequest(models.Model):
-    """One request, kept so that it can be sent again and changes nothing then."""
+    """A request by key with its answer, so that a repetition changes nothing."""
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=KEY_LENGTH, help_text="The Idempotency-Key it came with.")

@@ -1,4 +1,4 @@
-"""How careless answers are kept out: rules as data, what they found, who was excluded, and what a person decided."""
+"""Quality rules, their flags, exclusions, and adjudications."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USER = settings.AUTH_USER_MODEL
 
 
 class QualityRule(models.Model):
-    """A rule of behaviour that watches a study: its name, its settings, and what it does."""
+    """A detector enabled for a study, with its settings and action."""
 
     class Action(models.TextChoices):
         FLAG = "flag", "flag for review"
@@ -40,7 +40,7 @@ class QualityRule(models.Model):
 
 
 class Exclusion(models.Model):
-    """A worker's answers in a study do not count. It keeps every answer and can be taken back."""
+    """The exclusion of a worker's answers from a study. It deletes nothing and can be lifted."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="exclusions")
@@ -71,7 +71,7 @@ class Exclusion(models.Model):
 
 
 class Case(models.Model):
-    """What a rule found about a worker, waiting for a person or decided by one."""
+    """A flag by a rule on a worker, open or decided."""
 
     class State(models.TextChoices):
         OPEN = "open", "open"
@@ -110,7 +110,7 @@ class Case(models.Model):
 
 
 class Adjudication(models.Model):
-    """A disputed unit before a chosen person, who decides without seeing the votes."""
+    """A disputed unit for a chosen person, who decides without seeing the votes."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "waiting"

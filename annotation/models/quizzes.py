@@ -1,4 +1,4 @@
-"""Quizzes that workers pass before they work."""
+"""Attempts at quizzes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judgments.models import Study
 
 
 class QuizAttempt(models.Model):
-    """One try of a worker at a quiz; what was drawn, what was answered, how it ended. Attempts are never deleted."""
+    """A worker's attempt at a quiz: what was drawn, the answers, the result. Attempts are never deleted."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="quiz_attempts")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="quiz_attempts")

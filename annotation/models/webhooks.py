@@ -1,4 +1,4 @@
-"""Whom a study tells what happened in it, and what they were told.
+"""Webhooks of studies and their deliveries.
 
 Messages and their signatures follow Standard Webhooks
 (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
@@ -25,10 +25,10 @@ EVENTS = {
 
 
 class Webhook(models.Model):
-    """An address of somebody's program that hears of a study.
+    """An address to which a study sends events.
 
-    The key of the signatures is not stored: it is made of the installation's own key and ``salt``
-    (annotation.webhooks.webhooks), so that a copy of the database signs nothing.
+    The signing key is derived from the installation's key and ``salt`` (annotation.webhooks.webhooks) and not
+    stored, so that a copy of the database cannot sign.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")
@@ -67,13 +67,12 @@ class Webhook(models.Model):
 
     @property
     def events(self) -> list[str]:
-        """What it hears of, as messages name it."""
         heard = {SUBMITTED: self.submissions, COMPLETED: self.completions, EXCLUDED: self.exclusions}
         return [event for event, wanted in heard.items() if wanted]
 
 
 class WebhookDelivery(models.Model):
-    """A message to a webhook, written in the transaction of what happened and sent afterwards, at least once."""
+    """A message to a webhook, written in the transaction of the event and sent after it, at least once."""
 
     of_study = ("webhook__study",)
 

@@ -1,4 +1,4 @@
-"""People who judge, and their part in a study."""
+"""Workers, their participation in studies, and invitations."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from judgments.models import Study
 
 
 def hash_secret(secret: str) -> str:
-    """What is stored of a random token. The tokens hold 256 bits, so a fast hash is enough (joining is < 10 ms)."""
+    """Return the stored hash of a token. Tokens have 256 bits, so a fast hash suffices (joining takes < 10 ms)."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def new_secret() -> str:
-    """A random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    ``source`` tells people of this platform from those of a crowd, from the rehearsal crowd, and from raters that
-    came with imported judgments. The name of a crowd's worker is a pseudonym (annotation.models.crowds.RawId). An
-    anonymous worker stands for a seat in a published total, not for a person: figures per worker refuse it.
+    ``source`` separates workers of this platform, of a crowd, of a rehearsal, and of imported judgments. A crowd
+    worker's name is a pseudonym (annotation.models.crowds.RawId). An anonymous worker is a slot in a published
+    total, not a person: statistics per worker refuse it.
     """
 
     of_study = ("participations__study", "study")
@@ -55,7 +54,7 @@ class Worker(models.Model):
     )
     created_at = models.DateTimeField(default=timezone.now)
 
-    token = ""  # the token this worker was found by, for the length of a request; never stored
+    token = ""  # the token of the current request; never stored
     is_staff = False
     is_active = True
     is_anonymous = False
@@ -93,17 +92,16 @@ class Worker(models.Model):
 
     @property
     def is_person(self) -> bool:
-        """Whether somebody sits there: not of the rehearsal crowd, nor a row of an import."""
+        """Return True for a real worker, neither simulated nor imported."""
         return self.source in (Worker.Source.LOCAL, Worker.Source.CROWD)
 
     @property
     def is_authenticated(self) -> bool:
-        """A worker found by a token is who the token says."""
         return True
 
 
 class Participation(models.Model):
-    """A worker's part in a study: when they joined, what they agreed to, how far they are, whether they may go on."""
+    """A worker's participation in a study: consent, progress and status."""
 
     class Standing(models.TextChoices):
         ACTIVE = "active", "active"
@@ -134,7 +132,7 @@ class Participation(models.Model):
 
 
 class Invitation(models.Model):
-    """A personal code for a study that only invited people may join."""
+    """A personal code for a study by invitation."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)

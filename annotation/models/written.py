@@ -1,4 +1,4 @@
-"""Captions that workers wrote, once they became captions of a dataset."""
+"""Writers of captions that became part of a dataset."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from judgments.models import Caption
 
 
 class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
-    """Questions about written captions."""
-
     def by(self, worker: Worker, *, dataset_id: int) -> WrittenCaptionQuerySet:
-        """What a worker wrote that is part of a dataset."""
         return self.filter(worker=worker, caption__dataset_id=dataset_id)
 
 
 class WrittenCaption(models.Model):
-    """Who wrote a caption, and in which judgment; its writer is never asked to judge it.
+    """The writer and the judgment of a caption; its writer never judges it.
 
-    A candidate is a text: where two people wrote the same, it has two writers.
+    A candidate is a text: the same text by two people has two writers.
     """
 
     caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="written")

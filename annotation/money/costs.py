@@ -1,8 +1,8 @@
-"""What a study costs and what its workers earn: before, now, and at the end. Reads; in whole cents.
+"""A study's costs and wages: forecast, current and final. Read-only; in whole cents.
 
-Wages are taken from active time, the page visible and the person present, as the judgments hold it; a crowd's own clock
-runs through every pause and would make them look lower. Active time comes from the worker's browser, which can send
-anything: ``annotation.work.leases`` says how much of it is paid.
+Wages use active time (page visible, person present) from the judgments; a crowd's own clock includes pauses and
+would make wages look lower. Active time comes from the browser, which can send anything:
+``annotation.work.leases`` limits what is paid.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SECONDS_AN_HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the study costs when all that is planned is done.
+    """The cost of a study once everything is done.
 
     Attributes:
-        places: pieces of paid work.
-        reward_cents, fee_cents: of all of them.
-        seconds: active time of one piece, by the design's ``seconds_per_unit``.
-        wage_cents: an hour's reward at that pace; None where nothing is paid or no time is known.
+        places: paid sessions.
+        reward_cents, fee_cents: the sums.
+        seconds: active time of a session, by the design's ``seconds_per_unit``.
+        wage_cents: the hourly reward at that pace; None without pay or time.
     """
 
     places: int
@@ -45,13 +45,11 @@ class Forecast:
 
     @property
     def cents(self) -> int:
-        """Rewards and fees."""
         return self.reward_cents + self.fee_cents
 
 
 def forecast_of(study: Study) -> Forecast:
-    """From the HITs as they are generated and the crowd's prices; what is up, or was, at the price it went up with, and
-    without the places that were given back."""
+    """Return the forecast from HITs and prices. Published HITs have their price of then, without released slots."""
     design, backend = design_of(study), backend_of(study)
     up = Publication.objects.filter(study=study, place=study.place or backend.place(design)).exclude(
         state=Publication.State.WITHDRAWN
@@ -77,7 +75,7 @@ def forecast_of(study: Study) -> Forecast:
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
-    """Before anything is generated: from how many HITs there will be, with how many items in all of them."""
+    """Return the forecast before HITs are generated, from their number and the items in them."""
     backend = backend_for(design)
     counts = Counter(backend.places(design, hits=hits))
     prices = {count: backend.price(design, places=count) for count in counts}
@@ -97,7 +95,7 @@ def _wage(design: StudyDesign, seconds: float) -> int | None:
 
 
 def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
-    """(places, reward, fee) of what opening would put up, or of every copy of every HIT where nothing is put up."""
+    """Return (slots, reward, fee) of what opening would publish, or of all slots if nothing is published."""
     design = design_of(study)
     plans = [plan.places for plan in backend.plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
@@ -106,7 +104,6 @@ def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
 
 
 def _seconds_of_a_hit(study: Study) -> float:
-    """Of one HIT on average."""
     hits = HIT.objects.filter(study=study).count()
     if not hits:
         return 0.0
@@ -119,7 +116,7 @@ class Spending:
     """A study's money at its place.
 
     Attributes:
-        bonus_cents: bonuses among what is spent, fees included.
+        bonus_cents: spent bonuses with fees.
     """
 
     budget_cents: int
@@ -129,17 +126,14 @@ class Spending:
 
     @property
     def left_cents(self) -> int:
-        """Neither spent nor reserved."""
         return self.budget_cents - self.reserved_cents - self.spent_cents
 
     @property
     def forecast_cents(self) -> int:
-        """Spent in the end."""
         return self.reserved_cents + self.spent_cents
 
 
 def spending_of(study: Study) -> Spending | None:
-    """None where no budget was ever set."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     if budget is None:
         return None
@@ -154,14 +148,14 @@ def spending_of(study: Study) -> Spending | None:
 
 @dataclass(frozen=True, slots=True)
 class Pay:
-    """What somebody earned with one piece of paid work, or is to earn.
+    """The pay of one session.
 
     Attributes:
         session: row id.
-        seconds: active time on it, at most what the server saw.
-        reward_cents, bonus_cents: pay without fees; bonuses that are on their way are among them.
-        wage_cents: an hour's pay at that pace.
-        top_up_cents: what lifts it to the study's floor, rounded up; 0 where it lies at or above it.
+        seconds: active time, at most what the server saw.
+        reward_cents, bonus_cents: pay without fees, including pending bonuses.
+        wage_cents: the hourly pay at that pace.
+        top_up_cents: what is missing to the study's floor, rounded up, or 0.
         approved: whether it was approved.
     """
 
@@ -176,23 +170,21 @@ class Pay:
 
     @property
     def minutes(self) -> float:
-        """Active time."""
         return self.seconds / 60
 
     @property
     def cents(self) -> int:
-        """Reward and bonuses."""
         return self.reward_cents + self.bonus_cents
 
 
 @dataclass(frozen=True, slots=True)
 class Overclaim:
-    """Paid work whose worker's browser sent more active time than the server saw. The rest of it is not paid.
+    """A session with more active time sent by the browser than the server saw. The excess is not paid.
 
     Attributes:
         session: row id.
-        claimed: seconds that were sent; they stay in the judgments.
-        seen: seconds between taking and handing in, within the lease, that no other work of theirs was paid for.
+        claimed: seconds sent; the judgments keep them.
+        seen: seconds between claim and submission, within the lease, not paid for other work.
     """
 
     session: int
@@ -202,25 +194,24 @@ class Overclaim:
 
     @property
     def words(self) -> str:
-        """Both, side by side."""
         return f"claimed {spell_seconds(self.claimed)}, server saw {spell_seconds(self.seen)}"
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:
-    """Submitted and approved work with a known time, the lowest wage first; four queries."""
+    """Return submitted and approved sessions with known time, the lowest wage first, in four queries."""
     return pay_and_claims(study)[0]
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
-    """Submitted and approved work for which more time was sent than the server saw, the largest difference first."""
+    """Return sessions with more time sent than the server saw, the largest difference first."""
     return pay_and_claims(study)[1]
 
 
 def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
-    """Both, by the same four queries."""
+    """Return ``pay_of_sessions`` and ``overclaims_of`` from the same four queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
-    if not rows:  # nobody was paid: a database may go through every judgment to say so
+    if not rows:  # nobody was paid: avoid a scan of all judgments
         return [], []
     times, bonuses = times_of(_counted(study)), _bonuses(study)
     pays, claims = [], []
@@ -256,8 +247,7 @@ def _counted(study: Study) -> QuerySet[CrowdSession]:
 
 
 def _bonuses(study: Study) -> dict[int, int]:
-    """Session -> cents of bonuses that were paid or asked for, or of which nobody knows: those are parked with their
-    money kept."""
+    """Return bonus cents by session: paid, pending or indeterminate, which keep their reservation."""
     sums: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
     refused = Q(state=CrowdCall.State.PARKED, reserved_cents=0)
@@ -267,19 +257,19 @@ def _bonuses(study: Study) -> dict[int, int]:
 
 
 def top_up(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
-    """What is missing to the floor for so many seconds of active time, rounded up to a cent."""
+    """Return what is missing to the floor for these seconds, rounded up to a cent."""
     due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
     return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
 
 
 @dataclass(frozen=True, slots=True)
 class Wages:
-    """A study's wages in short: cents an hour.
+    """A summary of wages, in cents an hour.
 
     Attributes:
-        counted: pieces of work with a known time.
-        below: of them below the floor.
-        top_up_cents: what would lift all approved ones to it, and its fees.
+        counted: sessions with known time.
+        below: those below the floor.
+        top_up_cents: what lifts all approved ones to it, with fees.
     """
 
     counted: int
@@ -293,7 +283,7 @@ class Wages:
 
 
 def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
-    """``pays`` as ``pay_of_sessions`` gives them."""
+    """Summarise the result of ``pay_of_sessions``."""
     backend = backend_of(study)
     wages = [pay.wage_cents for pay in pays]
     wanting = [pay for pay in pays if pay.top_up_cents and pay.approved]
@@ -310,6 +300,6 @@ def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
 
 
 def local_cost_cents(study: Study) -> int:
-    """Where people of this site are paid by other means: the reward of every approved page of work."""
+    """Return the reward of all approved assignments, for people paid by other means."""
     approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
     return approved * design_of(study).crowd.reward_cents

@@ -1,10 +1,10 @@
-"""What a study may cost, what is reserved, what is spent: in whole cents, each move booked once.
+"""Budgets and the ledger: reserved and spent money in whole cents, each move booked once.
 
-A budget's row holds counters that the database keeps within the budget; each change is an entry of the ledger with a
-key that the database lets stand once, written in the same transaction. So a repeated booking changes nothing, two
-publishers at once cannot both have the last cent, and the counters can be computed again from the entries.
+The database keeps a budget's counters within the budget; each change is a ledger entry with a unique key, written
+in the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and
+the counters can be recomputed from the entries.
 
-    reserved = the price of all held places of publications + what calls under way keep
+    reserved = the price of held slots of external HITs + reservations of open calls
     spent    = rewards of approved sessions + bonuses, fees included
 """
 
@@ -21,28 +21,27 @@ from judgments.studies.log import note_event
 
 
 class OverBudget(QuorumError):
-    """The move would go beyond what the study may cost; nothing was booked."""
+    """The booking exceeds the budget; nothing was booked."""
 
     status = 409
     title = "Beyond the budget"
 
 
 def spell_cents(cents: int) -> str:
-    """An amount for people: 12.30."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def budget_of(study: Study, place: str) -> Budget:
-    """The study's budget at a place, empty where none was set; within the caller's transaction."""
+    """Return the study's budget at a place; create an empty one if needed."""
     return Budget.objects.get_or_create(study=study, place=place)[0]
 
 
 @transaction.atomic
 def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, why: str = "") -> Budget:
-    """What the study may cost from now on.
+    """Set the study's budget.
 
     Raises:
-        WrongState: more than that is spent or reserved already.
+        WrongState: more is spent or reserved already.
     """
     budget = budget_of(study, place)
     if cents == budget.budget_cents:
@@ -78,14 +77,14 @@ def book(
     session: CrowdSession | None = None,
     call: CrowdCall | None = None,
 ) -> bool:
-    """Move money, within the caller's transaction; False where this was booked before.
+    """Move money within the caller's transaction. Return False if this key was booked before.
 
     Args:
-        key: what it is for, such that the same thing has the same key.
-        reserved, spent: changes in cents, of either sign.
+        key: equal for equal purposes.
+        reserved, spent: changes in cents, positive or negative.
 
     Raises:
-        OverBudget: reserved and spent would be more than the budget; nothing was booked.
+        OverBudget: the sum would exceed the budget; nothing was booked.
     """
     try:
         with transaction.atomic():
@@ -121,7 +120,7 @@ def _move(budget: Budget, reserved: int, spent: int) -> None:
 
 
 def reserve_for_call(*, call: CrowdCall, cents: int) -> None:
-    """Keep money for a call that was just written, within the caller's transaction.
+    """Reserve money for a new call, within the caller's transaction.
 
     Raises:
         OverBudget.
@@ -129,29 +128,35 @@ def reserve_for_call(*, call: CrowdCall, cents: int) -> None:
     if not cents or call.reserved_cents:
         return
     budget = budget_of(call.study, call.place)
-    if book(budget=budget, key=_turn(call, "reserve"), what="reserve", reserved=cents, call=call):
+    if book(budget=budget, key=_booking_key(call, "reserve"), what="reserve", reserved=cents, call=call):
         CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
         call.reserved_cents = cents
 
 
-def _turn(call: CrowdCall, what: str) -> str:
-    """A call that was parked and is tried again keeps its money anew: the how-manyeth time is part of the key."""
+def _booking_key(call: CrowdCall, what: str) -> str:
+    """Return the key of a booking; a retried call reserves again, so its attempt is part of the key."""
     before = LedgerEntry.objects.filter(call=call, what=what).count()
     return f"{what}:{call.key}:{before + 1}"
 
 
 def release_call(*, call: CrowdCall) -> None:
-    """Give back what a call kept that will never be carried out, within the caller's transaction."""
+    """Release the reservation of a cancelled call, within the caller's transaction."""
     if not call.reserved_cents:
         return
     budget = budget_of(call.study, call.place)
-    book(budget=budget, key=_turn(call, "release"), what="release", reserved=-call.reserved_cents, call=call)
+    book(
+        budget=budget,
+        key=_booking_key(call, "release"),
+        what="release",
+        reserved=-call.reserved_cents,
+        call=call,
+    )
     CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
     call.reserved_cents = 0
 
 
 def spend_call(*, call: CrowdCall) -> None:
-    """A bonus was paid: what its call kept is spent; within the caller's transaction."""
+    """Turn the reservation of a paid bonus into spending, within the caller's transaction."""
     budget = budget_of(call.study, call.place)
     cents = call.reserved_cents
     book(
@@ -168,23 +173,23 @@ def spend_call(*, call: CrowdCall) -> None:
 
 
 def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> None:
-    """Places that a call paid for are there: its reservation becomes theirs, and what it kept for more is free again;
-    within the caller's transaction."""
+    """Turn a call's reservation into held slots and release the rest, within the caller's transaction."""
     Publication.objects.filter(pk=publication.pk).update(held=F("held") + places)
     more = call.reserved_cents - places * publication.price_cents
     if more > 0:
         budget = budget_of(call.study, call.place)
-        book(budget=budget, key=_turn(call, "release"), what="release", reserved=-more, call=call)
+        book(budget=budget, key=_booking_key(call, "release"), what="release", reserved=-more, call=call)
     CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
     call.reserved_cents = 0
 
 
 def release_places(*, publication: Publication, places: int, key: str) -> bool:
-    """Give back what places that nobody will fill keep, within the caller's transaction; False where this was done
-    before, or fewer are held.
+    """Release the money of slots that nobody will fill, within the caller's transaction.
+
+    Return False if this was done before, or fewer slots are held.
 
     Args:
-        key: of this return; a repeated one changes nothing.
+        key: identifies this release; a repeated one changes nothing.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held < places:
@@ -201,13 +206,13 @@ def release_places(*, publication: Publication, places: int, key: str) -> bool:
 
 
 def pay_session(*, session: CrowdSession) -> bool:
-    """A session was approved: its price is spent, out of what its publication holds, or, where that was given back
-    before, out of what is left; within the caller's transaction. False where it was paid before.
+    """Spend the price of an approved session, within the caller's transaction. Return False if it was paid.
 
-    Payments are keyed by place, worker and the crowd's id of the session.
+    It comes from the external HIT's held slots or, if those were released, from the rest of the budget. Payments
+    are keyed by place, worker and the crowd's session id.
 
     Raises:
-        OverBudget: it was given back before, and nothing is left.
+        OverBudget: the slots were released, and nothing is left.
     """
     if _is_booked(_key(session, "reward")):
         return False
@@ -227,8 +232,7 @@ def pay_session(*, session: CrowdSession) -> bool:
 
 
 def unpay_session(*, session: CrowdSession) -> bool:
-    """A session was rejected: what its place kept is free again, within the caller's transaction. False where it was
-    before."""
+    """Release the price of a rejected session, within the caller's transaction. Return False if it was released."""
     publication = session.publication
     if _is_booked(_key(session, "rejected")) or not _take_place(publication):
         return False
@@ -255,7 +259,7 @@ def _key(session: CrowdSession, what: str) -> str:
 
 
 def ledger_sums(budget: Budget) -> tuple[int, int]:
-    """Reserved and spent, computed again from the ledger."""
+    """Return reserved and spent, recomputed from the ledger."""
     sums = LedgerEntry.objects.filter(budget=budget).aggregate(
         reserved=Sum("reserved_cents"), spent=Sum("spent_cents")
     )
@@ -263,7 +267,7 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 
 
 def kept_cents(budget: Budget) -> int:
-    """Reserved, computed again from what keeps it: held places, and calls under way."""
+    """Return reserved, recomputed from held slots and open calls."""
     here = {"study": budget.study, "place": budget.place}
     places = Publication.objects.filter(**here, held__gt=0).aggregate(
         kept=Sum(F("held") * (F("reward_cents") + F("fee_cents")))

@@ -1,4 +1,4 @@
-"""What people are paid and told: approving, rejecting and bonuses as calls to their crowd, each once."""
+"""Approvals, rejections and bonuses, as outbox messages sent once."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ENDED = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
 def decide_session(
     *, session: CrowdSession, approve: bool, why: str = "", by: User | None = None
 ) -> CrowdCall | None:
-    """Approve or reject a session: by a call where its crowd can be asked, else in our books alone (None).
+    """Approve or reject a session by a call; return None if the crowd has no API and only our books change.
 
     Args:
-        why: what the worker is told; a rejection needs it.
+        why: the message to the worker, required for a rejection.
 
     Raises:
-        WrongState: it is not submitted, or it is paid already.
+        WrongState: it is not submitted, or it is already paid.
         OverBudget: a rejected one is to be paid after all, and its price is not left.
     """
     if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
@@ -46,7 +46,7 @@ def decide_session(
             session=session, status=Status.APPROVED if approve else Status.REJECTED, feedback=why.strip()
         )
         return None
-    # after a rejection, an approval overrides it: another key than the one before; and what was dropped is asked anew
+    # an approval after a rejection overrides it, and a dropped call is asked again: both need a new key
     ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED)
     number = ended.count() + 1
     override = session.status == Status.REJECTED
@@ -64,8 +64,8 @@ def decide_session(
 
 
 def hold_for_bonus(session: CrowdSession) -> int:
-    """The number of a session's next bonus, within the caller's transaction. The session is held until its end: who
-    decides on a bonus at the same moment, on the page or by a program, counts after that."""
+    """Lock the session and return the number of its next bonus, so that simultaneous decisions follow one
+    another."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
     return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
 
@@ -74,7 +74,7 @@ def hold_for_bonus(session: CrowdSession) -> int:
 def pay_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """A bonus that somebody decided on, with its line in the study's log; else as ``ask_for_bonus``."""
+    """Ask for a bonus by a person's decision, and log it; see ``ask_for_bonus``."""
     call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
     note_event(
         study=session.study,
@@ -91,10 +91,10 @@ def pay_bonus(
 def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """A bonus for a session, once for each ``number``.
+    """Ask for a session's bonus, once for each ``number``.
 
     Raises:
-        WrongState: the crowd pays no bonuses, or there is no amount or no reason.
+        WrongState: the crowd pays no bonuses, or the amount or the reason is missing.
         OverBudget: nothing was asked for.
     """
     if cents <= 0:

@@ -1,9 +1,9 @@
-"""Steps that move money, for programs: each is looked at first, with its sum, and then confirmed once.
+"""Money operations for programs: preview with the total, then confirm once.
 
-A preview tells what a step would cost and a word, ``confirm``, that stands for all of it: the step is done only while
-the same preview would be given. Every request has a key of its caller's choice; the same one again is answered as the
-first time and changes nothing (draft-ietf-httpapi-idempotency-key-header). The money itself is moved by the services
-that the pages use, which write a row before the crowd is asked.
+A preview has the cost and a ``confirm`` word derived from all of it: the step is done only while the same preview
+would be given. Every request has a key chosen by the caller; a repeated one gets the first answer and changes
+nothing (draft-ietf-httpapi-idempotency-key-header). The services of the pages move the money, and write a row
+before the crowd is asked.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ CALL_STEPS = ("retry", "was-done", "was-not-done")
 
 
 class KeyUsed(QuorumError):
-    """The key came before with another request; nothing was done."""
+    """The key was used for another request; nothing was done."""
 
     status = 422
     title = "The key was used for something else"
 
 
 class NotConfirmed(QuorumError):
-    """What was confirmed is not what would be done now; nothing was done."""
+    """The confirmation does not fit the current state; nothing was done."""
 
     status = 409
     title = "Not what was confirmed"
@@ -51,9 +51,9 @@ class Preview:
 
     Attributes:
         step: bonus, top-up, budget, retry, was-done or was-not-done.
-        total_cents: what it takes of the budget, fees included; 0 where it takes nothing.
-        left_cents: what is neither spent nor reserved now.
-        facts: the rest of it, as JSON.
+        total_cents: its cost with fees, or 0.
+        left_cents: neither spent nor reserved now.
+        facts: further data, as JSON.
     """
 
     study: Study
@@ -64,12 +64,11 @@ class Preview:
 
     @property
     def confirm(self) -> str:
-        """The word that stands for this preview, whatever is left of the budget: another study, step, sum or person
-        has another."""
+        """Return the word of this preview, independent of the rest of the budget; other steps and sums have other
+        words."""
         return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
 
     def as_json(self) -> dict[str, Any]:
-        """For a program."""
         return {
             "step": self.step,
             "total_cents": self.total_cents,
@@ -81,11 +80,11 @@ class Preview:
 
 
 def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
-    """A bonus for a worker's latest approved work.
+    """Preview a bonus for a worker's latest approved work.
 
     Raises:
-        NotThere: nobody of this name takes part.
-        WrongState: no work of theirs was approved, or the crowd pays no bonuses.
+        NotThere: no such worker takes part.
+        WrongState: none of their work was approved, or the crowd pays no bonuses.
     """
     session = _session_of(study, worker)
     _can_pay(study)
@@ -124,7 +123,7 @@ def _can_pay(study: Study) -> None:
 
 
 def preview_top_ups(*, study: Study) -> Preview:
-    """A bonus for each approved piece of work below the study's floor; none is no mistake.
+    """Preview bonuses for approved sessions below the floor, if any.
 
     Raises:
         WrongState: the crowd pays no bonuses.
@@ -147,10 +146,10 @@ def preview_top_ups(*, study: Study) -> Preview:
 
 
 def preview_budget(*, study: Study, cents: int) -> Preview:
-    """Another budget; ``total_cents`` is by how much it grows.
+    """Preview a new budget; ``total_cents`` is the increase.
 
     Raises:
-        WrongState: the study was never opened, or the amount is none.
+        WrongState: the study was never opened, or the amount is invalid.
     """
     if not study.place:
         raise WrongState("Nothing was changed: the budget of a study that was never opened is in its design.")
@@ -163,10 +162,10 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 
 
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
-    """A call that was given up, to be tried again; or, where nobody can tell, that it was done or was not.
+    """Preview retrying a failed call, or resolving an indeterminate one.
 
     Raises:
-        WrongState: it is not given up, or the step does not fit: what nobody can tell is not simply tried again.
+        WrongState: it did not fail, or the step does not fit: an indeterminate call cannot be retried.
     """
     if call.state != CrowdCall.State.PARKED:
         raise WrongState("Nothing was changed: only a call that was given up (parked) can be decided on.")
@@ -187,7 +186,7 @@ def _left(study: Study) -> int:
 def pay_confirmed_bonus(
     *, study: Study, worker: str, cents: int, why: str, confirm: str, by: User
 ) -> dict[str, Any]:
-    """The bonus of a preview, within the caller's transaction.
+    """Pay a previewed bonus, within the caller's transaction.
 
     Raises:
         NotConfirmed, NotThere, WrongState, OverBudget: nothing was paid.
@@ -201,7 +200,7 @@ def pay_confirmed_bonus(
 
 
 def pay_confirmed_top_ups(*, study: Study, why: str, confirm: str, by: User) -> dict[str, Any]:
-    """The top-ups of a preview, all or none, within the caller's transaction.
+    """Pay previewed top-ups atomically, within the caller's transaction.
 
     Raises:
         NotConfirmed, WrongState, OverBudget: nothing was paid.
@@ -214,13 +213,13 @@ def pay_confirmed_top_ups(*, study: Study, why: str, confirm: str, by: User) -> 
 
 
 def set_confirmed_budget(*, study: Study, cents: int, why: str, confirm: str, by: User) -> dict[str, Any]:
-    """The budget of a preview, within the caller's transaction.
+    """Set a previewed budget, within the caller's transaction.
 
     Raises:
         NotConfirmed: it was changed since.
-        WrongState: more than that is spent or reserved.
+        WrongState: more is spent or reserved.
     """
-    if study.place:  # there is a row to hold, also where none was set
+    if study.place:  # ensures a row to lock
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
     found = preview_budget(study=study, cents=cents)
     _check(found, confirm)
@@ -229,7 +228,7 @@ def set_confirmed_budget(*, study: Study, cents: int, why: str, confirm: str, by
 
 
 def decide_confirmed_call(*, call: CrowdCall, step: str, why: str, confirm: str, by: User) -> dict[str, Any]:
-    """What a preview said of a call that was given up, within the caller's transaction.
+    """Carry out a previewed decision about a failed call, within the caller's transaction.
 
     Raises:
         NotConfirmed, WrongState, OverBudget: nothing was changed.
@@ -266,16 +265,18 @@ def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
 def once(
     *, key: str, study: Study, step: str, asked: Mapping[str, Any], by: User, do: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
-    """What ``do`` answers, done in one transaction with the note that it was; and whether this was asked before, when
-    it is the answer of then. What failed leaves no note, and may be asked for again under the same key.
+    """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a
+    repetition.
+
+    A failure leaves no record and may be repeated with the same key.
 
     Raises:
-        KeyUsed: the key came before with another request.
+        KeyUsed: the key was used for another request.
     """
     digest = content_key(study.slug, step, dict(asked))
     with transaction.atomic():
         try:
-            with transaction.atomic():  # whoever comes with the same key meanwhile waits here
+            with transaction.atomic():  # a concurrent request with the same key waits here
                 row = MoneyRequest.objects.create(by=by, key=key, study=study, step=step, digest=digest)
         except IntegrityError:
             row = MoneyRequest.objects.get(by=by, key=key)

@@ -1,4 +1,4 @@
-"""Lifting pay to the floor that a study promises, and approving what nothing speaks against."""
+"""Top-ups to a study's wage floor, and approval of unopposed work."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from judgments.studies.log import note_event
 
 @transaction.atomic
 def pay_top_ups(*, study: Study, why: str, by: User | None = None) -> list[CrowdCall]:
-    """A bonus for each approved session that lies below the floor of the study: all of them or none.
+    """Ask for a bonus for each approved session below the study's floor, atomically.
 
     Raises:
-        WrongState: no session lies below it, or the crowd pays no bonuses.
-        OverBudget: not all of them can be paid; nobody is.
+        WrongState: no session is below it, or the crowd pays no bonuses.
+        OverBudget: the budget does not cover all; nobody is paid.
     """
-    # held before it is looked at who lies below: whoever asks for the same at the same time finds it asked for
+    # lock before the wages are read, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     wanting = {pay.session: pay for pay in pay_of_sessions(study) if pay.top_up_cents and pay.approved}
@@ -49,8 +49,10 @@ def pay_top_ups(*, study: Study, why: str, by: User | None = None) -> list[Crowd
 
 
 def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list[UUID]:
-    """Submitted pages of work that nothing speaks against, the oldest first; without those whose crowd is being asked
-    to approve or reject them, or refused to."""
+    """Return submitted assignments that nothing speaks against, the oldest first.
+
+    Leave out those with a pending or refused call to approve or reject.
+    """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
     asked = calls.exclude(state__in=ENDED)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
@@ -69,10 +71,10 @@ def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list
 def approve_unopposed(
     *, study: Study, submitted_before: datetime | None = None, by: User | None = None
 ) -> int:
-    """Approve what ``unopposed`` finds; how many pages of work. What something speaks against waits for a person.
+    """Approve ``unopposed`` work and return its number; the rest waits for a person.
 
     Raises:
-        OverBudget: approvals of rejected work beyond what is left.
+        OverBudget: approvals of rejected work exceed the budget.
     """
     pages = unopposed(study, submitted_before=submitted_before)
     count = approve_assignments(study=study, assignments=pages, by=by)

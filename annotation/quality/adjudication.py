@@ -1,7 +1,6 @@
-"""Disputed units before a chosen person, who decides without seeing the votes (docs/adjudication.md).
+"""Disputed units, decided by a person who does not see the votes (docs/adjudication.md).
 
-The judgments stay as they are: a decision is laid over what they say when the consensus is computed, and withdrawing it
-gives the crowd's outcome back.
+Judgments do not change: the consensus puts a decision in the place of the votes until it is withdrawn.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ State = Adjudication.State
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
-    """Who may be chosen: accounts of staff that have the permission, and those who may review the study."""
+    """Return staff accounts with the permission, or with the right to review the study."""
     backend = "django.contrib.auth.backends.ModelBackend"
     everywhere = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
     reviewing = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
@@ -43,12 +42,11 @@ def adjudicators(study: Study) -> QuerySet[User]:
 
 
 def may_adjudicate(user: User) -> bool:
-    """Whether there can be something for this person to decide: by the permission, or by what was sent to them."""
     return user.has_perm(PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
 
 
 def can_be_adjudicated(study: Study) -> bool:
-    """Whether one answer can stand for the workers': where answers are values, no texts or lists of their own."""
+    """Return True if one answer can replace the workers' answers: not for texts or lists."""
     return not KINDS[study.protocol].is_open
 
 
@@ -56,11 +54,11 @@ def can_be_adjudicated(study: Study) -> bool:
 def send_to_adjudicator(
     *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
 ) -> list[Adjudication]:
-    """Put units (row ids) before ``adjudicator``; those that wait for somebody or are decided already stay there.
+    """Send units (row ids) to ``adjudicator``. Skip those that are waiting or decided.
 
     Raises:
-        WrongState: no unit, one of another study, a control item, a kind that has no decisions, or somebody who may
-            not decide.
+        WrongState: there is no unit, one is of another study or a control item, the kind has no decisions, or the
+            person may not decide.
     """
     found = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not found or len(found) != len(set(units)):
@@ -110,7 +108,6 @@ def send_to_adjudicator(
 
 
 def _votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
-    """Unit -> answer -> how many current judgments give it."""
     rows = Judgment.objects.current().filter(assignment__study=study, unit__in=units)
     votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for unit, value in rows.values_list("unit_id", "value"):
@@ -119,15 +116,14 @@ def _votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
 
 
 def waiting_for(user: User) -> QuerySet[Adjudication]:
-    """What this person is to decide, in the order it was sent."""
     return Adjudication.objects.filter(adjudicator=user, state=State.WAITING)
 
 
 def own_adjudication(*, user: User, pk: int) -> Adjudication:
-    """A unit before this person, with what is needed to show it.
+    """Return a unit sent to this person, with what its page needs.
 
     Raises:
-        NotThere: there is none; somebody else's looks the same.
+        NotThere: there is none; another person's looks the same.
     """
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
@@ -139,17 +135,16 @@ def own_adjudication(*, user: User, pk: int) -> Adjudication:
 
 
 def place_of(adjudication: Adjudication) -> Place:
-    """The unit as its person sees it."""
     return Place(position=1, unit=adjudication.unit, side=adjudication.side)
 
 
 @transaction.atomic
 def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjudication:
-    """Store the final answer, ``given`` as the person saw the unit. The same decision again changes nothing.
+    """Store the final answer, ``given`` as the person saw the unit. A repeated call changes nothing.
 
     Raises:
-        AnswerProblem: the answer is none of the allowed ones.
-        WrongState: it was decided otherwise before, or withdrawn.
+        AnswerProblem: the answer is not allowed.
+        WrongState: it was decided otherwise, or withdrawn.
     """
     kind, design = KINDS[adjudication.study.protocol], design_of(adjudication.study)
     try:
@@ -181,10 +176,10 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
 
 @transaction.atomic
 def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Take a unit back, decided or not: the crowd's outcome counts again. Doing it twice changes nothing.
+    """Withdraw a unit, decided or not, so that the votes count again. A repeated call changes nothing.
 
     Raises:
-        NotThere: it is not this study's.
+        NotThere: it is not of this study.
     """
     found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
@@ -202,7 +197,6 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
 
 
 def decisions_of(study: Study) -> dict[int, Adjudication]:
-    """Unit row id -> its decision."""
     rows = Adjudication.objects.filter(study=study, state=State.DECIDED).annotate(
         who=F("adjudicator__username")
     )

@@ -1,4 +1,4 @@
-"""Control items: answers on them, workers' accuracy, and items that may be wrong themselves."""
+"""Control items: the answers to them, workers' accuracy, and items that may be wrong."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
 
-LEAST_ELSEWHERE = 2  # answers on other items before a worker can vouch for one
+LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
-MOST_RIGHT = 0.5  # an item that more than half of them get right is merely hard
+MOST_RIGHT = 0.5  # an item that more workers answer correctly is only hard
 ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """How one control item fared.
+    """The results of one control item.
 
     Attributes:
-        seen, right: answers of all workers, and how many of them were right.
-        vouching: answers of workers who are right elsewhere: at or above the threshold on the other control items,
-            of which they answered ``LEAST_ELSEWHERE`` or more.
-        vouching_right: how many of those were right here.
-        elsewhere: share right of the same workers on the other items, pooled; nan where nobody vouches.
-        p: exact binomial chance of ``vouching_right`` or fewer, if this item were like the others, whose share is
-            taken as (right + 1) / (answers + 2); Holm's adjustment over the items that have ``LEAST_VOUCHING``. 1
-            where there are fewer.
-        suspect: p is at most ``ALPHA`` and at most half of those who vouch were right.
+        seen, right: all answers, and the correct ones.
+        vouching: answers of workers who answered ``LEAST_ELSEWHERE`` or more other control items, at or above the
+            threshold.
+        vouching_right: how many of these are correct.
+        elsewhere: pooled accuracy of these workers on the other items; nan without any.
+        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with
+            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers. 1 for
+            other
+                items.
+        suspect: p is at most ``ALPHA``, and at most half of the vouching workers are correct.
     """
 
     seen: int
@@ -54,11 +55,11 @@ class Suspicion:
 def suspicions(
     answers: Iterable[tuple[Hashable, Hashable, bool]], *, threshold: float
 ) -> dict[Hashable, Suspicion]:
-    """What the workers' answers say of each control item.
+    """Test each control item for being wrong itself.
 
     Args:
-        answers: (item, worker, right) of each answer on a control item. Equal items of several HITs have one name.
-        threshold: ``controls.threshold``: who reaches it on the other items is right elsewhere.
+        answers: (item, worker, right) of each answer. Equal items of several HITs have one name.
+        threshold: ``controls.threshold``, the accuracy on other items from which a worker vouches.
     """
     by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     seen: dict[Hashable, int] = defaultdict(int)
@@ -84,7 +85,7 @@ def _draft(
     right: dict[Hashable, int],
     threshold: float,
 ) -> Suspicion:
-    """The counts of one item, with the unadjusted p."""
+    """Return the counts of one item, with the unadjusted p."""
     here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
     for worker, is_right in given:
         here[worker][0] += 1
@@ -101,7 +102,7 @@ def _draft(
         vouching=vouching,
         vouching_right=vouching_right,
         elsewhere=others_right / others if others else float("nan"),
-        # one right and one wrong answer more: six of six is no certainty
+        # add one success and one failure: six of six is no certainty
         p=at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
         suspect=False,
     )
@@ -113,7 +114,7 @@ def _judged(draft: Suspicion, p: float) -> Suspicion:
 
 
 def at_most(k: int, n: int, share: float) -> float:
-    """The chance of ``k`` or fewer successes in ``n`` trials of chance ``share`` (0 < share < 1)."""
+    """Return P(X <= k) for X ~ binomial(n, share), 0 < share < 1."""
     terms = (
         math.lgamma(n + 1)
         - math.lgamma(i + 1)
@@ -127,13 +128,13 @@ def at_most(k: int, n: int, share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """How a worker did on control items.
+    """A worker's results on control items.
 
     Attributes:
-        seen: control items judged; items that the designer struck are not among them.
-        right: how many of them were answered as expected.
-        share: right / seen; None where none was seen.
-        used: whether the worker's judgments are used.
+        seen: control items judged, without withdrawn ones.
+        right: correct answers.
+        share: right / seen; None if nothing was seen.
+        used: whether the worker is included.
         by_kind: kind of control item -> (seen, right).
     """
 
@@ -145,10 +146,10 @@ class ControlRecord:
 
 
 def control_record(seen: int, right: int, threshold: float) -> ControlRecord:
-    """The rule: used from ``threshold`` on (equality is kept), and where no control item was seen."""
+    """Include a worker at or above ``threshold``, or without control items."""
     if not seen:
         return ControlRecord(seen=0, right=0, share=None, used=True)
-    # the quotient is the double nearest to the true share, so that 7 of 10 reaches a threshold written 0.7
+    # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
     share = right / seen
     return ControlRecord(seen=seen, right=right, share=share, used=share >= threshold)
 
@@ -159,13 +160,13 @@ def control_records(
     threshold: float,
     is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
-    """The record of each worker who saw a control item.
+    """Return the record of each worker who saw a control item.
 
     Args:
-        answers: (worker, given, expected) or (worker, given, expected, kind of control item, ...) of each judgment on a
-            control item that was not struck (``annotation.quality.controls.control_answers``).
+        answers: (worker, given, expected[, kind of control item, ...]) of each judgment on a control item that
+            was not withdrawn (``control_answers``).
         threshold: the design's ``controls.threshold``.
-        is_right: the kind's comparison of an answer with what was expected.
+        is_right: the kind's comparison of given and expected answer.
     """
     return tallied_records(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
@@ -180,7 +181,7 @@ def tallied_records(
     threshold: float,
     is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
-    """``control_records`` of answers that were counted together (``annotation.quality.controls.control_tallies``)."""
+    """Return ``control_records`` from ``control_tallies``."""
     counts: dict[int, dict[str, list[int]]] = {}
     for worker, given, expected, control_kind, n in tallies:
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
@@ -198,14 +199,14 @@ def tallied_records(
 
 @dataclass(frozen=True, slots=True)
 class RunningAccuracy:
-    """How a worker is doing on control items, answer by answer.
+    """A worker's running accuracy on control items.
 
     Attributes:
-        seen, right: so far.
-        share: right / seen; nan before the first one.
-        below: the share is below the threshold, and enough were seen to say so.
-        first_below: after how many control items that was so for the first time; None where it never was. Looking after
-            every answer finds a low share sooner or later in many an honest worker: see docs/controls.md.
+        seen, right: counts so far.
+        share: right / seen; nan at first.
+        below: the share is below the threshold, and enough items were seen.
+        first_below: the number of control items when ``below`` first held, or None. Repeated looks find a low
+            share in many honest workers sooner or later: see docs/controls.md.
     """
 
     seen: int
@@ -216,12 +217,12 @@ class RunningAccuracy:
 
 
 def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
-    """The accuracy over control items in the order in which a worker answered them.
+    """Return the accuracy over control items in the order of the answers.
 
     Args:
-        rights: whether each was right.
-        after: the design's ``controls.after``: fewer say nothing.
-        threshold: the design's ``controls.threshold``; equality is not below it.
+        rights: whether each answer is correct.
+        after: the design's ``controls.after``, the least number that counts.
+        threshold: the design's ``controls.threshold``; an equal share is not below.
     """
     right = 0
     first_below = None
@@ -236,7 +237,7 @@ def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) ->
 
 
 ROWS_AT_ONCE = 2_000
-KEYS_AT_ONCE = 500  # within what SQLite takes in one statement
+KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
 
 
 class ControlAnswer(NamedTuple):
@@ -245,8 +246,8 @@ class ControlAnswer(NamedTuple):
     Attributes:
         worker, unit: row ids.
         given: the answer in the unit's order.
-        expected: what ``Kind.is_right`` compares it with; of a repeated unit, what the worker said the other time.
-        control_kind: "degraded", "repeated", "known-good", "reference"; "" where an import does not say.
+        expected: the argument of ``Kind.is_right``; for a repeated unit, the worker's other answer.
+        control_kind: "degraded", "repeated", "known-good", "reference"; "" for some imports.
     """
 
     worker: int
@@ -258,7 +259,7 @@ class ControlAnswer(NamedTuple):
 
 
 class ControlTally(NamedTuple):
-    """Answers on control items that are alike; the fields before ``n`` are those of ``ControlAnswer``."""
+    """Equal answers on control items, counted; see ``ControlAnswer``."""
 
     worker: int
     given: Any
@@ -268,9 +269,10 @@ class ControlTally(NamedTuple):
 
 
 def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
-    """``control_tallies`` of the answers that stood at ``moment``, without the items that were struck then.
+    """Return ``control_tallies`` of a snapshot, without items withdrawn by then.
 
-    Counted as they pass by: which work was invalidated then is not for the database to say. Memory grows with workers.
+    They are counted in Python, since the database does not know which work was invalidated then. Memory grows
+    with workers.
     """
     rows = (
         moment.judgments(study)
@@ -301,8 +303,10 @@ def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """``control_answers``, equal ones counted together: the database counts, so that a few rows a worker come back
-    however much they answered. Units shown again are compared one by one."""
+    """Return ``control_answers`` counted by the database, so that a worker takes a few rows.
+
+    Repeated units are compared one by one.
+    """
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
@@ -338,14 +342,15 @@ def control_answers(
     repeated_alone: bool = False,
     moment: Moment | None = None,
 ) -> list[ControlAnswer]:
-    """The current answers on control items that are not struck, in the order they were given; of one worker, of some
-    (row ids), or of all.
+    """Return current answers on control items in the order given, without withdrawn items.
 
-    ``as_first_given``: whatever was revised since. ``repeated_alone``: those on units that were shown again.
-    ``moment``: those that stood then, without the control items that were struck then.
+    Repeated units without the other answer, and imported items without an expected answer, are left out.
 
-    A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
-    are left out.
+    Args:
+        worker, workers: one worker, or row ids of some; default: all.
+        as_first_given: ignore revisions.
+        repeated_alone: only repeated units.
+        moment: use the judgments and withdrawn items of this snapshot.
     """
     own: dict[str, Any] = {"assignment__study": study}
     if worker is not None:
@@ -385,14 +390,13 @@ def control_answers(
 
 
 def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
-    """One judgment of each worker and unit that is not invalidated: the last, or the first."""
+    """Return the last, or the first, valid judgment of each worker and unit."""
     if as_first_given:
         return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
     return Judgment.objects.current()
 
 
 def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
-    """(assignment, unit key) -> answer, for the units that were shown again."""
     for some in batched(keys, KEYS_AT_ONCE):
         rows = answers.filter(unit__control=False, unit__key__in=some)
         names = ("assignment_id", "unit__key", "value", "answer")
@@ -401,7 +405,6 @@ def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple
 
 
 def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
-    """How the worker is doing on the study's control items, by the design's threshold and least number."""
     kind, controls = KINDS[study.protocol], design_of(study).controls
     answers = control_answers(study, worker=worker)
     rights = [kind.is_right(answer.given, answer.expected) for answer in answers]

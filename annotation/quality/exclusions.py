@@ -1,4 +1,4 @@
-"""Exclude a worker from a study, take that back, and tell the worker."""
+"""Exclude or pause a worker, and undo it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ from judgments.studies.log import note_event
 
 
 def refuse_while_paused(study: Study) -> None:
-    """Nothing new is handed out while a study is paused.
-
-    Raises:
-        StudyPaused: it is.
-    """
     if study.paused_at is not None:
         raise StudyPaused(
             gettext(
@@ -37,11 +32,7 @@ def refuse_while_paused(study: Study) -> None:
 
 
 def refuse_stopped(standing: str) -> None:
-    """Let active workers pass.
-
-    Raises:
-        WorkPaused, WorkerExcluded: the others are told so.
-    """
+    """Raise WorkPaused or WorkerExcluded unless the worker is active."""
     if standing == Participation.Standing.PAUSED:
         raise WorkPaused(
             gettext(
@@ -64,7 +55,6 @@ LONGEST_WHY = 500
 
 
 def standing_exclusion(study: Study, worker: Worker) -> Exclusion | None:
-    """The exclusion of the worker from the study that was not lifted, if there is one."""
     return Exclusion.objects.filter(study=study, worker=worker, lifted_at=None).first()
 
 
@@ -77,17 +67,18 @@ def exclude_worker(
     evidence: Mapping[str, Any] | None = None,
     by: User | None = None,
 ) -> Exclusion:
-    """Exclude ``worker`` from ``study``: their answers do not count, and their slots are open again. Doing it twice
-    gives the first exclusion back and changes nothing.
+    """Exclude ``worker`` from ``study``: invalidate their answers and reopen their slots.
+
+    A repeated call returns the first exclusion and changes nothing.
 
     Args:
         why: one sentence, for the review and the export.
-        rule: which rule did it; '' where a person did.
-        evidence: what the rule found.
-        by: who did it; None where a rule did by itself.
+        rule: the detector that excluded the worker, '' for a person.
+        evidence: the detector's evidence.
+        by: the person, None for a detector.
 
     Raises:
-        WrongState: the study's judgments were imported: none of its HITs were worked on here.
+        WrongState: the study's judgments were imported: no HIT was worked on here.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
@@ -112,13 +103,13 @@ def exclude_worker(
                 rule=rule,
             )
             note_exclusion(exclusion=made)
-    except IntegrityError:  # the database lets nobody be excluded twice at a time
+    except IntegrityError:  # the database allows one exclusion at a time
         made = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
     return made
 
 
 def _invalidate(exclusion: Exclusion) -> None:
-    """Within the caller's transaction: assignments first, then HITs, then the worker's standing."""
+    """Invalidate within the caller's transaction: assignments first, then HITs, then the worker's status."""
     own = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE
     )
@@ -135,9 +126,10 @@ def _invalidate(exclusion: Exclusion) -> None:
 
 @transaction.atomic
 def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
-    """Take an exclusion back. Finished work is what it was before, in its HIT's open slot, in one that was spared, or,
-    where its place was filled meanwhile, in one more; work that was only begun ends as returned. Doing it twice
-    changes nothing.
+    """Lift an exclusion. A repeated call changes nothing.
+
+    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one. Unfinished
+    work ends as returned.
     """
     locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked.lifted_at is not None:
@@ -169,7 +161,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
 
 
 def _restore(assignment: Assignment, hit: HIT | None) -> None:
-    """Give the assignment back its state, and a seat where it had finished."""
+    """Restore the assignment's state, and its slot if it was finished."""
     if assignment.before_exclusion in FINISHED:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
@@ -181,7 +173,8 @@ def _restore(assignment: Assignment, hit: HIT | None) -> None:
 
 
 def _take_seat(hit: HIT) -> int:
-    """A seat of a locked HIT: live + open + spared stay what it asks for, which grows by one where all are taken."""
+    """Take a slot of a locked HIT. If all are taken, add one, so that live + open + saved is still what it asks
+    for."""
     if hit.open_slots:
         hit.open_slots -= 1
     elif hit.spared:
@@ -195,21 +188,22 @@ def _take_seat(hit: HIT) -> int:
 
 @transaction.atomic
 def pause_worker(*, study: Study, worker: Worker) -> None:
-    """Give the worker no more work until somebody has looked. Their answers stay and count; HITs that they hold without
-    an answer go back, and one that they have begun may be finished."""
+    """Give the worker no more work until a person decides.
+
+    Their answers count. HITs without an answer are returned; one in work may be finished.
+    """
     waiting = Assignment.objects.filter(study=study, worker=worker, state__in=["reserved", "accepted"])
     held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
     back = {pk: hit for pk, hit, answers in held if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
-    # last, as everywhere: who takes a HIT locks it before their participation
+    # last, as everywhere: a claim locks the HIT before the participation
     Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
         standing=Standing.PAUSED
     )
 
 
 def resume_worker(*, study: Study, worker: Worker) -> None:
-    """Let a paused worker go on."""
     Participation.objects.filter(study=study, worker=worker, standing=Standing.PAUSED).update(
         standing=Standing.ACTIVE
     )

@@ -29,26 +29,27 @@ from judgments.studies.log import note_event
 
 @transaction.atomic
 def raise_used_up(*, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]) -> None:
-    """Count a page of ``worker`` that goes without control items, as they have met them all.
+    """Count an assignment of ``worker`` without some control items, because they have met them all.
 
     Args:
-        missing: row ids of the units of the HIT, of which all are ``units``, that are left out.
+        missing: row ids of the left out units.
+        units: all units of the HIT.
     """
     own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
-    # the captions under a control image are one control item to whoever designs the study
+    # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in units if unit.pk in missing})
     raised = StudyAlarm.objects.filter(**own).update(
         pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
-    if not raised:  # a worker takes one HIT at a time: nobody else makes the same row
+    if not raised:  # a worker claims one HIT at a time: nobody else creates this row
         StudyAlarm.objects.create(**own, pages=1, missing=items)
 
 
 def watch_worker(*, assignment: Assignment) -> list[Case]:
-    """Let the study's rules look at the worker who just submitted ``assignment``.
+    """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A rule speaks once of a worker: where it has a case, open or decided, it is silent from then on. A study without
-    enabled rules costs one query, a page after which the rules are not let look two.
+    A detector with an open or decided flag on the worker is silent. A study without enabled rules costs one
+    query, a page without a due look two.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -59,7 +60,7 @@ def watch_worker(*, assignment: Assignment) -> list[Case]:
         return []
     spoken = set(Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True))
     rules = _rules_that_apply(study, [row for row in rows if row.rule not in spoken])
-    found = _look(assignment, [rule for _, rule in rules.values()], pages)
+    found = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
     if not found or assignment.worker.anonymous:
         return []
     with transaction.atomic():
@@ -67,8 +68,8 @@ def watch_worker(*, assignment: Assignment) -> list[Case]:
         return [case for case in acted if case is not None]
 
 
-def _look(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
-    """What the rules find about the worker's latest ``pages``, in as few queries as those that are due need."""
+def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
+    """Return the findings about the worker's latest ``pages``, with the queries that due detectors need."""
     study, worker = assignment.study, assignment.worker_id
     total = judgments_of(study, worker)
     found: list[tuple[Rule, Finding]] = []
@@ -84,7 +85,7 @@ def _look(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tup
 
 
 def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
-    """The rules by name, with their rows; a row of another version says nothing, and the study's page shows it."""
+    """Return the detectors by name with their rows; skip rows of another version, which the study's page shows."""
     answers = answers_of(study)
     rules: dict[str, tuple[QualityRule, Rule]] = {}
     for row in rows:
@@ -98,7 +99,7 @@ def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 
 
 def _act(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
-    """A case with the evidence, and what the rule does; None where the same case came at the same moment."""
+    """Store a flag with its evidence and carry out the rule's action; None if the same flag was just stored."""
     study, worker = assignment.study, assignment.worker
     evidence = evidence_of(rule, finding)
     try:
@@ -124,12 +125,10 @@ def _act(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding)
 
 
 def evidence_of(rule: Rule, finding: Finding) -> dict[str, Any]:
-    """What a case keeps: the sentence, its numbers, and the settings they were held against."""
     return {"words": finding.words, "numbers": finding.evidence, "settings": rule.model_dump(mode="json")}
 
 
 def is_stopped(cases: Sequence[Case]) -> bool:
-    """Whether one of them stopped the worker."""
     return any(case.action != QualityRule.Action.FLAG for case in cases)
 
 
@@ -138,10 +137,10 @@ STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 @transaction.atomic
 def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """open -> confirmed: the worker is excluded, where the rule had not done it already.
+    """Confirm an open flag and exclude the worker, unless the rule did so.
 
     Raises:
-        WrongState: no reason is given, or the case was decided.
+        WrongState: the reason is missing, or the flag was decided.
     """
     locked = _open_case(case, why)
     exclusion = standing_exclusion(locked.study, locked.worker) or exclude_worker(
@@ -152,11 +151,12 @@ def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 @transaction.atomic
 def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """open -> dismissed: the exclusion that the case made is lifted, and a paused worker goes on unless another open
-    case says otherwise. The rule stays silent about this worker.
+    """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open.
+
+    The detector stays silent about this worker.
 
     Raises:
-        WrongState: no reason is given, or the case was decided.
+        WrongState: the reason is missing, or the flag was decided.
     """
     locked = _open_case(case, why)
     decided = _decide(locked, Case.State.DISMISSED, why, by, locked.exclusion)
@@ -165,7 +165,7 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
     others = Case.objects.filter(
         study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPS
     )
-    # an exclusion that is lifted makes its worker active
+    # lifting an exclusion makes the worker active
     change = pause_worker if others.exists() else resume_worker
     change(study=locked.study, worker=locked.worker)
     return decided
@@ -173,13 +173,13 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 @transaction.atomic
 def lift_by_hand(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
-    """Take an exclusion back; cases that confirmed it stay as they are, those that still wait are dismissed with it.
+    """Lift an exclusion. Confirmed flags stay; open ones are dismissed.
 
     Raises:
-        WrongState: no reason is given.
+        WrongState: the reason is missing.
     """
     _require_reason(why)
-    # cases before exclusions, as where a case is decided
+    # flags before exclusions, as where a flag is decided
     waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
     cases = list(waiting.select_for_update())
     lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)

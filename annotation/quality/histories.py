@@ -1,4 +1,4 @@
-"""From rows to what the rules look at: one worker's history in two queries, or a whole study page by page."""
+"""Read the input of detectors from the database: one worker in two queries, or a study page by page."""
 
 from __future__ import annotations
 
@@ -32,26 +32,24 @@ WRITTEN = (*SAID, "signals")
 
 
 def answers_of(study: Study) -> Answers:
-    """What answers of the study look like to the rules."""
     kind = KINDS[study.protocol]
     return Answers.of(kind.values, level=kind.level, sided=kind.two_sided)
 
 
 def judged(study: Study) -> QuerySet[Judgment]:
-    """The current judgments of finished work."""
     finished = Assignment.objects.filter(study=study).finished()
     return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes records of rows; assignments are numbered as they come."""
+    """Turns rows into records, and numbers assignments as they come."""
 
     kind: Kind
     numbers: dict[int, int]
 
     def given(self, row: tuple[Any, ...]) -> Given:
-        """From the columns ``columns``, whatever stands after them."""
+        """Build a record from ``columns``; later columns are ignored."""
         assignment, unit, value, presented, seconds = row[:5]
         seen = left = pasted = NAN
         if value is None:
@@ -71,27 +69,26 @@ class _Reader:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is read of a judgment; signals are only told where something is written."""
+        """Return the columns to read; signals only for written answers."""
         return WRITTEN if self.kind.is_open else SAID
 
 
 def pages_done(study: Study, worker: int) -> int:
-    """How many pages of work the worker has finished in the study, whatever became of them."""
     return Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False).count()
 
 
 def judgments_of(study: Study, worker: int) -> int:
-    """How many judgments the worker has made in the study; revisions are no new ones."""
+    """Return the number of the worker's judgments without revisions."""
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 
 
 def history_of(study: Study, worker: int, *, total: int, pages: int, others: bool) -> History:
-    """The worker's latest judgments as they were shown, and what others said of the same units where ``others``.
+    """Return the worker's latest judgments and, if ``others``, those of others on the same units.
 
     Args:
-        total: how many judgments the worker has made in the study.
-        pages: how many of the latest pages are new to the rules.
+        total: the worker's judgments in the study.
+        pages: how many of the latest pages are new to the detectors.
     """
     reader = _Reader(KINDS[study.protocol], {})
     current = Judgment.objects.filter(assignment__state__in=FINISHED, replaced_by__isnull=True)
@@ -108,7 +105,7 @@ def history_of(study: Study, worker: int, *, total: int, pages: int, others: boo
 
 
 def known_history_of(study: Study, worker: Worker, *, pages: int) -> History:
-    """The worker's answers on control items, those of the latest ``pages`` pages the new ones."""
+    """Return the worker's answers on control items; those of the latest ``pages`` are new."""
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     found = control_answers(study, worker=worker)
@@ -127,7 +124,7 @@ def _known(one: ControlAnswer, kind: Kind, number: int) -> Given:
 
 
 def pages_of(study: Study) -> Iterator[Page]:
-    """The finished work of a study, one page after the other as they were submitted."""
+    """Yield the finished pages of a study in order of submission."""
     kind = KINDS[study.protocol]
     known: dict[tuple[UUID, int], Given] = {
         (one.assignment, one.unit): _known(one, kind, 0) for one in control_answers(study)

@@ -1,4 +1,4 @@
-"""Approve and reject finished work, with the reasons against it and workers' appeals."""
+"""Approve and reject finished work, with reasons and appeals."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from judgments.studies.studies import design_of
 def reasons_against(
     study: Study, workers: Collection[int], *, known: Collection[ControlTally] | None = None
 ) -> dict[int, list[str]]:
-    """Per worker (row id) one sentence for each thing that speaks against them; who has none is not there.
+    """Return sentences about what speaks against each worker (row id), if anything.
 
-    That is: a standing exclusion, cases of rules that nobody dismissed, and control items below the study's threshold
-    once as many were seen as the study asks for. Three queries for any number of workers.
+    That is a current exclusion, flags that were not dismissed, and accuracy below the study's threshold after the
+    least number of control items. Make three queries for any number of workers.
 
-    ``known``: what workers answered on control items, where that was counted before.
+    Args:
+        known: answers on control items, if already counted.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -57,8 +58,8 @@ def reasons_against(
 
 
 LONGEST_REASON = 500
-MOST_NAMED = 1_000  # in an entry of the log
-# sessions of several pages that a person left before the last one
+MOST_NAMED = 1_000  # in a log entry
+# sessions of several pages that were left before the last one
 UNFINISHED = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,
@@ -68,11 +69,13 @@ UNFINISHED = (
 
 @transaction.atomic
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """submitted or rejected -> approved; how many changed. Those that are approved already stay so. Paid work at a
-    crowd changes once the crowd was asked (annotation.crowds.delivery), and a session of several pages as a whole.
+    """Approve submitted or rejected assignments; return the number of changes.
+
+    Paid work at a crowd changes after the crowd was asked (annotation.crowds.delivery), and a session of several
+    pages as a whole.
 
     Raises:
-        WrongState: one of them is no finished work of this study; nothing changes.
+        WrongState: one is not finished work of this study; nothing changes.
     """
     _finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -86,10 +89,12 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """submitted -> rejected, with a reason that the worker reads; how many changed. As for ``approve_assignments``.
+    """Reject submitted assignments with a reason for the worker; return the number of changes.
+
+    See ``approve_assignments``.
 
     Raises:
-        WrongState: there is no reason, or one of them is no finished work of this study or was approved before; nothing
+        WrongState: the reason is missing, or one is not finished work of this study or was approved; nothing
             changes.
     """
     if not reason.strip():
@@ -110,7 +115,6 @@ def reject_assignments(
 def _note(
     study: Study, what: str, count: int, assignments: Collection[UUID], by: User | None, why: str = ""
 ) -> None:
-    """Nothing where nothing changed."""
     if count:
         pages = "One page of work was" if count == 1 else f"{count} pages of work were"
         chosen = [str(pk) for pk in assignments][:MOST_NAMED]
@@ -119,10 +123,10 @@ def _note(
 
 @transaction.atomic
 def reject_for_what_was_found(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """As ``reject_assignments``, each with what the rules and the control items found about its worker as the reason.
+    """Reject assignments with the detectors' and control items' findings as the reason.
 
     Raises:
-        WrongState: nothing was found about one of the workers, or as for ``reject_assignments``; nothing changes.
+        WrongState: there is no finding about a worker, or as ``reject_assignments``; nothing changes.
     """
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
@@ -139,8 +143,10 @@ def reject_for_what_was_found(*, study: Study, assignments: Collection[UUID], by
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """The pages of work that belong to paid sessions, decided by way of these. What is under way is decided once it is
-    over; of a session that ended without being completed, the pages stand for themselves."""
+    """Decide on assignments of paid sessions through their session.
+
+    A running session is decided when it is over. Assignments of an abandoned session are decided by themselves.
+    """
     unfinished = work.filter(session__status__in=UNFINISHED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
@@ -154,12 +160,10 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
 
 
 def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
-    """``reject_assignments`` for one; whether it changed."""
     return bool(reject_assignments(study=study, assignments=[assignment], reason=reason))
 
 
 def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
-    """The states of the assignments, held until the transaction ends."""
     own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))
     missing = [pk for pk in assignments if pk not in states]
@@ -171,16 +175,16 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
 
 
 LONGEST = 2000
-MOST_OF_A_WORKER = 5  # notes on one page of work, so that nobody can fill the table
+MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
 
 
 @transaction.atomic
 def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
-    """A worker says why the rejection of their work is wrong. The same words again change nothing.
+    """Store a worker's appeal against a rejection. The same text again changes nothing.
 
     Raises:
         NotThere: it is not their work.
-        WrongState: it was not rejected, nothing is said, or enough was said.
+        WrongState: it was not rejected, the text is empty, or there are too many notes.
     """
     if assignment.worker_id != worker.pk:
         raise NotThere("There is no such assignment.")
@@ -198,10 +202,10 @@ def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
 
 @transaction.atomic
 def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    """A note of those who decide, beside the worker's; the worker reads it.
+    """Store a reviewer's answer to an appeal, for the worker to read.
 
     Raises:
-        WrongState: nothing is said.
+        WrongState: the text is empty.
     """
     note = AppealNote.objects.create(assignment=assignment, text=_checked(text), by=by)
     note_event(

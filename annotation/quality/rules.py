@@ -1,4 +1,4 @@
-"""The quality rules of a study as rows, and what a rule would have found in finished work."""
+"""A study's quality rules as rows, and replays of rules over finished work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-# What a designer gets who asks for rules and names none: each acts when it is sure, and a person decides the rest.
+# Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
 RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
     ("straight-lining", "pause", {}),
@@ -34,20 +34,19 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """``settings`` over what the study's design says of control items."""
     if name != ControlAccuracy.name:
         return dict(settings)
-    # the stored design as it is: to check all of it again would take longer than everything else that a look does
+    # read the stored JSON: validating the whole design takes longer than the rest of a look
     controls = study.design.get("controls", {})
     below = {"least": controls.get("after"), "threshold": controls.get("threshold")}
     return {key: value for key, value in below.items() if value is not None} | dict(settings)
 
 
 def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
-    """The rule as it looks at this study.
+    """Return the detector with its settings for this study.
 
     Raises:
-        WrongState: there is no such rule, or no such setting; it says which.
+        WrongState: the rule or a setting is unknown.
     """
     try:
         return make_rule(name, settings_of(study, name, settings))
@@ -57,11 +56,10 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """The rules of the design as rows that watch the study; how many are new. A rule that has a row keeps it, whatever
-    the designer has made of it since.
+    """Copy the design's rules into rows; return the number of new ones. Existing rows stay.
 
     Raises:
-        DesignError: the design names a rule or a setting that there is not.
+        DesignError: the design names an unknown rule or setting.
     """
     there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
@@ -83,7 +81,7 @@ def copy_rules(*, study: Study) -> int:
 
 
 def recommend_rules(*, study: Study) -> int:
-    """Switch the recommended rules on in a study that has none; how many. Those that mean nothing there stay out."""
+    """Enable the recommended rules that fit, in a study without rules. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answers_of(study)
@@ -105,10 +103,10 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    """Change what a rule does in the study from now on; what it did stays.
+    """Change a rule of the study from now on; earlier actions stay.
 
     Raises:
-        WrongState: no such rule, setting or action; nothing changes.
+        WrongState: the rule, a setting or the action is unknown; nothing changes.
     """
     rule_of(study, rule, settings)
     if action not in QualityRule.Action.values:
@@ -141,14 +139,14 @@ def set_rule(
 
 @dataclass(frozen=True, slots=True)
 class FoundWorker:
-    """A worker whom the rule would have found.
+    """A worker whom a replayed rule finds.
 
     Attributes:
-        answers: after how many of their answers.
+        answers: the number of answers by then.
         words, numbers: the evidence.
-        judgments, slots: what an exclusion would touch now: current judgments, and slots that would open again.
-        standing: whether the worker was paused or excluded meanwhile.
-        simulated: the worker of a rehearsal.
+        judgments, slots: current judgments that an exclusion would invalidate, and slots that it would reopen.
+        standing: the worker's current status.
+        simulated: whether it is a rehearsal's worker.
     """
 
     worker: str
@@ -163,7 +161,7 @@ class FoundWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What one rule would have found, workers by name; ``applies`` is False where it means nothing for the kind."""
+    """The findings of one rule by worker name; ``applies`` is False if it does not fit the kind."""
 
     rule: str
     settings: Mapping[str, Any]
@@ -174,21 +172,18 @@ class Replay:
     found: tuple[FoundWorker, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As the command writes it."""
         return asdict(self)
 
 
 def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Replay:
-    """``replay_rules`` for one rule."""
     return replay_rules(study=study, rules=[(rule, settings)])[0]
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Go through the study's finished work page by page, in the order it was submitted, and let each rule look as it
-    would have looked then. Work of excluded workers is not among it.
+    """Replay the study's finished work in order of submission with each rule. Excluded workers are left out.
 
     Raises:
-        WrongState: no such rule or setting, or the raters are places in published totals, not persons.
+        WrongState: the rule or a setting is unknown, or the raters are slots in published totals, not persons.
     """
     made = [rule_of(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
@@ -204,7 +199,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """What an exclusion of each worker would touch."""
+    """Counts of what excluding each worker would affect."""
 
     names: Mapping[int, tuple[str, bool]]
     judgments: Mapping[int, int]
@@ -257,10 +252,10 @@ def _told(rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]],
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """The study's own rules with their settings, and every other one with those that are recommended; or the named.
+    """Return the study's rules with their settings and all others with recommended ones, or those named.
 
     Raises:
-        WrongState: a name is none.
+        WrongState: a name is unknown.
     """
     unknown = [name for name in names if name not in RULES]
     if unknown:

@@ -1,8 +1,8 @@
-"""The quiz before the work: starting an attempt, answering it, and how it ends.
+"""The quiz before the work: start an attempt, answer it, and end it.
 
-An attempt's items are drawn once, from the study's seed, the worker's name and the attempt's number, and stored with
-it. Its questions and known items are numbered from 1 like the units of an assignment. An answer is final once given,
-since what is right may be explained after it; the last one ends the attempt.
+An attempt's items are drawn once, from the study's seed, the worker's name and the attempt's number, and stored.
+Questions and known items are numbered from 1 like the units of an assignment. An answer is final, since the right
+one may be explained after it; the last answer ends the attempt.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from judgments.studies.studies import design_of
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a worker stands with a study's quiz.
+    """A worker's status in a study's quiz.
 
     Attributes:
         needed: whether the study has a quiz.
-        passed: whether the worker may work, as far as the quiz goes.
-        last: the latest attempt, under way or over.
-        attempts_left: how many more may be started, the one under way not counted.
+        passed: whether the quiz allows the worker to work.
+        last: the latest attempt.
+        attempts_left: how many more may be started.
     """
 
     needed: bool
@@ -47,12 +47,11 @@ class Standing:
 
     @property
     def running(self) -> QuizAttempt | None:
-        """The attempt under way."""
         return self.last if self.last is not None and self.last.finished_at is None else None
 
 
 def standing_of(*, study: Study, worker: Worker) -> Standing:
-    """One query where the study has a quiz, none otherwise."""
+    """Return the worker's status, with one query if the study has a quiz."""
     design = design_of(study)
     if not asks_anything(design.quiz):
         return Standing(needed=False, passed=True, last=None, attempts_left=0)
@@ -68,7 +67,7 @@ def standing_of(*, study: Study, worker: Worker) -> Standing:
 
 
 def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Whether the study has no quiz, or the worker passed it (here or in a study that shares it)."""
+    """Return True without a quiz, or if the worker passed it here or in a study that shares it."""
     if not asks_anything(design.quiz):
         return True
     named = qualification_of(study, design)
@@ -76,7 +75,7 @@ def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
-    """The attempt under way, or the next one. Starting twice, or in two windows, starts one.
+    """Return the running attempt or start the next one. A repeated call starts one only.
 
     Raises:
         NotThere: the study has no quiz.
@@ -105,7 +104,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
         for item in items
     }
     items = _drawn_items(study, design, worker, number, asked)
-    # where the designer struck all there was to ask, nothing stands in the way
+    # if all items were withdrawn, the worker passes
     ended: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
     try:
         with transaction.atomic():
@@ -118,15 +117,17 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
                 simulated=worker.source == Worker.Source.REHEARSAL,
                 **ended,
             )
-    except IntegrityError:  # another window started the same one
+    except IntegrityError:  # another window started it
         return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)
 
 
 def _drawn_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, asked: set[str]
 ) -> list[dict[str, Any]]:
-    """What the attempt asks, in the order shown: questions with the order of their options, and known items with
-    their sides; the units of one image stay together where the kind groups them."""
+    """Return the attempt's items in the order shown: questions with option orders, known items with sides.
+
+    Units of one image stay together if the kind groups them.
+    """
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
@@ -147,13 +148,13 @@ def _drawn_items(
 
 
 def quiz_units(study: Study) -> list[Unit]:
-    """The study's known items for its quiz, with their texts, in one query; struck ones are left out."""
+    """Return the quiz's known items with their texts, without withdrawn ones, in one query."""
     rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, struck=False)
     return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
 
 
 def paper_of(attempt: QuizAttempt) -> Paper:
-    """What the attempt asks; one query where it holds known items."""
+    """Return the attempt's items, with one query if there are known items."""
     design = design_of(attempt.study)
     known = questions_of(design.quiz)
     questions: dict[int, Asked] = {}
@@ -175,8 +176,11 @@ def paper_of(attempt: QuizAttempt) -> Paper:
 
 
 def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
-    """The attempts with what they ask, as far as this study knows it: of attempts that began in another study, which
-    shares the qualification, the questions that both ask. One query for the known items of all."""
+    """Return the attempts' items as known to this study, with one query for all known items.
+
+    Of an attempt from another study with the same qualification, the questions that both studies ask are
+    included.
+    """
     design = design_of(study)
     known = questions_of(design.quiz)
     units = {unit.key: unit for unit in quiz_units(study)}
@@ -194,7 +198,7 @@ def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
 
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
-    """The worker's attempt of this number, or the one under way.
+    """Return the worker's attempt of this number, or the running one.
 
     Raises:
         NotThere: there is none.
@@ -208,12 +212,11 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
 
 
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
-    """Keep ``[{"position", "value" or "answer"}]``; the answer that completes the attempt ends it. Saying the same
-    again changes nothing.
+    """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt. A repeated call changes nothing.
 
     Raises:
-        AnswerProblem: an answer is not valid; nothing of the call is kept.
-        AlreadyEnded: a position was answered differently before; its answer stays, and nothing of the call is kept.
+        AnswerProblem: an answer is invalid; nothing is stored.
+        AlreadyEnded: a position has another answer, which stays; nothing is stored.
     """
     paper = paper_of(attempt)
     given = _checked(paper, answers)
@@ -236,7 +239,6 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
 
 
 def _finish(attempt: QuizAttempt, paper: Paper) -> None:
-    """Count, with the answers that the attempt holds now."""
     complete = Paper(attempt=attempt, design=paper.design, questions=paper.questions, places=paper.places)
     right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
     attempt.right = right
@@ -245,7 +247,6 @@ def _finish(attempt: QuizAttempt, paper: Paper) -> None:
 
 
 def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Position -> what is kept of its answer."""
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
     given: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""How a quiz goes: per worker, and per question, so that a question that is wrong itself is found."""
+"""Results of a quiz by worker and by question, to find bad questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from annotation.quiz.sheet import Paper
 LEAST_ANSWERS, FEW = (
     5,
     0.25,
-)  # ours: from so many answers on, a smaller share right says that the question is at fault
+)  # own choice: from this many answers on, a lower accuracy means that the question is bad
 
 
 @dataclass(slots=True)
@@ -21,9 +21,9 @@ class WorkerResult:
 
     Attributes:
         attempts: how many were started.
-        best: the most answers right in one, and of how many; None before one is over.
+        best: (right, asked) of the best finished attempt, or None.
         passed: whether one was passed.
-        latest: when the last one was started.
+        latest: the start of the last one.
     """
 
     name: str
@@ -36,7 +36,7 @@ class WorkerResult:
 
 @dataclass(slots=True)
 class QuestionResult:
-    """What became of one question or known item, by its key."""
+    """The counts of one question or known item, by its key."""
 
     key: str
     answered: int = 0
@@ -44,17 +44,14 @@ class QuestionResult:
 
     @property
     def percent(self) -> str:
-        """The share right, without decimals; a dash before anybody answered."""
         return f"{100 * self.right / self.answered:.0f} %" if self.answered else "–"
 
     @property
     def suspect(self) -> bool:
-        """Whether nearly everybody misses it."""
         return self.answered >= LEAST_ANSWERS and self.right / self.answered < FEW
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
-    """One row per worker, the latest first; the attempts bring their workers."""
     rows: dict[int, WorkerResult] = {}
     for attempt in attempts:
         worker = attempt.worker
@@ -68,7 +65,7 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
 
 
 def question_results(papers: Iterable[Paper]) -> dict[str, QuestionResult]:
-    """Key -> what became of it, over all answers, those of attempts under way too."""
+    """Count answers by question, including those of running attempts."""
     rows: dict[str, QuestionResult] = {}
     for paper in papers:
         for position, item in enumerate(paper.attempt.items, start=1):

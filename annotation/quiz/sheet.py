@@ -1,4 +1,4 @@
-"""An attempt at a quiz as its pages and the API show it: what is asked, and afterwards what was right. No queries."""
+"""An attempt at a quiz for its pages and the API: the items, and later the right answers. No queries."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ONE_LETTER = 1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of an attempt, as this worker sees it.
+    """A question of an attempt as the worker sees it.
 
     Attributes:
-        position: its number in the attempt, from 1.
-        question: what is asked.
-        order: the places of the options, in the order shown.
+        position: from 1.
+        question: the question.
+        order: the indices of the options in the order shown.
     """
 
     position: int
@@ -38,18 +38,16 @@ class Asked:
 
     @property
     def options(self) -> list[str]:
-        """The answers in the order shown; a worker's answer counts them from 1."""
         return [self.question.options[place] for place in self.order]
 
     @property
     def expected(self) -> int:
-        """The right answer as the worker sees it."""
         return self.order.index(self.question.right) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """An attempt with what it asks, read from its study.
+    """An attempt with its items.
 
     Attributes:
         questions: by position.
@@ -63,16 +61,14 @@ class Paper:
 
     @property
     def size(self) -> int:
-        """How many answers it takes."""
         return len(self.attempt.items)
 
     @property
     def open_positions(self) -> list[int]:
-        """What is not answered yet, in the order shown."""
         return [position for position in range(1, self.size + 1) if str(position) not in self.attempt.answers]
 
     def steps(self) -> list[list[int]]:
-        """Positions that are on screen together: one question, one known item, or the items of one picture."""
+        """Return the positions on each screen: one question, one known item, or the items of one picture."""
         kind = KINDS[self.design.protocol]
         steps: list[list[int]] = []
         for position in range(1, self.size + 1):
@@ -90,8 +86,7 @@ class Paper:
         return steps
 
     def is_right(self, position: int) -> bool | None:
-        """Whether the answer at ``position`` is the right one; None where there is none yet, or nothing is known of
-        what was asked."""
+        """Return whether the answer is right; None without an answer or an expected one."""
         given = self.attempt.answers.get(str(position))
         if given is None or (position not in self.questions and position not in self.places):
             return None
@@ -104,16 +99,16 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One answer and what is right.
+    """An answer with its explanation.
 
     Attributes:
-        position: its number in the attempt.
-        question: what was asked.
-        texts: (label, text) of what stood there; empty for a plain question.
+        position: from 1.
+        question: the question.
+        texts: (label, text) of the unit; empty for a plain question.
         given: the worker's answer in words.
-        right: whether it is the right one.
-        expected: the right answers in words; one nearly always, several where a range is right.
-        why: the explanation; may be empty.
+        right: whether it is right.
+        expected: the right answers in words; several for a range.
+        why: the explanation, or ''.
     """
 
     position: int
@@ -126,24 +121,23 @@ class Explained:
 
     @property
     def expected_html(self) -> SafeString:
-        """The right answer, or each of them in quotation marks: choices are sentences, which run into each other."""
+        """Return the right answers, in quotation marks if there are several."""
         if len(self.expected) == 1:
             return format_html("{}", *self.expected)
         return format_html_join(_(" or "), "<q>{}</q>", ((one,) for one in self.expected))
 
     @property
     def why_html(self) -> SafeString:
-        """The explanation as HTML."""
         return render_markdown(self.why)
 
 
 def qualification_of(study: Study, design: StudyDesign) -> str:
-    """What passing the study's quiz is good for: the name that studies share, or this study alone."""
+    """Return the shared qualification, or one for this study alone."""
     return design.quiz.qualification or f"study {study.pk}"
 
 
 def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    """What the API shows at a position: a question with its options, or a unit as in docs/api.md."""
+    """Return a question with its options, or a unit as in docs/api.md."""
     if position in paper.questions:
         asked = paper.questions[position]
         return {
@@ -155,7 +149,6 @@ def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -
 
 
 def explained(paper: Paper, position: int) -> Explained | None:
-    """What was right at an answered position; None where there is no answer yet."""
     right = paper.is_right(position)
     if right is None:
         return None
@@ -184,7 +177,7 @@ def explained(paper: Paper, position: int) -> Explained | None:
 
 
 def may_explain(paper: Paper, position: int) -> bool:
-    """Whether the worker may see now what is right there: after each answer, at the end, or never."""
+    """Return True if the study explains the answer now: after each answer, at the end, or never."""
     explain = paper.design.quiz.explain
     if str(position) not in paper.attempt.answers:
         return False
@@ -192,7 +185,6 @@ def may_explain(paper: Paper, position: int) -> bool:
 
 
 def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
-    """The texts of a shown unit with their letters, where they have one."""
     found: list[tuple[str, str]] = []
     for name, value in shown.items():
         for one in value if isinstance(value, list) else [value]:
@@ -202,7 +194,7 @@ def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
-    """The right answers as the worker sees them; what is expected itself where a kind has no list of choices."""
+    """Return the right answers as seen, or what is expected if the kind has no choices."""
     right = tuple(
         choice.words
         for choice in kind.choices
@@ -212,6 +204,6 @@ def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
 
 
 def _stated(kind: Kind, place: Place) -> str:
-    """What is expected, as the worker sees it where it has the form of an answer; a range, as of a scale, stays."""
+    """Return what is expected, as seen if it is an answer; a range stays as it is."""
     expected = place.unit.expected
     return str(expected) if isinstance(expected, str) else kind.in_words(kind.seen(expected, side=place.side))

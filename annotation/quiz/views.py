@@ -1,4 +1,4 @@
-"""The quiz before the work: its first page, one question after another, what was right, and how it ended."""
+"""The pages of the quiz: the start, the questions, the explanations, and the end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from judgments.studies.studies import design_of, find_study
 @require_safe
 @errors_as_pages
 def quiz(request: HttpRequest, slug: str) -> HttpResponse:
-    """Where the worker stands: before the quiz, in it, at an explanation, or at its end."""
     study = find_study(slug)
     worker = _member(request, study)
     if worker is None:
@@ -62,7 +61,7 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """Start an attempt; pressed twice, or in two windows, it starts one."""
+    """Start an attempt. A repeated request starts one only."""
     study = find_study(slug)
     worker = _member(request, study)
     if worker is None:
@@ -79,7 +78,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
-    """Keep the answer to what is on screen; an answer that was given before stays."""
+    """Store the answer to the current step; an earlier answer stays."""
     study = find_study(slug)
     worker = _member(request, study)
     if worker is None:
@@ -98,7 +97,7 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         attempt = answer_attempt(attempt=attempt, answers=answers)
     except (
         AlreadyEnded
-    ):  # another window, or Back and again: the first answer stays, and the page shows what comes
+    ):  # another window or the Back button: the first answer stays, and the next step is shown
         attempt.refresh_from_db()
     if may_explain(paper_of(attempt), step[0]) and paper.design.quiz.explain == "after-each":
         return SeeOther(f"{resolve_url('annotation:quiz', slug)}?seen={step[0]}")
@@ -118,7 +117,7 @@ def _step_of_form(request: HttpRequest, paper: Paper) -> list[int] | None:
 
 
 def _answers(request: HttpRequest, paper: Paper, step: list[int]) -> list[dict[str, Any]]:
-    """What the form holds for the step; nothing for a group of which nothing was said."""
+    """Return the form's answers for the step; nothing for an open group."""
     if step[0] in paper.questions:
         text = request.POST.get(f"u{step[0]}", "")
         return (
@@ -134,7 +133,6 @@ def _answers(request: HttpRequest, paper: Paper, step: list[int]) -> list[dict[s
 
 
 def _steps_context(study: Study, paper: Paper, step: list[int]) -> dict[str, Any]:
-    """What a page about one step shows: how far it is, and the step itself."""
     steps = paper.steps()
     context: dict[str, Any] = {
         "study": study,
@@ -212,7 +210,8 @@ def _result_page(
         "of": paper.size,
         "mark": _percent(paper.design.quiz.pass_mark),
         "lines": lines,
-        "sent": session_of(study=study, worker=attempt.worker) is not None,  # a panel wants them back
+        "sent": session_of(study=study, worker=attempt.worker)
+        is not None,  # came from a panel and must be sent back
     }
     return render(request, "annotation/quiz/result.html", context)
 
@@ -223,7 +222,7 @@ def _percent(share: float) -> str:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
-    """The picture at a position of the worker's own attempt; for everybody else it is not there."""
+    """Serve a picture of the worker's own attempt; raise Http404 for others."""
     worker = worker_of_token(request)
     study = Study.objects.filter(slug=slug).first()
     try:

@@ -15,19 +15,19 @@ from judgments.kinds import Kind
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-# kind, position in the page (from 1), number of the person, answer drawn without looking -> answer as seen
+# kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A way not to look.
+    """A kind of careless worker.
 
     Attributes:
         name: as in ``--sorts``.
-        about: what such a person does.
-        pace: their seconds as a share of a careful person's; ``steady`` where all of the sort are equally fast.
-        tick: what they answer, as they see it.
+        about: the behaviour.
+        pace: seconds as a share of a careful worker's; ``steady`` if all are equally fast.
+        tick: the answer, as seen.
     """
 
     name: str
@@ -42,7 +42,7 @@ def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
 
 
 def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
-    """Of two answers one person always gives the first and the next one the second."""
+    """Answer always alike: every other person the first of two answers, the rest the second."""
     return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
 
 
@@ -61,24 +61,24 @@ SORTS: dict[str, Sort] = {
 }
 
 
-APART = 0.1  # careful workers' chances to be right lie within so much of the crowd's accuracy
+APART = 0.1  # careful workers' accuracy differs from the crowd's by at most this
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Who answers in a rehearsal.
+    """The crowd of a rehearsal.
 
     Attributes:
-        workers: how many; more are brought in where a HIT needs more different people.
-        spammers: share of them who answer without looking.
-        accuracy: mean chance of the others to be right.
-        drop_outs: chance that a HIT is returned instead of answered.
-        speed: how many times as fast as the design's seconds per unit.
+        workers: their number; more are added if a HIT needs more.
+        spammers: share of careless workers.
+        accuracy: mean accuracy of the others.
+        drop_outs: probability of returning a HIT.
+        speed: factor on the design's seconds per unit.
         seed: of every draw.
-        sorts: of spammers, in equal shares: names of ``SORTS`` with commas between them.
-        rules: whether the recommended rules watch, where the study has none of its own. Whoever is stopped is
-            replaced by a newcomer, who is as likely to be a spammer.
+        sorts: kinds of spammers in equal shares: names of ``SORTS`` with commas between them.
+        rules: whether recommended rules apply if the study has none. A stopped worker is replaced by a newcomer,
+            who is as likely to be a spammer.
     """
 
     workers: int = 20
@@ -92,11 +92,9 @@ class Crowd:
 
     @property
     def sort_names(self) -> list[str]:
-        """The sorts of spammers."""
         return [name.strip() for name in self.sorts.split(",")]
 
     def __post_init__(self) -> None:
-        """Refuse what is no crowd."""
         wrong = [
             f"{name} is {value:g}; expected {expected}"
             for name, value, expected, right in (
@@ -118,7 +116,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A simulated worker. ``accuracy`` is None for a spammer, who answers without looking, as their ``sort`` does."""
+    """A simulated worker. ``accuracy`` is None for a spammer, who answers as their ``sort`` does."""
 
     worker: Worker
     accuracy: float | None
@@ -127,13 +125,11 @@ class Person:
     number: int = 0
 
     def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
-        """What they answer at ``position``, as they see it; ``drawn`` is what was drawn for them."""
         return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
 
 
 def people_of(study: Study, crowd: Crowd) -> list[Person]:
-    """The workers, enough of them that each HIT finds as many different ones as it needs (and a drop-out's
-    replacement), and the newcomers of a rehearsal that is gone on with."""
+    """Return enough workers for each HIT and for drop-outs, and the newcomers of a continued rehearsal."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
     total = max(crowd.workers, most + 2)
     rng = rng_for(crowd.seed, "rehearsal crowd")
@@ -152,7 +148,6 @@ def people_of(study: Study, crowd: Crowd) -> list[Person]:
 
 
 def newcomer(study: Study, crowd: Crowd, number: int) -> Person:
-    """Somebody who comes in place of one who was stopped."""
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
     spams = bool(rng.random() < crowd.spammers)
     sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
@@ -178,5 +173,5 @@ def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: f
 
 
 def pace_of(rng: np.random.Generator) -> float:
-    """A factor on seconds: lognormal, and 1 on average, so that a careful crowd takes the hours that the plan says."""
+    """Draw a lognormal factor on seconds with mean 1, so that a careful crowd takes the planned hours."""
     return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))

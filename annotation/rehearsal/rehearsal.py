@@ -29,18 +29,18 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import duplicate_study, kind_of
 
-NEWCOMERS = 5  # at most so many times as many people come in place of those who were stopped
+NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 
 
 def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
-    """Fill every HIT of the study with simulated answers; going on where an earlier run was stopped.
+    """Fill every HIT of the study with simulated answers, or continue an interrupted run.
 
     Raises:
-        WrongState: no HITs; people's judgments are there; or the study was or is being rehearsed by another crowd,
-            whose truths these answers would be held against.
+        WrongState: there are no HITs, people's judgments exist, or another crowd rehearsed the study, whose truth
+            differs.
     """
     owner = _begin(study, crowd)
-    reached = Study.State.OPEN  # where it is cut off, whoever calls again goes on
+    reached = Study.State.OPEN  # after an interruption, another call continues
     try:
         people = people_of(study, crowd)
         truth = truths_of(study, crowd.seed)
@@ -54,8 +54,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
 
 @transaction.atomic
 def _begin(study: Study, crowd: Crowd) -> str:
-    """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers; the
-    name it is held under."""
+    """Mark the study as simulated, open it to the rehearsal's workers only, and return the name of the lock."""
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
@@ -88,7 +87,7 @@ def _begin(study: Study, crowd: Crowd) -> str:
 
 @transaction.atomic
 def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
-    """Let go of the study; a rehearsal that was killed leaves its owner's name, and a dead owner holds nothing."""
+    """Unlock the study. A killed rehearsal leaves its name, and a dead owner's lock is void."""
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state
@@ -107,7 +106,7 @@ def _said(value: float | str) -> str:
 def _answer_all(
     study: Study, people: list[Person], truth: dict[int, Any], crowd: Crowd, progress: Progress
 ) -> list[Person]:
-    """Workers take turns until nobody finds work any more; everybody who took part, newcomers too."""
+    """Let workers take turns until no work is left; return all, including newcomers."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
     people, waiting = list(people), list(people)
@@ -131,7 +130,7 @@ def _answer_all(
                 return_assignment(assignment=claim.assignment)
                 continue
             _answer(claim.assignment, person, truth, crowd.seed)
-        except AlreadyEnded:  # only another process can have ended what this worker holds
+        except AlreadyEnded:  # only another process can have ended this assignment
             raise WrongState(
                 f"Study {study.slug!r} is rehearsed by another process at the same time; rehearse a copy instead."
             ) from None
@@ -141,9 +140,9 @@ def _answer_all(
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit one HIT, with the time it would have taken.
+    """Submit one HIT with its simulated time.
 
-    A careful worker says of a unit that is shown again what they said before, as often as they are right otherwise.
+    A careful worker repeats an answer to a repeated unit as often as they are right.
     """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
@@ -165,16 +164,16 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     submit_assignment(assignment=assignment, answers=answers)
 
 
-OF = "rehearsal_of"  # the note of a copy that holds the row id of its study
+OF = "rehearsal_of"  # the copy's note with its study's row id
 UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 @transaction.atomic
 def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
-    """A draft with the same design, marked as simulated from the start, that names the study it is of.
+    """Create a simulated draft with the same design, linked to the study.
 
     Raises:
-        WrongState: the study is such a copy itself, or holds imported judgments.
+        WrongState: the study is itself a copy, or has imported judgments.
     """
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
@@ -193,22 +192,20 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
 
 
 def rehearsals_of(study: Study) -> QuerySet[Study]:
-    """Its copies, the newest first."""
     return Study.objects.filter(**{f"notes__{OF}": study.pk}, simulated=True).order_by("-pk")
 
 
 def study_rehearsed(copy: Study) -> Study | None:
-    """The study that a copy is of, if it is still there."""
     number = copy.notes.get(OF)
     return Study.objects.filter(pk=number).first() if number else None
 
 
 @transaction.atomic
 def delete_rehearsal(*, copy: Study) -> None:
-    """Delete a copy with all its simulated answers; what people answered is never deleted.
+    """Delete a copy with its simulated answers; people's answers are never deleted.
 
     Raises:
-        WrongState: it is no such copy, is being rehearsed, holds an answer of a person, or something rests on it.
+        WrongState: it is not a copy, is being rehearsed, has a person's answer, or is in use elsewhere.
     """
     locked = Study.objects.select_for_update().get(pk=copy.pk)
     if not locked.simulated or OF not in locked.notes:

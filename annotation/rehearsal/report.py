@@ -18,13 +18,16 @@ from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Caption, Output, Study, System, Unit
 from judgments.studies.studies import design_of, kind_of
 
-# how good a caption is on the scale of grades: a person's for the image, a machine's for it, one of another image
+# quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 
 
 def truths_of(study: Study, seed: int) -> dict[int, Any]:
-    """Unit id -> the right answer: of a control item what is expected, else drawn with the seed, leaning the way
-    people's answers do (QUALITY). Triplets of one pair share their truth, and so does a unit that is shown again."""
+    """Return the true answer by unit id.
+
+    Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions.
+    """
     kind = kind_of(study)
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
@@ -58,14 +61,14 @@ CAREFUL = "careful"
 
 @dataclass(frozen=True, slots=True)
 class SortReport:
-    """What became of the people of one sort; "careful" are those who look.
+    """The results of one kind of people; "careful" are the honest ones.
 
     Attributes:
-        people: who answered at all.
-        stopped: how many of them a rule paused or excluded; of careful people that is the harm done.
-        flagged: how many more have a case that stopped nobody.
-        answers: lower quartile, median and upper quartile of the answers it took to stop them; None where nobody was.
-        judgments: answers of theirs that were stored, and ``kept``: that still count.
+        people: those who answered.
+        stopped: those paused or excluded by a rule; for careful people these are false alarms.
+        flagged: others with a flag.
+        answers: quartiles of the number of answers until they were stopped, or None.
+        judgments: stored answers, and ``kept``: those still included.
     """
 
     sort: str
@@ -78,9 +81,10 @@ class SortReport:
 
 
 def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
-    """One report a sort, careful people first. ``sort_of`` names the sort of each worker, '' for the careful ones.
+    """Return one report per kind, careful people first; empty if no rule is enabled.
 
-    Empty where no rule watches.
+    Args:
+        sort_of: the kind of each worker, '' for careful ones.
     """
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
@@ -127,22 +131,22 @@ def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortRepor
 
 @dataclass(frozen=True, slots=True)
 class RehearsalReport:
-    """How a rehearsal went, and how it was made.
+    """The results of a rehearsal and its parameters.
 
     Attributes:
-        workers, spammers: how many took part.
+        workers, spammers: participants.
         hits: HITs filled.
-        judgments: answers stored, controls included.
-        returned: assignments that drop-outs gave back.
+        judgments: answers stored, with controls.
+        returned: returned assignments.
         hours: simulated working time of all workers.
-        units: judged units with at least one answer.
-        recovered: share of them whose consensus is the truth; of used answers alone, as in ``aggregate``. Graded: the
-            grade nearest to the mean, a half going down.
-        undecided: share of them that ended in a tie.
-        controls_careful, controls_spammers: share of control items got right; None where none was seen.
+        units: judged units with an answer.
+        recovered: share whose consensus is the truth, from included answers as in ``aggregate``. Graded: the
+            grade nearest to the mean, a half rounded down.
+        undecided: share that ended in a tie.
+        controls_careful, controls_spammers: accuracy on control items; None without any.
         seed: of the crowd.
-        invalidated: judgments of people whom a rule excluded; what the rules cost.
-        by_sort: what the rules found of each sort of people.
+        invalidated: judgments of excluded workers, the cost of the rules.
+        by_sort: findings of the rules by kind of people.
     """
 
     workers: int
@@ -162,7 +166,6 @@ class RehearsalReport:
 
 
 def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
-    """Count what is stored of the rehearsal."""
     kind = kind_of(study)
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}

@@ -1,4 +1,4 @@
-"""How a sentence that is judged stands on a page: escaped, and unable to disturb what is around it."""
+"""Template tags that show a judged sentence safely."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from common.markup import render_inline
 register = template.Library()
 register.filter(presentation.worded)
 register.filter("inline", render_inline)
-# languages and scripts (BCP 47) that are written from right to left
+# right-to-left languages and scripts (BCP 47)
 RTL_LANGUAGES = frozenset("ar arc ckb dv fa he iw ji ks nqo ps sd syr ug ur yi".split())  # noqa: SIM905
 RTL_SCRIPTS = frozenset("adlm arab aran hebr mand nkoo rohg samr syrc thaa".split())  # noqa: SIM905
 SCRIPT_LETTERS = 4
@@ -25,7 +25,7 @@ SCRIPT_LETTERS = 4
 
 @register.filter
 def runs(text: str, language: str = "") -> str:
-    """How a text of this language runs, rtl or ltr; auto (by its first letter) where the language is not said."""
+    """Return rtl or ltr for a language, or auto (by the first letter) if it is unknown."""
     if not language:
         return "auto"
     first, *others = language.lower().split("-")
@@ -34,15 +34,16 @@ def runs(text: str, language: str = "") -> str:
 
 
 def looks_empty(text: str) -> bool:
-    """Whether nothing of it can be seen: white space, control and format characters only."""
     return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
 @register.simple_tag(takes_context=True)
 def said(context: Context, text: str) -> SafeString:
-    """A judged sentence. ``bdi`` with its own direction keeps right-to-left text, and characters that turn the
-    direction round, within the sentence; a sentence without visible characters says so, since an empty card
-    looks like a fault of the page. The study's design may say which language the sentences are in."""
+    """Show a judged sentence.
+
+    ``bdi`` keeps right-to-left text and direction marks within the sentence. A sentence without visible
+    characters says so, since an empty card looks like a bug. The design may name the language.
+    """
     language = getattr(context.get("design"), "language", "")
     if looks_empty(text):
         return format_html(
@@ -55,11 +56,10 @@ def said(context: Context, text: str) -> SafeString:
 
 @register.simple_tag
 def saved(row: Any) -> SafeString:
-    """The saved answer of a row of the page, for the script of its kind; '' where there is none yet."""
     return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
 
 
 @register.simple_tag
 def as_json(data: Any, name: str, about: object = "") -> SafeString:
-    """Data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it, and marks are our own."""
+    """Return data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it."""
     return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))

@@ -1,4 +1,4 @@
-"""The page of a HIT template in templates."""
+"""Template tags for pages of HIT templates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ register = template.Library()
 
 @register.simple_tag
 def filled_page(design: StudyDesign, row: Any) -> SafeString:
-    """The page of a row with what was answered, or what stands there at first."""
     held = row.unfinished if isinstance(row.unfinished, dict) else row.value
     return fill_page(
         read_template(design.template.html),
@@ -28,9 +27,11 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """What stands on the page at first (``answer``), whether that is an answer already, so that the page can be left as
-    it is (``enough``), and whether it was left so (``left``): nothing else tells such a page from one that nobody
-    looked at."""
+    """Return the page's default ``answer``, whether that is ``enough`` to submit, and whether it was ``left``
+    unchanged.
+
+    Only this tells an accepted default from a page that nobody looked at.
+    """
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
     first = first_answer(questions)
     asked = {question.name for question in questions if question.shape != "fixed"}

@@ -1,4 +1,4 @@
-"""The rules of caption writing for the page: as data for its script, and with examples for people."""
+"""Template tags for the rules of caption writing."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ register = template.Library()
 
 @register.simple_tag
 def caption_rules(language: str) -> list[dict[str, Any]]:
-    """The rules for captions in ``language``, for the script that checks them while somebody types."""
     return [rule.as_data() for rule in rules_for(language)]
 
 
 @register.simple_tag
 def refusals(language: str) -> list[dict[str, Any]]:
-    """What refuses a caption, each sentence once, with its example where that is written in ``language``."""
+    """Return each refusing rule's sentence once, with an example if there is one in ``language``."""
     found: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
-        # "at most 50 words" needs no example; of rules for every language the examples are English
+        # "at most 50 words" needs no example; examples of general rules are English
         written = rule.languages or ENGLISH
         if rule.hard and not rule.counts and str(rule.says) not in found:
             found[str(rule.says)] = {"rule": rule, "shown": first_part(language) in written}

@@ -1,1 +1,1 @@
-"""The worker's pages: plain forms first; scripts add keys, autosave and timing."""
+"""The workers' pages: plain forms; scripts add keys, autosave and timing."""

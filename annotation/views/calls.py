@@ -1,4 +1,4 @@
-"""What the page's script asks for. It sends and reads JSON; a form without scripts gets pages instead."""
+"""JSON calls of the page's script; a form without scripts gets pages instead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from common.files import can_be_stored
 
 MOST_BYTES = 1_000_000
 
-# which of the page's notes says what happened
+# the page's note for each error
 WHY: dict[type[QuorumError], str] = {
     TooLate: "late",
     SeatTaken: "taken",
@@ -47,12 +47,11 @@ View = Callable[..., HttpResponse]
 
 
 def is_json(request: HttpRequest) -> bool:
-    """Whether the page's script sent it, and not its form."""
     return request.content_type == "application/json"
 
 
 def errors_as_json(view: View) -> View:
-    """A named error as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
+    """Return a named error as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -77,7 +76,7 @@ def _body(request: HttpRequest) -> dict[str, Any]:
         raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
     try:
         body = json.loads(request.body)
-        if b"\\" in request.body and not can_be_stored(body):  # neither stands there without an escape
+        if b"\\" in request.body and not can_be_stored(body):  # without an escape neither can occur
             raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
     except (ValueError, RecursionError):
         body = None
@@ -99,7 +98,6 @@ def _left(lease: Lease) -> dict[str, int]:
 
 @errors_as_json
 def save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Keep some answers."""
     assignment = own_assignment_of(request, slug, assignment_id)
     save_answers(assignment=assignment, answers=_answers(request))
     return JsonResponse({"saved": True})
@@ -107,9 +105,9 @@ def save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
 
 @errors_as_json
 def submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit, and take the next page of work: the page puts in place what it fetched ahead, or follows the address."""
+    """Submit and claim the next page, which the script prefetched or opens by its address."""
     assignment = own_assignment_of(request, slug, assignment_id)
-    if frame_of(request) is not None:  # one page of work is all there is
+    if frame_of(request) is not None:  # a frame has one assignment only
         submitted(request, assignment, _answers(request))
         return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
     submission, claim = submit_and_claim(assignment=assignment, answers=_answers(request))
@@ -128,7 +126,6 @@ def submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRes
 
 @errors_as_json
 def change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Revise submitted answers."""
     assignment = own_assignment_of(request, slug, assignment_id)
     changed = revise_judgments(assignment=assignment, answers=_answers(request))
     messages.success(request, said_of_change(changed))
@@ -136,7 +133,6 @@ def change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRes
 
 
 def said_of_change(changed: list[int]) -> str:
-    """One sentence about a revision."""
     if not changed:
         return _("Nothing was different: your answers stay as they are.")
     return _("Your answers are changed; what you submitted first is kept beside them.")
@@ -147,7 +143,7 @@ def said_of_change(changed: list[int]) -> str:
 @require_POST
 @errors_as_json
 def ahead(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """The page of work that comes next, held for this worker; 204 when there is none."""
+    """Return the reserved next page, or 204 if there is none."""
     claim = reserve_next(assignment=own_assignment_of(request, slug, assignment_id))
     if claim is None:
         return HttpResponse(status=204)
@@ -157,7 +153,6 @@ def ahead(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
 @never_cache
 @require_POST
 def extend(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """More time for a page of work."""
     return (_extend_json if is_json(request) else _extend_form)(
         request, slug=slug, assignment_id=assignment_id
     )
@@ -180,7 +175,6 @@ def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @never_cache
 @require_POST
 def retake(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Take up a page of work again whose time was over."""
     return (_retake_json if is_json(request) else _retake_form)(
         request, slug=slug, assignment_id=assignment_id
     )

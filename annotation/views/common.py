@@ -1,4 +1,4 @@
-"""Who this browser is: a cookie with the worker's token, that scripts cannot read; in a frame, the address says so."""
+"""Shared parts of the workers' pages. A worker is known by a cookie with the token, or in a frame by the address."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ TEN_MINUTES = 600
 
 
 def worker_of(request: HttpRequest) -> Worker | None:
-    """The worker this browser belongs to, or this frame."""
     frame = frame_of(request)
     if frame is not None:
         return frame.worker
@@ -56,12 +55,11 @@ def worker_of(request: HttpRequest) -> Worker | None:
 
 
 def remember_worker(response: HttpResponse, token: str) -> None:
-    """Let the browser bring the token along from now on."""
     _set(response, WORKER_COOKIE, token, HALF_A_YEAR, "/")
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
-    """Hand the resume code to the one page that shows it, so that a reload there does not lose it."""
+    """Set a cookie with the resume code for the page that shows it, so that a reload does not lose it."""
     _set(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
@@ -72,8 +70,6 @@ def _set(response: HttpResponse, name: str, value: str, seconds: int, path: str)
 
 
 class JoinForm(forms.Form):
-    """A name, the study's code where it asks for one, and the consent where there is a text."""
-
     name = forms.CharField(max_length=NAME_LENGTH, error_messages={"required": _("Please give a name.")})
     code = forms.CharField(max_length=100, required=False)
     consent = forms.BooleanField(required=False)
@@ -81,15 +77,11 @@ class JoinForm(forms.Form):
 
 
 class ResumeForm(forms.Form):
-    """The name and the code that was shown when joining."""
-
     name = forms.CharField(max_length=NAME_LENGTH)
     resume = forms.CharField(max_length=100)
 
 
 class ReportForm(forms.Form):
-    """What is wrong with an item."""
-
     what = forms.ChoiceField(choices=ProblemReport.What.choices)
     comment = forms.CharField(max_length=2000, required=False, strip=True)
 
@@ -98,18 +90,17 @@ View = Callable[..., HttpResponse]
 
 
 class SeeOther(HttpResponseRedirect):
-    """After a form was taken: look at this page now (a reload there sends nothing again)."""
+    """A redirect after a form (303), so that a reload sends nothing again."""
 
     status_code = 303
 
 
 def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
-    """A SeeOther to a named address."""
     return SeeOther(resolve_url(to, *args) + (f"#{fragment}" if fragment else ""))
 
 
 def errors_as_pages(view: View) -> View:
-    """Show a named error as a page of its own; what is not there, or not for this worker, is a 404."""
+    """Show a named error as a page; NotThere becomes a 404."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -134,14 +125,13 @@ def errors_as_pages(view: View) -> View:
 
 
 def _may_go_on(request: HttpRequest, error: QuorumError) -> bool:
-    """Whether there may be other work for them; for who is not known here, there is none to go on with."""
     return isinstance(error, NotJoined) or (
         not isinstance(error, NotAdmitted) and worker_of(request) is not None
     )
 
 
 def worker_of_token(request: HttpRequest) -> Worker | None:
-    """The worker of the API's ``Authorization: Token ...``, or of this browser."""
+    """Return the worker of the API's ``Authorization: Token ...``, or of this browser."""
     header = request.headers.get("Authorization", "")
     if header.lower().startswith("token "):
         return worker_for_token(header[len("token ") :].strip())
@@ -149,12 +139,12 @@ def worker_of_token(request: HttpRequest) -> Worker | None:
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
-    """The assignment of this browser's worker in this study.
+    """Return the assignment of this browser's worker in this study.
 
     Raises:
-        NotThere: nobody is known here, or it is somebody else's.
-        NotJoined: this browser was known, and its token was replaced by one in another browser.
-        PassedOn: in a frame, the work went to somebody else by now.
+        NotThere: the browser is unknown, or the assignment is another worker's.
+        NotJoined: the token was replaced by another browser's.
+        PassedOn: in a frame, another worker has the work now.
     """
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
@@ -178,10 +168,10 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
 
 
 def refuse_passed_on(session: CrowdSession) -> None:
-    """Let in who still has the work.
+    """Check that the worker still has the work.
 
     Raises:
-        PassedOn: it went to somebody else, or was given back.
+        PassedOn: another worker has it, or it was returned.
     """
     if session.status == CrowdSession.Status.RETURNED:
         raise PassedOn(
@@ -195,10 +185,10 @@ def refuse_passed_on(session: CrowdSession) -> None:
 def submitted(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> Submission:
-    """Submit, in a frame as the work of its session.
+    """Submit; in a frame, for its session.
 
     Raises:
-        as ``submit_assignment``; in a frame, KeptApart where the time was over.
+        as ``submit_assignment``; in a frame, KeptApart after the lease.
     """
     frame = frame_of(request)
     if frame is not None:
@@ -207,7 +197,7 @@ def submitted(
 
 
 def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
-    """Whatever button of the work page is pressed, what was answered there is not lost."""
+    """Save the answers, whatever button of the page was pressed."""
     places, design = places_of(assignment), design_of(assignment.study)
     answers, unfinished = without_unfinished(
         answers_of_form(
@@ -225,7 +215,6 @@ def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
-    """What every page of work has, a preview too."""
     kind = KINDS[design.protocol].of(design)
     return {
         "design": design,
@@ -251,13 +240,13 @@ def render_sheet(
     revising: bool = False,
     status: int = 200,
 ) -> HttpResponse:
-    """The page of ``assignment``.
+    """Render the page of ``assignment``.
 
     Args:
-        missing: positions that a submission left out.
-        unfinished: what a form held instead of answers when ``revising``.
-        last: the page of work before it, where it can still be changed.
-        revising: it is submitted, and its answers are to be changed.
+        missing: open positions of a refused submission.
+        unfinished: a form's invalid input when ``revising``.
+        last: the previous assignment, if it can be revised.
+        revising: whether submitted answers are revised.
     """
     study = assignment.study
     design = design_of(study)
@@ -277,11 +266,11 @@ def render_sheet(
         "study": study,
         "examples": worked_examples(study, design),
         "assignment": assignment,
-        # the same for whoever takes the same work up again, so that nothing a browser kept is lost
+        # equal for a reclaimed assignment, so that nothing stored in the browser is lost
         "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
         "left": max(0, int(left)),
         "left_words": spell_left(left),
-        # in a frame the crowd's clock is the lease
+        # in a frame the crowd limits the time
         "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).more,
         "last": last,
         "credits": outer_address(request, "annotation:credits", study.slug),

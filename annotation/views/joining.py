@@ -1,4 +1,4 @@
-"""A study's link: what it is, joining, coming back, and the page before the first work."""
+"""A study's page: join, resume, and the page before the first work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from judgments.studies.studies import design_of, find_study
 
 
 def effort_of(design: StudyDesign) -> dict[str, str]:
-    """What a page of work holds, how long it takes and what it pays, in words."""
     grouped = KINDS[design.protocol].grouped
     units = design.images_per_hit * design.captions_per_image if grouped else design.units_per_hit
     if grouped and design.about_pictures:
@@ -59,7 +58,7 @@ def effort_of(design: StudyDesign) -> dict[str, str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def study(request: HttpRequest, slug: str) -> HttpResponse:
-    """The study's page with the form to join; whoever joined before goes on."""
+    """Show the study and the form to join; redirect known workers."""
     found = find_study(slug)
     worker = worker_of(request)
     if found.simulated or found.state in (Study.State.DRAFT, Study.State.GENERATED):
@@ -69,7 +68,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     if not comes_by_the_link(found.place):
         return render(request, "annotation/not_open.html", {"study": found, "why": "sent"})
     if worker is not None and worker.source != Worker.Source.LOCAL:
-        worker = None  # whom a panel sent to another study is somebody else here
+        worker = None  # a panel's worker of another study is a new worker here
     if request.method == "POST":
         return _join(request, found, worker)
     if found.state != Study.State.OPEN:
@@ -111,7 +110,7 @@ def _let_in(joined: Joined, slug: str) -> HttpResponse:
 @require_POST
 @errors_as_pages
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
-    """Back again, in another browser: name and resume code give a new token."""
+    """Give a new token for name and resume code, in another browser."""
     found = find_study(slug)
     form = ResumeForm(request.POST)
     if not form.is_valid():
@@ -152,8 +151,8 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """What to choose from, where the study asks and the worker has not said yet; all countries, so that the list does
-    not tell which ones are wanted."""
+    """Return the countries to choose from, if needed: all of them, so that the list does not reveal the accepted
+    ones."""
     worker = worker_of(request) if design.workers.countries else None
     return (
         {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()
@@ -164,7 +163,7 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
 @require_safe
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """The resume code, the instructions, and the way to the first page of work."""
+    """Show the resume code, the instructions, and the way to the first page."""
     found = find_study(slug)
     worker = worker_of(request)
     if worker is None or not Participation.objects.filter(study=found, worker=worker).exists():
@@ -189,7 +188,6 @@ MOST_STUDIES = 30
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """One query, whatever there is."""
     studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
     studies = studies.filter(place__in=BY_THE_LINK)
     listed = [
@@ -202,7 +200,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @errors_as_pages
 def credits(request: HttpRequest, slug: str) -> HttpResponse:
-    """The attribution of the study's dataset, for anyone; a study that nobody was let into has no such page."""
+    """Show the attribution of the dataset, if the study was ever opened."""
     found = find_study(slug)
     if found.state in (Study.State.DRAFT, Study.State.GENERATED) or not found.dataset.attribution:
         raise Http404

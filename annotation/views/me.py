@@ -1,4 +1,4 @@
-"""The worker's own page: what they did, what it pays, what is open for them; their answers and their resume code."""
+"""The worker's own page: their work, pay, open studies, answers and resume code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from judgments.studies.studies import design_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def me(request: HttpRequest) -> HttpResponse:
-    """The page of the worker whom this browser knows; anybody else is asked for name and resume code."""
     if request.method == "POST":
         return _recall(request)
     worker = worker_of(request)
@@ -91,7 +90,7 @@ def _recall(request: HttpRequest) -> HttpResponse:
 @require_POST
 @errors_as_pages
 def renew_resume(request: HttpRequest) -> HttpResponse:
-    """A new resume code, shown on the worker's page; the old one stops working."""
+    """Show a new resume code; the old one becomes invalid."""
     worker = worker_of(request)
     response = see_other("annotation:me", fragment="resume" if worker is not None else "")
     if worker is not None:
@@ -103,7 +102,6 @@ def renew_resume(request: HttpRequest) -> HttpResponse:
 @require_POST
 @errors_as_pages
 def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    """What the worker says about the rejection of a page of work."""
     worker = worker_of(request)
     if worker is None:
         return redirect("annotation:me")
@@ -115,7 +113,6 @@ def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 def answers(request: HttpRequest) -> HttpResponseBase:
-    """The worker's answers as JSON lines, to keep."""
     worker = worker_of(request)
     if worker is None:
         return redirect("annotation:me")

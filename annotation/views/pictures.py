@@ -1,4 +1,4 @@
-"""Pictures leave through here: to the worker who holds the assignment, and to staff."""
+"""Serve pictures to workers and staff."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SCHEME = "token "
 
 @require_safe
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
-    """The picture at a position of an assignment; for other visitors of the pages it is not there.
+    """Return the picture at a position of an assignment, or a 404 for other visitors.
 
-    A client of the API is told more, as by its other calls: 401 without a token, 403 for what is not its own.
+    An API client gets 401 without a token, and 403 for other workers' pictures.
     """
     header = request.headers.get("Authorization", "")
     worker = _bearer(header) or worker_of(request)
@@ -44,8 +44,7 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
 
 @require_safe
 def example_picture(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """The picture of a worked example, for those who joined the study, and staff; for everybody where a crowd's preview
-    shows it."""
+    """Return a worked example's picture to participants and staff, or to all if a crowd's preview shows it."""
     study = Study.objects.filter(slug=slug).first()
     worker = worker_of(request)
     if study is None or not (
@@ -59,7 +58,6 @@ def example_picture(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 @require_safe
 def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
-    """An item's picture, for staff who may look at the item."""
     item = Item.objects.filter(pk=item_id).first() if request.user.is_staff else None
     if item is None or not (
         visible_rows(Item.objects.filter(pk=item_id), request.user).exists()
@@ -70,12 +68,10 @@ def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
 
 
 def _may_look(request: HttpRequest, study: Study) -> bool:
-    """Staff who may look at the study."""
     return request.user.is_staff and may(request.user, Right.VIEW, study)
 
 
 def _bearer(header: str) -> Worker | None:
-    """The worker of the API's ``Authorization: Token ...``."""
     return worker_for_token(header[len(SCHEME) :].strip()) if header.lower().startswith(SCHEME) else None
 
 

@@ -1,4 +1,4 @@
-"""The worker's page as a designer sees it before anybody else: the same templates, nothing stored."""
+"""Previews of the worker's page for designers: the same templates, nothing stored."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from judgments.studies.studies import design_of, find_dataset
 @require_safe
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """The first page of work: of the stored HITs, or for a draft of a draw that is thrown away."""
+    """Show the first page of work: stored HITs, or for a draft a temporary draw."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
-        raise Http404("There is no such study.")  # as on its other pages in the admin
+        raise Http404("There is no such study.")  # as on the study's other admin pages
     try:
         design = design_of(study)
         units: Sequence[Unit | UnitSpec]
@@ -60,7 +60,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def look(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design , framed by its form alone."""
+    """Show the first page of work of an unsaved design, framed by its form alone."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
 
 
@@ -82,7 +82,7 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
             "title": "There is nothing to preview",
             "message": str(error),
             "in_frame": True,
-            "designing": True,  # beside the form, not at a crowd
+            "designing": True,  # next to the form, not at a crowd
         }
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = sketched_examples(dataset, design) if dataset.pk else ()
@@ -107,7 +107,7 @@ def render_preview(
     dataset: Dataset,
     examples: Sequence[Worked] = (),
 ) -> HttpResponse:
-    """The worker's page for ``units``, with a banner, and with a form that goes nowhere."""
+    """Render the page for ``units`` with a banner; its form does nothing."""
     sides = KINDS[design.protocol].sides(units, rng_for(design.seed, "sides preview"))
     items = _items(units, dataset)
     units = [_with_source(unit, items) for unit in units]
@@ -124,7 +124,7 @@ def render_preview(
 
 
 def _items(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
-    """The items of units that are no rows yet, by name; one query. A sketched row has none."""
+    """Return the items of unsaved units by name, in one query. A sketched row has none."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     if not names or not dataset.pk:
         return {}
@@ -138,7 +138,6 @@ def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | Uni
 
 
 def _picture(place: Place, items: Mapping[str, Item]) -> str:
-    """Where a place's picture is, for staff."""
     unit: Unit | UnitSpec = place.unit
     if not isinstance(unit, UnitSpec):
         return preview_picture_url(unit.item)

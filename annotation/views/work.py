@@ -1,4 +1,4 @@
-"""The page of work: taking it, saving, submitting, correcting, giving it back, reporting a problem; the last page."""
+"""The page of work: claim, save, submit, revise, return, report a problem; and the last page."""
 
 from __future__ import annotations
 
@@ -56,16 +56,15 @@ from common.errors import NotThere
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of, find_study, kind_of
 
-RECENT = 5  # of a worker's newest assignments, one is the last that was submitted or ran out of time
+RECENT = 5  # among so many newest assignments is the last submitted or expired one
 
 
-@gzip_page  # the page repeats itself: a sixth of its bytes
+@gzip_page  # the page repeats itself: gzip leaves a sixth
 @never_cache
 @require_safe
 @errors_as_pages
 def work(request: HttpRequest, slug: str) -> HttpResponse:
-    """The HIT this worker holds, or the next one; asking again gives the same one. Whose last one ran out of time is
-    asked first whether to take it up again."""
+    """Show the worker's current HIT or claim the next one. Ask first whether to reclaim an expired one."""
     frame = frame_of(request)
     if frame is not None:
         return work_in_frame(request, frame)
@@ -85,7 +84,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "annotation/expired.html", context)
     try:
         claim = claim_assignment(study=study, worker=worker)
-    except NotJoined:  # known here, but not in this study yet
+    except NotJoined:  # a worker who has not joined this study
         return redirect("annotation:study", slug)
     except (NotAdmitted, WorkPaused, WorkerExcluded) as error:
         if session is not None and screen_out(session=session, error=error):
@@ -94,7 +93,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("annotation:quiz", slug)
         raise
     if claim is None and session is not None and not end_without_work(session=session):
-        return redirect("annotation:work", slug)  # taken in another window meanwhile
+        return redirect("annotation:work", slug)  # claimed in another window meanwhile
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
@@ -102,7 +101,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
-    """A worker's newest assignment, where its time was over before its answers were submitted."""
+    """Return the newest assignment if it expired before submission."""
     last = next((one for one in recent if one.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
@@ -113,7 +112,7 @@ def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
 @never_cache
 @require_POST
 def save(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Keep a draft. The page's script sends ``{"answers": [...]}`` and reads JSON; its form comes back to itself."""
+    """Save a draft: the script sends ``{"answers": [...]}`` and gets JSON; the form is shown again."""
     return (save_json if is_json(request) else _save_form)(request, slug=slug, assignment_id=assignment_id)
 
 
@@ -127,7 +126,7 @@ def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit the page; the reply leads to the next one. What is missing is named on the same page."""
+    """Submit the page, and go on or show what is missing."""
     if request.method != "POST":
         return redirect("annotation:work", slug)
     return (submit_json if is_json(request) else _submit_form)(
@@ -156,7 +155,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, places, missing=error.missing, status=422)
-    if not submission.repeated and frame_of(request) is None:  # there, the last step says so
+    if not submission.repeated and frame_of(request) is None:  # a frame's last step says so
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
 
@@ -164,7 +163,6 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """A submitted page of work, to correct it while that is possible."""
     is_call = request.method == "POST" and is_json(request)
     return (change_json if is_call else _change_form)(request, slug=slug, assignment_id=assignment_id)
 
@@ -197,7 +195,6 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Return a page of work, after asking."""
     assignment = own_assignment_of(request, slug, assignment_id)
     if request.method == "POST" and "confirm" in request.POST:
         return_assignment(assignment=assignment)
@@ -217,7 +214,7 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
-    """Say that something is wrong with an item; the answers of the page it was pressed on are kept first."""
+    """Report a problem with an item, and save the page's answers first."""
     assignment = own_assignment_of(request, slug, assignment_id)
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:
@@ -241,7 +238,6 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
 
 
 def _has_picture(study: Study, place: Place) -> bool:
-    """Whether a picture is shown there, or should be."""
     item = place.unit.item
     there = design_of(study).about_pictures or bool(item.picture or item.url)
     return there and "image" in kind_of(study).shown(place.unit, side=None, picture_url="")
@@ -251,7 +247,7 @@ def _has_picture(study: Study, place: Place) -> bool:
 @require_safe
 @errors_as_pages
 def done(request: HttpRequest, slug: str) -> HttpResponse:
-    """Thank you, what was done, and the completion code; or that nothing is left right now."""
+    """Thank the worker with the completion code, or say that nothing is left now."""
     study = find_study(slug)
     worker = worker_of(request)
     participation = (

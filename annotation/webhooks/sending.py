@@ -1,5 +1,6 @@
-"""Sending what webhooks are to hear: at least once, whatever breaks in between, and never more than asked of the other
-side. A delivery is marked as begun before it is sent; one whose sender is gone is sent again under the same id.
+"""Send webhook messages at least once, with limited load on the receiver.
+
+A delivery is marked before it is sent; if its sender dies, it is sent again under the same id.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from judgments.studies.log import note_event
 
 ATTEMPTS = 10  # over about a day and a half
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-AT_ONCE = 200  # messages of one round
-GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds: whoever began so long ago is gone
-GONE = 410  # Standard Webhooks: the endpoint wants no more
+AT_ONCE = 200  # messages per round
+GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 State = WebhookDelivery.State
 
 
 def send_webhooks(*, rng: random.Random | None = None) -> int:
-    """A round: note completions, send what is due, forget what is old; how many messages were delivered.
+    """Run a round: note completions, send what is due, delete old deliveries. Return the number delivered.
 
     Args:
-        rng: draws the jitter; left out, one is seeded by the system.
+        rng: draws the jitter; default: seeded by the system.
     """
     if not Webhook.objects.exists():
         return 0
@@ -46,7 +47,6 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
 
 
 def forget_old() -> int:
-    """Delete what ended ``WEBHOOK_LOG_DAYS`` ago."""
     before = timezone.now() - timedelta(days=settings.WEBHOOK_LOG_DAYS)
     old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=[State.DELIVERED, State.GIVEN_UP])
     return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]
@@ -58,14 +58,14 @@ def _due() -> Q:
 
 
 def _next() -> WebhookDelivery | None:
-    """What waits for those that answer comes first: a server that hangs holds nobody else up for long."""
+    """Return the next delivery, first to webhooks without failures, so that a hanging server delays no other."""
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
 
 
 def _begin(delivery: WebhookDelivery) -> bool:
-    """Stored before it is sent; whether this sender has it."""
+    """Mark a delivery as begun. Return False if another sender has it."""
     now = timezone.now()
     begun = WebhookDelivery.objects.filter(_due(), pk=delivery.pk).update(
         state=State.SENDING, started_at=now, attempts=F("attempts") + 1
@@ -83,7 +83,7 @@ def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
 
 @transaction.atomic
 def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
-    """1 where it was delivered. Whoever was taken for gone says nothing of what another sends meanwhile."""
+    """Store the result; return 1 if it was delivered. A sender presumed dead must not change a later attempt."""
     now = timezone.now()
     webhook = delivery.webhook
     own = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at)
@@ -119,6 +119,6 @@ def _switch_off(webhook: Webhook) -> None:
 
 
 def _pause(rng: random.Random, times: int) -> float:
-    """Four times as long after each failure, between half of it and all of it by chance."""
+    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)

@@ -36,25 +36,23 @@ SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 
 
 def secret_of(webhook: Webhook) -> str:
-    """The secret that its owner was shown: made anew of SECRET_KEY each time, stored nowhere."""
+    """Derive the secret shown to the owner from SECRET_KEY; it is not stored."""
     key = salted_hmac("quorum.webhook", f"{webhook.pk}\x1f{webhook.salt}", algorithm="sha256").digest()
     return SECRET_START + base64.b64encode(key).decode()
 
 
 def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
-    """The header webhook-signature."""
     key = base64.b64decode(secret.removeprefix(SECRET_START))
     signed = f"{id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 def id_of(delivery: WebhookDelivery) -> str:
-    """The same for every attempt: whoever was told twice knows it by that."""
+    """Return the message id, equal in every attempt, so that receivers can drop repetitions."""
     return f"msg_{delivery.pk.hex}"
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
-    """The message; byte for byte the same in every attempt."""
     message: dict[str, Any] = {
         "id": id_of(delivery),
         "event": delivery.event,
@@ -66,7 +64,6 @@ def body_of(delivery: WebhookDelivery) -> bytes:
 
 
 def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dict[str, str]:
-    """What goes with the message."""
     message_id = id_of(delivery)
     return {
         "Content-Type": "application/json",
@@ -77,23 +74,23 @@ def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dic
     }
 
 
-SECONDS = 5.0  # for an attempt as a whole
-NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: leads to any IPv4 address
+SECONDS = 5.0  # for a whole attempt
+NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class BadAddress(Exception):
-    """An address that nothing is ever posted to; ``str()`` is the reason in a sentence's end."""
+    """An address that must not be used; ``str()`` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a post.
+    """The result of a post.
 
     Attributes:
-        status: of HTTP; None where no answer came.
-        problem: why it failed; '' where it did not.
-        retry_after: seconds that the other side asked for.
+        status: HTTP status, or None without an answer.
+        problem: the error, or ''.
+        retry_after: seconds that the receiver asked for.
     """
 
     status: int | None
@@ -102,11 +99,10 @@ class Answer:
 
 
 def checked_url(url: str) -> SplitResult:
-    """The parts of an address that a webhook may have.
+    """Return the parts of a permitted address.
 
     Raises:
-        BadAddress: it is no https address; plain http reaches 127.0.0.1 alone, and that only where private addresses
-            are allowed.
+        BadAddress: it is not https; plain http may reach 127.0.0.1 only, if private addresses are allowed.
     """
     if len(url) > 500 or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
@@ -133,7 +129,7 @@ def checked_url(url: str) -> SplitResult:
 
 
 def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = SECONDS) -> Answer:
-    """Post once; whatever goes wrong is said in the answer."""
+    """Post once; errors are in the answer."""
     sockets: list[socket.socket] = []
     late = threading.Event()
 
@@ -143,9 +139,9 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = SEC
             try:
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
-                continue  # closed already
+                continue  # already closed
 
-    watchdog = threading.Timer(seconds, cut_off)  # a server that sends a byte now and then never times out
+    watchdog = threading.Timer(seconds, cut_off)  # a server that sends single bytes never times out
     watchdog.daemon = True
     watchdog.start()
     try:
@@ -185,7 +181,7 @@ def _exchange(
     plain = socket.create_connection((address, port), timeout=seconds)
     sockets.append(plain)
     if parts.scheme == "https":
-        # certificate and name are checked against the name, not the address
+        # verify the certificate for the name, not the address
         secure = ssl.create_default_context().wrap_socket(plain, server_hostname=host)
         sockets.append(secure)
         connection.sock = secure
@@ -194,7 +190,7 @@ def _exchange(
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     own = {"Host": parts.netloc, "Connection": "close"}
     connection.request("POST", path, body=body, headers=headers | own)
-    reply = connection.getresponse()  # its body is nobody's concern, and never read
+    reply = connection.getresponse()  # the body is never read
     if 200 <= reply.status < 300:
         return Answer(reply.status)
     asked = reply.headers.get("Retry-After", "")
@@ -204,10 +200,10 @@ def _exchange(
 
 
 def _address_of(host: str, port: int) -> str:
-    """The address to connect to.
+    """Return the address to connect to.
 
     Raises:
-        BadAddress: one of those the name stands for is not public.
+        BadAddress: one of the name's addresses is not public.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
@@ -232,7 +228,7 @@ def _private_allowed() -> bool:
     return bool(settings.WEBHOOK_PRIVATE or settings.DEBUG)
 
 
-MOST = 10  # webhooks of a study
+MOST = 10  # webhooks per study
 State = WebhookDelivery.State
 
 
@@ -240,10 +236,10 @@ State = WebhookDelivery.State
 def add_webhook(
     *, study: Study, url: str, events: Collection[str], by: User | None = None
 ) -> tuple[Webhook, str]:
-    """A new webhook and its secret, which is told this once.
+    """Create a webhook and return it with its secret, which is shown only now.
 
     Raises:
-        DesignError: the address cannot be one, or there is no such event.
+        DesignError: the address or an event is invalid.
         DataConflict: the study has a webhook of this address, or too many.
     """
     url = url.strip()
@@ -267,7 +263,7 @@ def add_webhook(
                 submissions=SUBMITTED in events,
                 completions=COMPLETED in events,
                 exclusions=EXCLUDED in events,
-                # who begins to listen to a finished study is not told that it was finished
+                # a new webhook of a finished study gets no completion event
                 told_complete_at=timezone.now() if is_complete(study) else None,
                 made_by=by,
             )
@@ -280,7 +276,7 @@ def add_webhook(
 
 @transaction.atomic
 def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
-    """Another secret, told this once; from now on the old one signs nothing.
+    """Return a new secret, shown only now; the old one becomes invalid.
 
     Raises:
         NotThere: the webhook was removed meanwhile.
@@ -295,7 +291,7 @@ def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
 
 @transaction.atomic
 def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
-    """It hears nothing any more, and its log goes; twice is harmless."""
+    """Remove a webhook with its log. A repeated call changes nothing."""
     removed, _ = Webhook.objects.filter(pk=webhook.pk).delete()
     if removed:
         words = "A webhook was removed, and its log with it."
@@ -304,7 +300,7 @@ def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
 
 @transaction.atomic
 def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) -> None:
-    """Off: it hears nothing, and what waited is given up. On: it hears what happens from now on."""
+    """Switch a webhook on or off; off gives up waiting messages, on starts with new events."""
     found = Webhook.objects.filter(pk=webhook.pk, active=not active).update(
         active=active,
         failures=0,
@@ -320,7 +316,6 @@ def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) ->
 
 
 def give_up_waiting(webhook: Webhook) -> None:
-    """Within the caller's transaction: nothing is sent to a webhook that is off."""
     WebhookDelivery.objects.filter(webhook=webhook, state=State.WAITING).update(
         state=State.GIVEN_UP, problem="The webhook was switched off."
     )
@@ -328,7 +323,7 @@ def give_up_waiting(webhook: Webhook) -> None:
 
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
-    """Write a test message, which goes out next.
+    """Write a test message to be sent next.
 
     Raises:
         WrongState: the webhook is off.
@@ -345,7 +340,7 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 
 @transaction.atomic
 def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send again what was given up, under the same id.
+    """Send a given-up delivery again, under the same id.
 
     Raises:
         WrongState: it was not given up, or the webhook is off.
@@ -362,12 +357,12 @@ def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
 
 
 def listens_to_submissions() -> Exists:
-    """For a query of assignments: whether a webhook hears of them, without a query of its own."""
+    """Return a subquery for assignments: whether a webhook listens to submissions."""
     return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
 
 
 def note_submission(*, assignment: Assignment, judgments: int) -> None:
-    """Within the transaction of the submission; only where ``listens_to_submissions``."""
+    """Write messages in the submission's transaction, if ``listens_to_submissions``."""
     payload = {
         "assignment": str(assignment.pk),
         "hit": assignment.hit.key if assignment.hit is not None else None,
@@ -381,7 +376,7 @@ def note_submission(*, assignment: Assignment, judgments: int) -> None:
 
 
 def note_exclusion(*, exclusion: Exclusion) -> None:
-    """Within the transaction of the exclusion. The reason is not told: it may quote what the worker wrote."""
+    """Write messages in the exclusion's transaction, without the reason, which may quote the worker."""
     study = exclusion.study
     listening = Webhook.objects.filter(study=study, active=True, exclusions=True)
     payload = {
@@ -400,14 +395,14 @@ def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, An
 
 
 def told_name(study: Study, worker: Worker) -> str:
-    """A crowd's worker goes by a pseudonym everywhere; others chose their name, and get one for outside."""
+    """Return a pseudonym: a crowd worker has one; others chose their name and get one here."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
 
 
 def is_complete(study: Study) -> bool:
-    """Whether the study was closed, or has neither a place that is offered nor one that is being worked on."""
+    """Return True if the study is closed, or no slot is open or in work."""
     if study.state == Study.State.CLOSED:
         return True
     if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
@@ -417,11 +412,10 @@ def is_complete(study: Study) -> bool:
 
 
 def note_completions() -> int:
-    """Tell webhooks once of each completion; how many were written.
+    """Write one message per completion and webhook; return their number.
 
-    Looked for from the rows rather than in the last submission: two people who hand in the last two pages at one
-    moment do not see each other's, and every other way to completion (an early stop, an expiry, a closing) is found the
-    same way. Harmless at any time, and where two look at once.
+    A query finds completions, since two simultaneous last submissions do not see each other, and there are other
+    causes (early stop, expiry, closing). It may be called at any time and concurrently.
     """
     written = 0
     known: dict[int, bool] = {}
@@ -439,8 +433,7 @@ def note_completions() -> int:
 
 
 def _worked_again(study: Study, webhook: Webhook) -> bool:
-    """Whether it was completed anew between two looks: more was handed in, and not only what people still held when it
-    was closed."""
+    """Return True if work was submitted after the last completion, other than leases that outlived a closing."""
     return (
         study.state == Study.State.OPEN
         and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()

@@ -1,6 +1,6 @@
-"""Who may take work in a study they joined, or join it: the quiz, and what the study asks of its workers.
+"""Check the quiz and the study's requirements before a worker joins or takes work.
 
-A country is what the worker declared; approval is this installation's own record. The rehearsal crowd is not asked.
+A worker declares their country; approval counts come from this installation. Rehearsal workers are not checked.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
-# what became of a HIT that was given back or ran out counts for nobody
+# a returned or expired assignment does not count
 COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
 
 
 def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
-    """Hold a worker against a study's requirements.
+    """Check a worker against a study's requirements.
 
     Args:
-        worker: None for somebody who is new here.
-        country: as declared just now, where the worker declared none before.
+        worker: None for a new worker.
+        country: the country declared just now, if the worker declared none before.
 
     Raises:
         RequirementNotMet: with the requirement in words.
@@ -57,7 +57,6 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
 
 
 def _record_of(worker: Worker) -> tuple[int, int]:
-    """Pages of work of the worker that were approved and rejected, in all studies of this installation."""
     counts = Assignment.objects.filter(worker=worker).aggregate(
         approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
         rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
@@ -66,10 +65,10 @@ def _record_of(worker: Worker) -> tuple[int, int]:
 
 
 def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
-    """Before work is given out; no query where the study asks nothing.
+    """Check the quiz and the requirements. Make no query if the study has none.
 
     Raises:
-        QuizNotPassed, QuizFailed: the quiz comes first, or no attempt at it is left.
+        QuizNotPassed, QuizFailed: the quiz is open, or no attempt is left.
         RequirementNotMet: see ``refuse_unfit``.
     """
     if not worker.is_person:
@@ -84,7 +83,6 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
 
 
 def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Whether the worker took as many HITs of the study as one person may; no query where there is no limit."""
     limit = design.workers.hits_at_most
     if not limit or not worker.is_person:
         return False
@@ -92,7 +90,7 @@ def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def checked_country(code: str) -> str:
-    """A country's two letters, or '' for none.
+    """Return a country as two letters, or '' for none.
 
     Raises:
         CountryProblem: there is no such country.

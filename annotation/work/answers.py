@@ -1,4 +1,4 @@
-"""The answers that a client sends, checked one by one. Pure: units in, a draft out."""
+"""Check the answers that a client sends. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from judgments.kinds import KINDS, Kind
 
 MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
-SIGNALS = ("pasted",)  # what a page may tell of how an answer came about, as counts
+SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
 MOST_SIGNAL = 1_000_000
 
 
 def answer_key(kind: Kind) -> str:
-    """Under which key an answer of this kind stands: ``value`` for numbers, ``answer`` for open ones."""
     return "answer" if kind.is_open else "value"
 
 
 def checked_answers(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
 ) -> dict[str, dict[str, Any]]:
-    """``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]`` as position -> the
-    rest of it, in the form it is kept.
+    """Check answers and return them by position, in the form in which they are stored.
+
+    Args:
+        answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
 
     Raises:
-        AnswerProblem: not a list of such objects, an unknown position or answer, or a position twice.
+        AnswerProblem: the list has another form, or a position or answer is unknown or repeated.
     """
     kind = KINDS[design.protocol]
     key = answer_key(kind)
@@ -76,9 +77,9 @@ def checked_answers(
 def without_unfinished(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """The answers of a plain form that an open kind takes, and position -> what it does not take yet.
+    """Split a plain form's answers into valid ones and, by position, invalid ones.
 
-    A page without scripts learns of a refusal only once it is sent; what was written must not be lost for that.
+    A page without scripts learns of a refusal only after it is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol]
     if not kind.is_open:
@@ -96,7 +97,7 @@ def without_unfinished(
 
 
 def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
-    """Why an answer is none yet, as its worker reads it; "" where it is one."""
+    """Return why an answer is invalid, in words for its worker; "" if it is valid."""
     try:
         kind.checked(given, unit=unit, design=design)
     except ValueError as error:
@@ -105,7 +106,6 @@ def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str
 
 
 def short_of(given: Any) -> str:
-    """What was sent, as an error may repeat it: at most 80 characters."""
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:79]}…"
 

@@ -32,40 +32,39 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.studies import design_of
 
-GATE = 0x51D0  # Quorum's own class of advisory locks; the study's id is the other half
+GATE = 0x51D0  # first key of our advisory locks; the second is the study's id
 SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 ALONE = "SELECT pg_advisory_xact_lock(%s, %s)"
 
 
 def pass_gate(study: Study) -> None:
-    """Within the transaction that is to hand out work, before it looks whether the study takes any."""
-    _ask(SHARED, study)
+    """Take the pause lock, shared. Call it before checking whether the study is open."""
+    _take_lock(SHARED, study)
 
 
 def shut_gate(study: Study) -> None:
-    """At the beginning of the transaction that ends the handing out: waits for what is under way."""
-    _ask(ALONE, study)
+    """Take the pause lock alone, and wait for claims in progress."""
+    _take_lock(ALONE, study)
 
 
-def _ask(how: str, study: Study) -> None:
+def _take_lock(how: str, study: Study) -> None:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
         cursor.execute(
             how, [GATE, study.pk % 2**31]
-        )  # two studies that share a gate only wait for one another
+        )  # two studies that share a lock only wait for each other
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
-    """What the worker wrote that is part of the study's dataset."""
     return WrittenCaption.objects.by(worker, dataset_id=study.dataset_id)
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """``hits`` of the study but for those that show a caption which the worker wrote: as a candidate, a reference, or
-    among the options that a kind keeps in ``Unit.content``.
+    """Exclude HITs that show a caption by this worker.
 
-    One query for whoever wrote none in the study's dataset, which is nearly everybody; else two.
+    A caption may be a candidate, a reference, or an option in ``Unit.content``. Make one query if the worker
+    wrote none in the dataset, which is the usual case; else two.
     """
     own = own_captions(study, worker)
     rows = list(
@@ -86,7 +85,7 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
 
 def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    """Row ids of the units whose content names one of the captions, by its id in the dataset or by its text."""
+    """Return ids of units whose content names one of the captions, by its key or its text."""
     known: set[str] = set()
     images: set[int] = set()
     for key, text, of_caption, of_unit in rows:
@@ -97,7 +96,6 @@ def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
 
 
 def _texts(content: Any) -> Iterator[str]:
-    """Every text in a value of JSON."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -108,23 +106,23 @@ def _texts(content: Any) -> Iterator[str]:
             yield from _texts(value)
 
 
-AHEAD = 64  # HITs that are looked at for new control items before old ones are left out
+AHEAD = 64  # HITs to search for new control items before old ones are left out
 
 
 def may_come_again(study: Study) -> bool:
-    """Whether any control item stands in two HITs; where none does, nothing need be asked of the database."""
+    """Return True if a control item may be in two HITs. Make no query."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 
 
 def items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Row id of each HIT that the worker ever took -> its control items; one query."""
+    """Return the control items of each HIT that the worker ever claimed, by HIT id, in one query."""
     taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _items_of(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
 
 
 def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
-    """Row ids of the control items among ``units`` that are among those that were ``met``."""
+    """Return ids of the control items among ``units`` that the worker has ``met``."""
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk
@@ -136,7 +134,8 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
 
 
 def left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Row ids of what the worker did not see of a HIT they take again: they find it as it was."""
+    """Return ids of the units left out of the worker's previous assignment of this HIT, so that it looks the
+    same."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()
@@ -146,13 +145,12 @@ def left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozense
 
 
 def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
-    """Those of ``hits`` of which every control item is new to the worker, in their order; one query."""
+    """Return the HITs whose control items are all new to the worker, in order, in one query."""
     items = _items_of(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
     return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
 
 
 def used_up(study: Study, worker: Worker) -> Any:
-    """The worker's alarm, as a query to ask for along with another."""
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
 
 
@@ -170,16 +168,16 @@ def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
     return found
 
 
-HELD = ("accepted", "reserved")  # states that a lease ends
-RESERVED_MINUTES = 10  # what is fetched ahead is wanted soon
-WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
-WIDE_WINDOW = 40  # the same where votes are spared: people had better not work on one HIT at the same time
+HELD = ("accepted", "reserved")  # states with a lease
+RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
+WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
+WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The HIT a worker holds, with its units as placed; ``created`` is False where it was held before."""
+    """A worker's assignment with its placed units; ``created`` is False for an existing one."""
 
     assignment: Assignment
     created: bool
@@ -187,13 +185,13 @@ class Claim:
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
-    """Give the worker the HIT they hold, the one fetched ahead for them, or the next one; None when nothing is left.
+    """Return the worker's current, prefetched or next HIT, or None if nothing is left.
 
     Raises:
         NotJoined: the worker did not join the study.
-        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
+        NotAdmitted: a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work.
-        StudyPaused: nobody does.
+        StudyPaused: the study is paused.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -201,16 +199,15 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
             with transaction.atomic():
                 return settle(found)
         except (Beaten, IntegrityError):
-            continue  # nothing of the attempt was kept; look again
+            continue  # the attempt was rolled back; try again
     return None
 
 
 def settle(found: Claim | Offer | None) -> Claim | None:
-    """What ``look_for_hit`` found becomes what the worker holds, within the caller's transaction: an offer is taken, a
-    reservation accepted.
+    """Commit a candidate or accept a reservation, within the caller's transaction.
 
     Raises:
-        Beaten, IntegrityError: undo the transaction and look again.
+        Beaten, IntegrityError: roll back and look for a HIT again.
     """
     if isinstance(found, Offer):
         return take(found)
@@ -220,12 +217,12 @@ def settle(found: Claim | Offer | None) -> Claim | None:
 
 
 class Beaten(Exception):
-    """Another worker took the HIT's last seat first."""
+    """Another worker took the HIT's last slot first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A HIT that was free when it was looked for, with all that need not be read while others wait."""
+    """A candidate HIT, with all data that can be read before the transaction."""
 
     study: Study
     worker: Worker
@@ -233,24 +230,26 @@ class Offer:
     hit: HIT
     cursor: int
     units: list[Unit]
-    left_out: frozenset[int]  # control items that the worker has met in another HIT
-    session: CrowdSession | None = None  # of a person whom a panel sent
+    left_out: frozenset[int]  # control items that the worker met in another HIT
+    session: CrowdSession | None = None  # for a worker sent by a panel
 
 
 def look_for_hit(
     study: Study, worker: Worker, *, attempt: int = 0, besides: Assignment | None = None
 ) -> Claim | Offer | None:
-    """What the worker holds (``besides`` apart) or has reserved, or a HIT they could take, or None where nothing
-    is left.
+    """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
-    It reads outside of a transaction, so that on SQLite nobody waits for it; it writes only to free seats whose
-    lease ended, when nothing else is left.
+    Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
+    nothing else is left.
+
+    Args:
+        besides: a current assignment to ignore.
 
     Raises:
         NotJoined: the worker did not join the study.
-        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
-        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
-        StudyPaused: nobody does; likewise.
+        NotAdmitted: a quiz or a requirement comes before more work.
+        WorkPaused, WorkerExcluded: the worker gets no work. A paused worker may finish a current HIT.
+        StudyPaused: the study is paused. A current HIT may be finished.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
@@ -264,7 +263,7 @@ def look_for_hit(
     held = Assignment.objects.filter(study=study, state__in=HELD)
     # "accepted" comes before "reserved"
     found = list(held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"))
-    # a reservation of one's own is good until somebody else needs its seat
+    # an expired reservation is good until another worker needs its slot
     own = [one for one in found if one.worker_id == worker.pk and one.state == Assignment.State.RESERVED]
     overdue = [
         one for one in found if one.expires_at is not None and one.expires_at <= now and one not in own
@@ -289,13 +288,13 @@ def look_for_hit(
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
     if not window and overdue:
-        # seats of others are freed only once they are needed: most pages need not pay for it
+        # release expired leases only when their slots are needed: most requests can skip the writes
         wanted = Assignment.objects.overdue(now).filter(pk__in=[one.pk for one in overdue])
         free_seats(wanted, Assignment.State.EXPIRED)
         window = _next_hits(study, worker, participation)
     if not window:
         return None
-    began = getattr(participation, "began", True)  # who took nothing yet has met nothing
+    began = getattr(participation, "began", True)  # a worker without assignments has met nothing
     met = items_met(study, worker) if began and may_come_again(study) else {}
     if met and not getattr(participation, "used_up", False):
         window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
@@ -322,33 +321,35 @@ def look_for_hit(
 
 
 def _next_hits(study: Study, worker: Worker, participation: Participation) -> list[HIT]:
-    """The next open HITs that the worker has not done; the search starts where the last one ended.
+    """Return the next open HITs for the worker, from the cursor on.
 
-    What the worker gave back or let expire comes again only when nothing else is left.
+    HITs that the worker returned or let expire come last.
     """
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
-    if getattr(participation, "wrote", True):  # hardly anybody: the others are not made to pay for it
+    if getattr(participation, "wrote", True):  # rare: other workers are spared the query
         open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     window = list(fresh.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
-        window = list(fresh[:size])  # seats that were given back behind the cursor
+        window = list(fresh[:size])  # slots released behind the cursor
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
 
 
 def _least_in_work(window: list[HIT], attempt: int) -> HIT:
-    """Where votes are spared, one follows another: the HIT that fewest people work on at the moment, of these the
-    first."""
+    """Return a HIT with the fewest assignments in work, the first of these: with early stopping, votes should
+    follow one another."""
     in_work = in_work_by_hit([hit.pk for hit in window])
     ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
     return ordered[attempt % len(ordered)]
 
 
 def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:
-    """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
-    alone."""
+    """Return True if the study offers work to this active worker.
+
+    A rehearsed study is open to simulated workers only.
+    """
     simulated = worker.source == Worker.Source.REHEARSAL
     welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
     now = Q(state=Study.State.OPEN, paused_at=None)
@@ -357,7 +358,7 @@ def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:
 
 
 def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
-    """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
+    """Return HITs with only new control items, from ``window`` or further on; else ``window``."""
     fresh = with_new_items(study, window, met)
     if fresh:
         return fresh
@@ -370,19 +371,20 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
 def take(
     offer: Offer, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
 ) -> Claim | None:
-    """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed or paused meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is
-    simulated), or the worker was paused or excluded meanwhile.
+    """Claim a slot of the HIT, within the caller's transaction.
+
+    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is
+    simulated.
 
     Args:
-        ahead: reserve it, for the time after the HIT that the worker holds now.
-        session: the piece of paid work at a crowd that it belongs to; its worker gets the HIT also where its outcome
-            is settled, as the crowd promised it.
-        late: whether the study may be closed by now.
+        ahead: reserve the HIT for after the current one.
+        session: the crowd session it belongs to. The crowd promised the HIT, so the worker gets it even if its
+            outcome is decided.
+        late: accept a closed study.
 
     Raises:
-        Beaten: another worker was faster; undo the transaction and look again.
-        IntegrityError: this worker took a HIT in another window; likewise.
+        Beaten: another worker was faster; roll back and look again.
+        IntegrityError: the worker claimed a HIT in another window; likewise.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
@@ -397,7 +399,7 @@ def take(
     settled = settled_units(hit.pk, offer.units) if stops_early(study) else frozenset()
     if all(unit.control or unit.pk in settled for unit in offer.units):
         if not promised:
-            raise Beaten  # it was settled since it was looked for
+            raise Beaten  # decided since it was found
         settled = frozenset()
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
@@ -427,11 +429,11 @@ def take(
 
 
 def _accept_reserved(found: Claim) -> Claim | None:
-    """A reservation becomes the HIT that the worker holds, with a whole lease; within the caller's transaction.
+    """Turn a reservation into the current assignment with a full lease, within the caller's transaction.
 
     Raises:
-        Beaten: its time was over and its seat was given away.
-        IntegrityError: the worker took another HIT meanwhile.
+        Beaten: the reservation expired and its slot was given away.
+        IntegrityError: the worker claimed another HIT meanwhile.
     """
     reserved = found.assignment
     pass_gate(reserved.study)
@@ -447,7 +449,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
 
 
 def return_assignment(*, assignment: Assignment) -> None:
-    """Give a HIT back; what was answered stays in the row. Doing it twice changes nothing.
+    """Return a HIT and keep its draft. A repeated call changes nothing.
 
     Raises:
         AlreadyEnded: it was submitted.
@@ -463,23 +465,20 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 
 def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
-    """Free the seats whose lease ended; how many there were."""
     overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
     return free_seats(overdue, Assignment.State.EXPIRED)
 
 
 def free_reserved(*, study: Study) -> int:
-    """Free the seats of what was fetched ahead and not begun; how many there were."""
     reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
     return free_seats(reserved, Assignment.State.EXPIRED)
 
 
 @transaction.atomic
 def free_seats(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
-    """Reserved or accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how
-    many of ``wanted`` were so still.
+    """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
 
-    Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
+    Lock assignments, ordered by id, before HITs, to avoid deadlocks.
     """
     ended = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
     held = list(ended.values_list("pk", "hit_id", "study_id"))

@@ -1,7 +1,6 @@
-"""More workers for HITs than the design says, more time for who holds one, and less of either.
+"""Add or remove workers and time after HITs were generated.
 
-The design is frozen once HITs are generated. What is added afterwards stands in ``HIT.extra``, so that it can always be
-told from what was planned, and in the study's log with who, when and why.
+The design is frozen by then. Additions are stored in ``HIT.extra``, apart from the plan, and in the study's log.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-MOST_WORKERS = 100  # that may be added at a time
+MOST_WORKERS = 100  # added at a time
 MOST_MINUTES = 7 * 24 * 60
-MOST_REQUIRED = 32_000  # what the column holds on every database
+MOST_REQUIRED = 32_000  # fits the column on every database
 KEYS_AT_ONCE = 500
 LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
@@ -41,14 +40,13 @@ def extend_study(
     *, study: Study, workers: int, why: str, hits: Collection[str] | None = None, by: User | None = None,
     what: str = "extended",
 ) -> int:  # fmt: skip
-    """So many workers more for each of the HITs of these keys, or for all HITs; how many HITs. All of them or none,
-    and none where the budget does not reach.
+    """Add ``workers`` to the given HITs (default: all), atomically. Return the number of HITs changed.
 
     Args:
-        what: the word of the log entry.
+        what: the name of the log entry.
 
     Raises:
-        WrongState: the study is not open, no reason is given, or the number is not 1 to 100.
+        WrongState: the study is not open, the reason is missing, or the number is not 1 to 100.
         NotThere: there is no such HIT.
         OverBudget: it costs more than is left.
     """
@@ -63,7 +61,7 @@ def extend_study(
     rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MOST_REQUIRED for row in rows):
         raise WrongState(f"Nothing was changed: a HIT can ask for {MOST_REQUIRED:,} workers at most.")
-    if stops_early(study):  # how many of them are needed, settling finds out
+    if stops_early(study):  # settling finds out how many are needed
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )
@@ -93,7 +91,6 @@ def extend_study(
 
 
 def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
-    """Row ids in ascending order."""
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
     found: dict[str, int] = {}
@@ -108,7 +105,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """At the crowd, as many places as seats were added; what pausing took down comes back by resuming."""
+    """Add slots at the crowd for those added here. Resuming restores those that pausing removed."""
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.place:
         return
@@ -116,7 +113,7 @@ def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: 
         "study"
     )
     whole = up.filter(hit=None).last()
-    if whole is not None:  # a place there is a person's session of several HITs
+    if whole is not None:  # a slot there is a session of several HITs
         sessions = -(-workers * len(hits) // design_of(study).panel.hits)
         ask_to_extend(publication=whole, places=sessions, by=by, why=why)
         return
@@ -133,10 +130,10 @@ def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: 
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
-    """So many minutes more for everybody who holds a HIT at the moment; how many leases.
+    """Add minutes to every current lease and return the number of leases.
 
     Raises:
-        WrongState: no reason is given, the minutes are not 1 to a week's, or nobody holds one.
+        WrongState: the reason is missing, the minutes exceed a week, or there is no lease.
     """
     reason = reason_of(why)
     if not 1 <= minutes <= MOST_MINUTES:
@@ -162,11 +159,12 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
 def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
-    """Take back HITs that are held, these or all whose lease ended; what was saved on them is kept, and their seats are
-    free for others. How many.
+    """Expire the given assignments, or all with an ended lease. Return their number.
+
+    Drafts are kept and the slots reopen.
 
     Raises:
-        WrongState: no reason is given, or none of them is held any more.
+        WrongState: the reason is missing, or none of them is held any more.
     """
     reason = reason_of(why)
     rows = Assignment.objects.filter(study=study, state__in=HELD)
@@ -193,10 +191,10 @@ def expire_assignments(
 
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
-    """Offer no more seats of these HITs; who holds one goes on. How many slots went.
+    """Close the open slots of these HITs and return their number. Current leases go on.
 
     Raises:
-        WrongState: no reason is given, nothing is open, or the study stops early and settles its slots by itself.
+        WrongState: the reason is missing, nothing is open, or the study stops early and sets its slots itself.
         NotThere: there is no such HIT.
     """
     reason = reason_of(why)
@@ -232,8 +230,9 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
 def reopen_units(
     *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
 ) -> int:
-    """So many more votes for each of the units of these keys, by as many more workers for their HITs: a HIT is the
-    smallest thing that is handed out, so the units beside them get the votes too. How many HITs.
+    """Ask for more votes on these units by adding workers to their HITs. Return the number of HITs.
+
+    Other units of these HITs get the votes too.
 
     Raises:
         WrongState, OverBudget: as ``extend_study``.

@@ -26,27 +26,27 @@ from judgments.studies.studies import design_of
 
 
 def consent_version(design: StudyDesign) -> str:
-    """Which consent text this is: a hash of it, '' where the study has none."""
+    """Return a hash of the consent text, '' if the study has none."""
     return content_key(design.consent)[:16] if design.consent else ""
 
 
 def instructions_version(design: StudyDesign) -> str:
-    """Which question, instructions and worked examples these are."""
+    """Return a hash of the question, the instructions and the worked examples."""
     examples = [example.model_dump(mode="json") for example in design.examples]
     return content_key(design.question, design.instructions, examples)[:16]
 
 
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that are taken for one another
-LENGTH = 12  # 59 bits: nobody guesses one
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
+LENGTH = 12  # 59 bits cannot be guessed
 MOST = 500
 
 
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
-    """``count`` new codes, each good for one person.
+    """Create ``count`` invitation codes for one person each.
 
     Raises:
-        WrongState: the study is not for invited people, or more than 500 are asked for at once.
+        WrongState: the study takes no invitations, or more than 500 are requested.
     """
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
@@ -62,13 +62,12 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 
 NAME_LENGTH = 100
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that are read as another
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A worker's way in. ``resume`` is shown once, when the worker is new; ``token`` is the one the worker came with,
-    which stays valid, or a new one."""
+    """A worker's access: ``resume`` is set for a new worker only; ``token`` is the known or a new one."""
 
     worker: Worker
     participation: Participation
@@ -77,12 +76,10 @@ class Joined:
 
 
 def suggest_name() -> str:
-    """A name for a worker who gives none."""
     return "w-" + "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(8))
 
 
 def worker_for_token(token: str) -> Worker | None:
-    """Whose token this is."""
     worker = Worker.objects.filter(token_hash=hash_secret(token)).first() if token else None
     if worker is not None:
         worker.token = token
@@ -102,18 +99,18 @@ def join_study(
     """Let a worker into an open study.
 
     Args:
-        name: as the worker gives it; a name that is taken is refused unless ``known`` is its worker.
-        code: the study's code or the invitation's, where the study asks for one.
-        consent: whether the worker agreed to the consent text, where there is one.
-        country: where the worker lives, in two letters; what a worker declared before stays.
+        name: a name in use is refused unless ``known`` is its worker.
+        code: the study's or the invitation's code, if required.
+        consent: whether the worker agreed to the consent text.
+        country: where the worker lives, in two letters; an earlier declaration is not changed.
         known: the worker whose token came with the request.
 
     Raises:
         NameProblem: the name cannot be used.
         JoinRefused: the study is not open, the code is wrong, or the consent is missing.
-        RequirementNotMet: the study is for other workers.
-        CountryProblem: there is no such country, or the worker lives in another one.
-        NameTaken: the name belongs to somebody else.
+        RequirementNotMet: the worker does not meet the study's requirements.
+        CountryProblem: there is no such country, or the worker declared another one.
+        NameTaken: the name belongs to another worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
@@ -131,13 +128,13 @@ def join_study(
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
 ) -> Joined:
-    """A new token for a worker who kept the resume code; the old token stops working.
+    """Return a new token for a worker with a resume code; the old token becomes invalid.
 
-    A worker who is new to this study joins it, on its terms.
+    A worker who is new to this study joins it.
 
     Raises:
         NameTaken: no such worker has this resume code.
-        JoinRefused, RequirementNotMet: as for ``join_study``, where the worker is new to the study.
+        JoinRefused, RequirementNotMet: as ``join_study``, for a worker who is new to the study.
     """
     code, country = _typed_code(code), checked_country(country)
     worker = _worker_of_code(name, resume)
@@ -152,7 +149,7 @@ def resume_worker(
 
 @transaction.atomic
 def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
-    """The worker of this name and resume code, in no study in particular, and a new token; the old one stops working.
+    """Return the worker of this name and resume code, and a new token; the old token becomes invalid.
 
     Raises:
         NameTaken: no such worker has this resume code.
@@ -163,7 +160,7 @@ def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
 
 @transaction.atomic
 def new_resume_code(*, worker: Worker) -> str:
-    """Another resume code, to be shown once; the one before stops working."""
+    """Return a new resume code; the old one becomes invalid."""
     resume = secrets.token_urlsafe(12)
     worker.resume_hash = hash_secret(resume)
     worker.save(update_fields=["resume_hash"])
@@ -171,7 +168,7 @@ def new_resume_code(*, worker: Worker) -> str:
 
 
 def require_participation(*, study: Study, worker: Worker) -> Participation:
-    """The worker's part in the study.
+    """Return the worker's participation.
 
     Raises:
         NotJoined: there is none.
@@ -183,10 +180,10 @@ def require_participation(*, study: Study, worker: Worker) -> Participation:
 
 
 def checked_name(name: str) -> str:
-    """The name as it is stored: composed, with single spaces.
+    """Return the name as stored: Unicode-composed, with single spaces.
 
     Raises:
-        NameProblem: nothing is left of it, it is too long, or it holds characters that cannot be seen.
+        NameProblem: it is empty, too long, or has invisible characters.
     """
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
@@ -200,7 +197,7 @@ def checked_name(name: str) -> str:
 
 
 def _typed_code(code: str) -> str:
-    """A code without the blanks around it; '' for what nobody can have been given (and no database takes)."""
+    """Strip a code. Return '' for one that cannot exist and that no database stores."""
     code = code.strip()
     return code if code.isprintable() else ""
 
@@ -224,7 +221,6 @@ def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
 
 
 def _remember_country(worker: Worker, country: str) -> None:
-    """What was declared first stays."""
     if country and not worker.country:
         worker.country = country
         worker.save(update_fields=["country"])
@@ -257,7 +253,7 @@ def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: boo
 def _worker_named(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
     if known is not None:
         _remember_country(known, country)
-        # a token that came with the request stays: its holder may be at work in another window
+        # a token from the request stays valid: it may be in use in another window
         return known, known.token or _new_token(known), None
     token, resume = new_secret(), secrets.token_urlsafe(12)
     try:
@@ -286,10 +282,10 @@ def _new_token(worker: Worker) -> str:
 
 
 def take_part(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """The part of a person whom the study's crowd let in; within the caller's transaction.
+    """Create or return the participation of a crowd's worker, within the caller's transaction.
 
     Raises:
-        JoinRefused: there is a consent text that they did not agree to.
+        JoinRefused: there is a consent text and no consent.
     """
     joined = _participation(study, worker)
     if joined is not None:
@@ -309,7 +305,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
     }
     if new:
         participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
-    else:  # whose other window may join at the same moment
+    else:  # another window may join at the same moment
         participation, created = Participation.objects.get_or_create(
             study=study, worker=worker, defaults=terms
         )
@@ -319,7 +315,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
 
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
-    """An invitation is used once, by a guarded update: two people with one code cannot both get in."""
+    """Use up an invitation by a guarded update, so that two people cannot share one code."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("This invitation was used by somebody else."))

@@ -24,14 +24,14 @@ from annotation.work.stopping import lock_for_settling, settle_hits
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-CLOCKS_DIFFER = 5.0  # seconds by which a browser's clock and ours may differ on one page of work
+CLOCKS_DIFFER = 5.0  # tolerated difference in seconds between browser and server time per assignment
 
 Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
 class PaidTime:
-    """Seconds of active time of a session: as sent, and as paid; ``differs`` beyond what clocks do."""
+    """A session's active seconds as sent and as paid; ``differs`` if they differ by more than the clocks may."""
 
     claimed: float
     paid: float
@@ -40,7 +40,7 @@ class PaidTime:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """One page of work for which time was sent, and when it was held."""
+    """An assignment with measured time and the spans of its leases."""
 
     session: int
     handed_in: datetime
@@ -49,11 +49,10 @@ class _Page:
 
 
 def times_of(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
-    """Session -> active time; sessions for which none was sent are missing. Two queries.
+    """Return the active time of each session that has any, in two queries.
 
-    A crowd lets people hold several HITs at once, but nobody works twice at the same time: a worker's pages are gone
-    through in the order of handing in, and time that earlier ones were paid for is not paid again. Answers that were
-    revised keep the time of the first submission.
+    A worker may hold several HITs at a crowd but does not work twice at once: time already paid for an earlier
+    assignment (by submission) is not paid again. Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
@@ -85,22 +84,22 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
     for row in rows.only(
         "session", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     ).iterator():
-        assert row.session_id is not None  # sought by it
+        assert row.session_id is not None  # guaranteed by the query
         lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (row.session_id, row.hit_id)]
         seconds = claims.get(row.pk) or 0.0
         if seconds:
-            assert row.submitted_at is not None  # it has judgments
+            assert row.submitted_at is not None  # guaranteed by its judgments
             held = _spans_held([*lapsed, row])
             pages[row.worker_id].append(_Page(row.session_id, row.submitted_at, seconds, held))
         elif row.state == Assignment.State.EXPIRED:
-            lapsed.append(row)  # its answers, with their times, went on to the row that took its place
+            lapsed.append(row)  # its answers and times moved to the row that replaced it
     return pages
 
 
 def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """When a worker held a HIT by the server's clock: rows in which the lease ended, then the one handed in.
+    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one.
 
-    Each counts from taking to handing in, or to the end of its lease, without the gaps before it was taken up again.
+    A span lasts from the claim to the submission or the lease's end, without gaps before a reclaim.
     """
     ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
     spans: list[Span] = []
@@ -117,9 +116,9 @@ def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
 
 @dataclass(slots=True)
 class _Union:
-    """Spans put together: what several of them cover counts once."""
+    """A union of time spans: overlaps count once."""
 
-    spans: list[Span] = field(default_factory=list)  # apart from each other, in order
+    spans: list[Span] = field(default_factory=list)  # disjoint and ordered
     length: timedelta = timedelta()
 
     @classmethod
@@ -146,20 +145,21 @@ class _Union:
             self.length += end - start
 
 
-TWICE = timedelta(minutes=1)  # asked again within it, an extension is the one that was given
+TWICE = timedelta(minutes=1)  # a repeated extension within this time is the same request
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """How long a worker may hold a HIT, and how often that can still be made longer."""
+    """The end of a lease and the extensions that are left."""
 
     expires_at: datetime
     more: int
 
 
 def reserve_next(*, assignment: Assignment) -> Claim | None:
-    """Hold a seat of the HIT that comes after ``assignment``, so that its page can be fetched while this one is worked
-    on; the same one when asked again. None where nothing is left, or ``assignment`` is not being worked on.
+    """Reserve the HIT after ``assignment``, so that its page can be prefetched.
+
+    A repeated call returns the same HIT. Return None if nothing is left or ``assignment`` is not in work.
 
     Raises:
         NotJoined: as ``claim_assignment``.
@@ -175,24 +175,23 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
             with transaction.atomic():
                 return take(found, ahead=True)
         except (Beaten, IntegrityError):
-            continue  # nothing of the attempt was kept; look again
+            continue  # the attempt was rolled back; try again
     return None
 
 
 def lease_of(assignment: Assignment) -> Lease:
-    """As it stands in ``assignment``."""
-    assert assignment.expires_at is not None  # imported work is held by nobody
+    assert assignment.expires_at is not None  # imported assignments have no lease
     allowed = design_of(assignment.study).crowd.extensions
     return Lease(expires_at=assignment.expires_at, more=max(0, allowed - assignment.extended))
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """A whole lease from now on, as often as the study's ``crowd.extensions`` says. A call repeated at once changes
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes
     nothing.
 
     Raises:
-        NoMoreTime: it was extended as often as allowed; it ends when it would have.
-        TooLate, AlreadyEnded: it is over.
+        NoMoreTime: no extension is left.
+        TooLate, AlreadyEnded: the lease has ended.
     """
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
@@ -203,7 +202,7 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
     fresh = (
         crowd.extensions and held.exists() and not gains.exists()
-    )  # no time to gain: just taken, or called twice
+    )  # nothing to gain: just claimed, or called twice
     if moved or fresh:
         return lease_of(assignment)
     if held.exists():
@@ -216,14 +215,15 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 
 
 def retake_assignment(*, assignment: Assignment) -> Assignment:
-    """Take up a HIT again whose lease ended, with the answers saved on it, if a seat is free: in the same row where
-    nobody asked for its seat, else in a new one. The order and the sides are as they were.
+    """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
+
+    Reuse the row if its slot was not given back, else create a new row. Order and sides stay.
 
     Raises:
-        SeatTaken: others have all of its seats, the study takes no more work, or another HIT is held.
+        SeatTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
         WorkPaused, WorkerExcluded: the worker gets no work.
         AlreadyEnded: it was submitted or returned.
-        StudyPaused: its seat was given back, and nothing is handed out for a while.
+        StudyPaused: its slot was given back, and the study is paused.
     """
     try:
         with transaction.atomic():
@@ -248,7 +248,7 @@ def _retake(assignment: Assignment) -> Assignment:
         raise SeatTaken(_holds_another())
     _refuse_shut(lost)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
-    if lost.state == Assignment.State.ACCEPTED:  # nobody asked for its seat
+    if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
         lost.renew_lease(now=now, until=until)
         return lost
     return _new_row(lost, now=now, until=until)
@@ -261,17 +261,17 @@ def _refuse_shut(lost: Assignment) -> None:
     study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
     if study is None:
         raise SeatTaken(_("Your answers are kept, but this study takes no more work."))
-    if lost.state == Assignment.State.EXPIRED:  # its seat was given back: it would be handed out anew
+    if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
         refuse_while_paused(study)
 
 
 def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
-    assert lost.hit_id is not None  # whose HIT is not known was imported, and never had a lease
+    assert lost.hit_id is not None  # an assignment without a HIT was imported, and never had a lease
     lock_for_settling(study=lost.study, hits=[lost.hit_id])
     mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
     if mine.filter(state=Assignment.State.ACCEPTED).exists():
-        # taken in another window while this one waited for the pairs; if it is being submitted just now, that waits
-        # for the same pairs, and the row below would wait for it: in a circle
+        # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
+        # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
         raise SeatTaken(_holds_another())
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
@@ -293,13 +293,12 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         instructions_version=instructions_version(design_of(lost.study)),
         simulated=lost.simulated,
     )
-    # a copy as it was may lack a unit that is wanted again by now
+    # the old layout may lack a unit that needs votes again
     settle_hits(study=lost.study, hits=[lost.hit_id])
     return taken
 
 
 def _seat(hit: int) -> int:
-    """Takes a slot of the HIT; 0 where there was none."""
     return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
 
 

@@ -1,6 +1,6 @@
-"""What a worker did here, what it pays, and what is open for them: a few queries for any number of studies.
+"""Show workers what they did, what it pays, and what is open, in a few queries for any number of studies.
 
-Nothing here tells which items were control items; how many of them were right is told only where a study says so.
+Control items are never named; accuracy on them is shown only if the study says so.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class OwnStudy:
     """A worker's part in a study.
 
     Attributes:
-        pages: pages of work by state.
-        approved_before: pages that were approved and are invalidated now.
-        judgments: answers that stand.
+        pages: assignments by state.
+        approved_before: approved assignments that were invalidated since.
+        judgments: current answers.
         seconds: active time on them.
-        controls: how the worker did on control items, where the study shows it.
-        held: whether a page of work is waiting half done.
+        controls: accuracy on control items, if the study shows it.
+        held: whether an assignment is in work.
         more: whether there is work for this worker.
-        rejected: pages that were rejected, with the reason.
-        quiz: "open" where a quiz comes before the work, "failed" where no attempt at it is left, else "".
+        rejected: rejected assignments with the reason.
+        quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
 
     study: Study
@@ -62,23 +62,23 @@ class OwnStudy:
 
     @property
     def submitted(self) -> int:
-        """Pages handed in, whatever became of them."""
         return sum(self.pages[state] for state in HANDED_IN)
 
     @property
     def pending_cents(self) -> int:
-        """For pages that nobody decided about yet."""
         return self.pages["submitted"] * self.design.crowd.reward_cents
 
     @property
     def approved_cents(self) -> int:
-        """For pages that were approved, also where an exclusion invalidated them since: what was granted is owed."""
+        """Return the cents for approved assignments, including those invalidated later: what was granted is owed."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
-    """The studies a worker takes part in, the latest first: four queries, one more where a study has a quiz, and one
-    or two for each study that shows accuracy."""
+    """Return the worker's studies, the latest first.
+
+    Make four queries, one more if a study has a quiz, and one or two per study that shows accuracy.
+    """
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -134,8 +134,10 @@ def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
 
 
 def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
-    """From ``controls.after`` control items on: fewer would tell which items they were. As first answered, since
-    changing one answer after another and looking here would tell it, too."""
+    """Add accuracy once there are ``controls.after`` control items, as first answered.
+
+    Fewer items, or changed answers, would reveal which items are controls.
+    """
     for own in shown:
         kind = KINDS[own.study.protocol]
         answers = control_answers(own.study, worker=worker, as_first_given=True)
@@ -145,7 +147,7 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
 
 
 def open_studies(worker: Worker | None) -> list[Study]:
-    """Studies that anybody may join and this worker did not, the newest first; one query."""
+    """Return open studies that the worker has not joined, the newest first, in one query."""
     found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
     found = found.filter(place__in=BY_THE_LINK)
     if worker is not None:
@@ -154,14 +156,12 @@ def open_studies(worker: Worker | None) -> list[Study]:
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
-    """Every answer that stands, as the worker saw the item, a page of work at a time."""
     rows = Assignment.objects.filter(worker=worker, state__in=HANDED_IN)
     for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
         yield from _answers_of(assignment)
 
 
 def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
-    """Two queries a page of work."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     key = answer_key(kind)
@@ -187,5 +187,5 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _texts(shown: dict[str, Any]) -> dict[str, Any]:
-    """What stood there without pictures: their addresses end with the page of work."""
+    """Return the texts without the picture: its address ends with the assignment."""
     return {name: value for name, value in shown.items() if name != "image"}

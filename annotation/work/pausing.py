@@ -1,4 +1,4 @@
-"""Pausing a study that is open, and going on with it."""
+"""Pause and resume an open study."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from judgments.studies.log import note_event
 
 @transaction.atomic
 def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
-    """Hand out nothing new, here and at the crowd; who holds a HIT goes on. What was fetched ahead goes back. Pausing a
-    paused study changes nothing. Whoever calls carries out what the crowd is asked (``carry_out_calls``).
+    """Stop claims here and at the crowd, and release reservations. Current leases go on.
+
+    Pausing a paused study changes nothing. The caller sends the outbox messages (``carry_out_calls``).
 
     Raises:
-        WrongState: the study is not open, or no reason is given.
+        WrongState: the study is not open, or the reason is missing.
     """
     shut_gate(study)
-    _hold(study)
+    _lock_study(study)
     if study.paused_at is not None:
         return
     reason = reason_of(why)
@@ -41,14 +42,13 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 @transaction.atomic
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
-    """Hand out work again; what pausing took down at the crowd is offered there anew. Resuming a study that is not
-    paused changes nothing.
+    """Offer work again, here and at the crowd. Resuming a study that is not paused changes nothing.
 
     Raises:
-        WrongState: the study is not open, no reason is given, or the budget does not reach.
-        OverBudget: places that were given back meanwhile cost more than is left; the study stays paused.
+        WrongState: the study is not open, the reason is missing, or the budget does not suffice.
+        OverBudget: slots that were given back meanwhile cost more than is left; the study stays paused.
     """
-    _hold(study)
+    _lock_study(study)
     _require_open(study, "only an open study can be resumed")
     since = study.paused_at
     if since is None:
@@ -64,10 +64,10 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 
 def reason_of(why: str) -> str:
-    """A reason that is kept in the log.
+    """Return the stripped reason for the log.
 
     Raises:
-        WrongState: there is none.
+        WrongState: it is empty.
     """
     reason = why.strip()
     if not reason:
@@ -75,8 +75,7 @@ def reason_of(why: str) -> str:
     return reason[:500]
 
 
-def _hold(study: Study) -> None:
-    """The study as it stands, held against others until the transaction ends."""
+def _lock_study(study: Study) -> None:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 

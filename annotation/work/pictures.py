@@ -1,4 +1,4 @@
-"""Where a picture is, and its bytes. Uploaded pictures are seen by the study's workers and staff only."""
+"""Addresses and bytes of pictures. Only the study's workers and staff see uploaded pictures."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "im
 
 
 def picture_url(*, place: Place, assignment: Assignment) -> str:
-    """The address of the original bytes for the assignment's worker; '' where the item has no picture.
+    """Return the address of a picture for the assignment's worker, '' if there is none.
 
-    An uploaded picture is named by assignment and position, so that its file name tells nothing.
+    An uploaded picture's address has the assignment and the position, as file names may reveal too much.
     """
     item: Item = place.unit.item
     if item.picture:
@@ -37,7 +37,6 @@ def picture_url(*, place: Place, assignment: Assignment) -> str:
 
 
 def quiz_picture_url(study: Study, attempt: QuizAttempt, place: Place) -> str:
-    """The picture of a known item, for the worker whose attempt it is; '' where it has none."""
     item = place.unit.item
     if not item.picture:
         return item.url
@@ -45,17 +44,14 @@ def quiz_picture_url(study: Study, attempt: QuizAttempt, place: Place) -> str:
 
 
 def preview_picture_url(item: Item) -> str:
-    """The same for staff, who hold no assignment."""
     return reverse("annotation:preview-picture", args=[item.pk]) if item.picture else item.url
 
 
 def item_at(assignment: Assignment, position: int) -> Item | None:
-    """The item at ``position`` (from 1) of an assignment, or None."""
+    """Return the item at ``position`` (from 1), or None."""
     if assignment.hit_id is None:
         return None
-    order = (
-        assignment.order
-    )  # the places of the HIT as this worker sees them; the HIT's own where it is empty
+    order = assignment.order  # in the worker's order, or the HIT's own if that is empty
     if not 1 <= position <= (len(order) or position):
         return None
     place = order[position - 1] if order else position - 1
@@ -65,10 +61,10 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """The original bytes of an item's uploaded picture, kept by this browser alone.
+    """Return the bytes of an uploaded picture, to be cached by this browser only.
 
     Raises:
-        Http404: the item has none, or its file is gone.
+        Http404: there is no picture, or its file is missing.
     """
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
@@ -84,11 +80,11 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         response = unchanged
     else:
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
-        # anything but a known picture (an SVG can hold scripts) is handed over as bytes, never as a document
+        # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
         response = FileResponse(
             picture.open("rb"), content_type=kind if kind in TYPES else "application/octet-stream"
         )
-        response.headers["Content-Disposition"] = "inline"  # without the file name, which may tell too much
+        response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
     response.headers["ETag"] = etag
     response.headers["Last-Modified"] = http_date(changed.timestamp())
     patch_cache_control(cast(HttpResponse, response), private=True, max_age=86_400)
@@ -100,9 +96,9 @@ class Worked:
     """A worked example.
 
     Attributes:
-        picture: address of its picture; '' where it has none.
-        scene: what the picture shows, in words.
-        texts: (letter, text) of what stands there, the letter as on the page of work; '' where there is none.
+        picture: its address, or ''.
+        scene: the picture in words.
+        texts: (letter, text) pairs, the letter as on the page or ''.
         answer: the right answer.
         why: the reason, as HTML.
     """
@@ -115,12 +111,12 @@ class Worked:
 
 
 def worked_examples(study: Study, design: StudyDesign) -> list[Worked]:
-    """In the order of the design; one query where an example names an image."""
+    """Return the worked examples in order, with one query if one has an image."""
     return _worked(design, _pictures(study, design))
 
 
 def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[Worked]:
-    """The same for staff, of a design that no study has yet."""
+    """Return the worked examples of a design without a study, for staff."""
     named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
     rows = Item.objects.filter(dataset=dataset, name__in=set(named.values())) if named else []
     addresses = {item.name: preview_picture_url(item) for item in rows}
@@ -142,7 +138,6 @@ def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[Worked]:
 
 
 def _pictures(study: Study, design: StudyDesign) -> dict[int, str]:
-    """Where the picture of each example is that has one, by the example's number."""
     named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
     if not named:
         return {}
@@ -158,7 +153,7 @@ def _pictures(study: Study, design: StudyDesign) -> dict[int, str]:
 
 
 def example_item(study: Study, design: StudyDesign, number: int) -> Item | None:
-    """The image of the example of that number, from 1; None where it names none."""
+    """Return the image of example ``number`` (from 1), or None."""
     if not 1 <= number <= len(design.examples) or not design.examples[number - 1].image:
         return None
     return Item.objects.filter(dataset_id=study.dataset_id, name=design.examples[number - 1].image).first()

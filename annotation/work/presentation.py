@@ -1,7 +1,7 @@
-"""The texts of a study's design in the reader's language.
+"""Lay out a HIT for a worker, and show its texts in the reader's language.
 
-They are the study's own, in whatever language they were written. The built-in ones (questions of the kinds, texts of
-the presets, the ready test) stand in the catalogues: where a design says just the same, its worker reads it translated.
+A study's texts are shown as written. Built-in texts (questions of kinds, preset texts, the ready test) are
+translated by the catalogues, also when a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from judgments.models import HIT, HITUnit, Unit
 
 
 def worded(text: str) -> str:
-    """``text`` of a design without white space around it, translated where it is a built-in one."""
+    """Strip a design's text and translate it if it is a built-in one."""
     text = text.strip()
     return gettext(text) if text else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A unit at its position in an assignment (from 1), with what its kind drew for this worker (``Kind.sides``)."""
+    """A unit at its position (from 1) in an assignment, with what its kind drew (``Kind.sides``)."""
 
     position: int
     unit: Unit
@@ -38,11 +38,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a HIT is laid out for one worker.
+    """The layout of a HIT for one worker.
 
     Attributes:
-        order: per position, which of the HIT's units stands there, from 0.
-        sides: per position, what the kind drew; empty where it draws nothing.
+        order: index of the HIT's unit at each position, from 0.
+        sides: what the kind drew at each position; empty if it draws nothing.
     """
 
     order: list[int]
@@ -58,15 +58,15 @@ def draw_layout(
     left_out: Collection[int] = (),
     struck_too: bool = False,
 ) -> Layout:
-    """The order and the sides of ``hit`` for ``worker``: from the study's seed, the HIT and the worker's name, so that
-    whoever takes a HIT again finds it as it was.
+    """Draw the order and the sides of ``hit`` for ``worker``.
 
-    A unit and its repetition stand apart; a repetition that no order keeps apart is left out.
+    The study's seed, the HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit
+    and its repetition are kept apart; a repetition for which that is impossible is left out.
 
     Args:
-        units: the HIT's, in its order.
-        left_out: row ids of units that this worker does not see; struck ones nobody sees.
-        struck_too: lay struck ones out as well, for a page that was published once and must be read as it was.
+        units: the HIT's units in order.
+        left_out: ids of units to omit. Withdrawn units are always omitted.
+        struck_too: include withdrawn units, to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -85,7 +85,6 @@ def draw_layout(
 
 
 def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
-    """Indices of the units that stay together."""
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
         mark = (unit.item_id, unit.control_kind == REPEATED) if kind.grouped else index
@@ -94,7 +93,7 @@ def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Number of a repeated group -> number of the one that it shows again."""
+    """Map the index of each repeated group to that of its original."""
     of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
     heads = [units[group[0]] for group in groups]
     return {
@@ -105,7 +104,7 @@ def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, 
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    """The HIT's units with their texts, in the HIT's order, in one query."""
+    """Return the HIT's units with their texts, in order, in one query."""
     rows = (
         HITUnit.objects.filter(hit_id=hit_id)
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
@@ -115,9 +114,9 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 
 def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
-    """The HIT's ``units`` as they are shown; an empty ``order`` is the HIT's own (imported work, previews).
+    """Return the units in the given order; an empty ``order`` is the HIT's own (imported work, previews).
 
-    For a preview they are ``UnitSpec``, which has the names a kind needs.
+    A preview passes ``UnitSpec``, which has the attributes that kinds need.
     """
     shown = [units[index] for index in order] if order else units
     return [
@@ -127,14 +126,13 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 
 
 def places_of(assignment: Assignment) -> list[Place]:
-    """The assignment's units in the order shown, in one query."""
+    """Return the assignment's units in the order shown, in one query."""
     if assignment.hit_id is None:  # imported judgments of an unknown HIT
         return []
     return placed(units_of_hit(assignment.hit_id), assignment.order, assignment.flips)
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    """One unit as in docs/api.md: position, protocol, question, and what the kind shows."""
     kind = KINDS[design.protocol].of(design)
     return {
         "position": place.position,
@@ -145,8 +143,7 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
 
 
 def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    """The source text, where the study shows it, and what the kind shows. An image without an address has no ``alt``:
-    there is nothing to describe."""
+    """Return the source text, if shown, and the kind's texts. An image without an address gets no ``alt``."""
     shown = kind.shown(place.unit, side=place.side, picture_url=picture_url)
     if not picture_url and "image" in shown:
         shown["image"] = {"url": "", "alt": ""}

@@ -1,15 +1,14 @@
-"""Asking no more where the outcome is settled, and asking again where it no longer is (docs/stopping.md).
+"""Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
-Whatever adds, revises, or takes away judgments or seats of a study that stops early calls ``settle_hits``,
-``settle_submission`` or ``reopen_slots`` in its own transaction. It brings the outlooks of the units up to date,
-follows them through their candidate pairs, and says of each HIT concerned how many more seats it is to offer:
+Code that changes judgments or slots of a study with early stopping calls ``settle_hits``, ``settle_submission``
+or ``reopen_slots`` in the same transaction. This updates the outcome bounds of units, then the candidate pairs,
+then the open slots of each HIT:
 
-    open slots = the most votes that one of its units still wants and no copy in work will bring
-    live assignments + open slots + spared slots = required
+    open slots = the most votes that one of its units needs beyond those coming from assignments in work
+    live assignments + open slots + saved slots = required
 
-So slots are given up when all is settled and come back when it is not, and a HIT asks for a worker more than planned
-only where a copy that left a unit out took the seat that the unit now needs. Locks are taken in the order assignments,
-pairs, HITs, each by row id: nobody waits in a circle.
+A HIT asks for more workers than planned only if an assignment that left out a unit took the slot that the unit
+now needs. Locks are taken in the order assignments, pairs, HITs, each by id, to avoid deadlocks.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ HITS_AT_ONCE = 200
 
 
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
-    """After judgments of ``assignment`` were stored; in the transaction that stored them.
+    """Update outcomes after judgments of ``assignment`` were stored, in the same transaction.
 
-    Where they changed whether the worker's judgments are used at all, everything the worker did is looked at again.
+    If they changed whether the worker is included, update everything the worker did.
     """
     study = assignment.study
     if not stops_early(study) or assignment.hit_id is None:
@@ -52,14 +51,13 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
 
 
 def settle_study(*, study: Study) -> None:
-    """Look at every HIT again, as after control items were struck, which may change whose judgments are used."""
+    """Update every HIT, for instance after control items were withdrawn."""
     if stops_early(study):
         settle_hits(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))
 
 
 def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
-    """Before whoever is going to call ``settle_hits`` for these HITs locks or changes one of their rows: pairs come
-    before HITs. Nothing where the study does not stop early."""
+    """Lock the pairs of these HITs before their rows are locked or changed, as pairs come before HITs."""
     if stops_early(study):
         units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
         _lock_pairs(set(units.values_list("unit__pair_id", flat=True)))
@@ -67,7 +65,7 @@ def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
 
 @transaction.atomic
 def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
-    """Bring outlooks and slots up to date after judgments or seats of these HITs changed."""
+    """Update outcome bounds and slots after judgments or slots of these HITs changed."""
     if not stops_early(study):
         return
     design = design_of(study)
@@ -75,16 +73,16 @@ def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
     _lock_pairs({place.pair for places in parts for place in places if place.pair and place.judged})
     for places in parts:
         seats = _Seats.of(places)
-        outlooks = _look_again(study, design, seats)
+        outlooks = _update_bounds(study, design, seats)
         others = _follow_pairs(design, {place.pair for place in places if place.pair and place.judged})
-        if others:  # a pair was settled, or is open again
+        if others:  # a pair was decided or reopened
             seats = _Seats.of([*places, *_places_of(others - seats.hits.keys())])
             outlooks = list(Outlook.objects.filter(pk__in=[place.unit for place in seats.places]))
         _set_slots(design, seats, {one.pk: one.cast for one in outlooks if not one.done})
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
-    """Give back seats that assignments left, HIT -> how many, in the transaction that ended them."""
+    """Reopen slots (HIT -> number) in the transaction that ended their assignments."""
     if stops_early(study):
         settle_hits(study=study, hits=freed)
         return
@@ -94,7 +92,7 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
 
 
 def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
-    """Row ids of those of a HIT's ``units`` that want no more judgments, and of their repetitions."""
+    """Return ids of the HIT's units that need no more judgments, and of their repetitions."""
     done = set(Outlook.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
     keys = {unit.key for unit in units if unit.pk in done}
     again = {unit.pk for unit in units if unit.control and unit.content.get(REPEATS) in keys}
@@ -102,14 +100,13 @@ def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
 
 
 def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
-    """HIT -> how many copies of it are being worked on."""
     rows = Assignment.objects.filter(hit__in=hits, state__in=IN_WORK).order_by()
     return Counter(dict(rows.values_list("hit_id").annotate(count=Count("pk"))))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A unit in a HIT, its pair, and whether it is judged; control items are not."""
+    """A unit in a HIT with its pair, and whether it is judged; control items are not."""
 
     hit: int
     unit: int
@@ -129,13 +126,13 @@ def _places_of(hits: Collection[int]) -> list[_Place]:
 
 @dataclass(frozen=True, slots=True)
 class _Seats:
-    """HITs, locked, and what the copies of them that are in work will bring.
+    """Locked HITs and the votes to come from assignments in work.
 
     Attributes:
-        places: their places, HIT by HIT in order.
+        places: the units' places, by HIT and in order.
         hits: the rows by id.
-        live: HIT -> live assignments.
-        coming: unit -> how many copies in work show it.
+        live: live assignments by HIT.
+        coming: assignments in work by unit.
     """
 
     places: list[_Place]
@@ -145,7 +142,6 @@ class _Seats:
 
     @classmethod
     def of(cls, places: list[_Place]) -> _Seats:
-        """In two queries."""
         units: defaultdict[int, list[int]] = defaultdict(list)
         for place in places:
             units[place.hit].append(place.unit)
@@ -163,15 +159,15 @@ class _Seats:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Two submissions that concern one pair follow one another; SQLite lets one write at a time anyway."""
+    """Lock pairs, so that submissions for one pair follow one another. SQLite has one writer anyway."""
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
-    """The outlook of each judged unit in the HITs, from its judgments; rows that do not change are left alone."""
+def _update_bounds(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
+    """Update the bounds of each judged unit from its judgments. Write changed rows only."""
     kind = KINDS[study.protocol]
     wanted = _wanted_of(design, seats)
     units = {place.unit for place in seats.places if place.judged}
@@ -194,7 +190,7 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outloo
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
         done = cast[unit] >= wanted[unit]
         if not outlook.full_depth:
-            # what its pair made of a unit stands until the pair is asked
+            # the pair's decision holds until the pair is updated
             done = done or low == high or (outlook.done and unit in in_pairs)
         if (cast[unit], low, high, done) != (outlook.cast, outlook.low, outlook.high, outlook.done):
             outlook.cast, outlook.low, outlook.high, outlook.done = cast[unit], low, high, done
@@ -204,12 +200,11 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outloo
 
 
 def _wanted_of(design: StudyDesign, seats: _Seats) -> dict[int, int]:
-    """Unit -> how many judgments it is to get at full depth: what the design says, and what was added since."""
     return {place.unit: design.judgments_per_unit + seats.hits[place.hit].extra for place in seats.places}
 
 
 def _store(outlooks: Collection[Outlook]) -> None:
-    """One statement for each value that rows come to share, and there are few."""
+    """Write the bounds, one statement for each of the few distinct values."""
     alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
     for one in outlooks:
         alike[one.cast, one.low, one.high, one.done].append(one.pk)
@@ -218,7 +213,6 @@ def _store(outlooks: Collection[Outlook]) -> None:
 
 
 def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
-    """Those of ``workers`` whose judgments the control rule sets aside."""
     if not workers or not design.controls.per_hit:
         return set()
     records = _records(study, design, control_answers(study, workers=workers))
@@ -226,7 +220,7 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
 
 
 def _changed_use(assignment: Assignment) -> bool:
-    """Whether the control items of this assignment changed if its worker's judgments are used."""
+    """Return True if this assignment's control items changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
@@ -245,14 +239,14 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
 
 
 def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Units of settled pairs want no more judgments, those of pairs that are open again do; returns their HITs."""
+    """Update units by the state of their pairs, decided or open, and return the changed HITs."""
     if not pairs:
         return set()
     sums = Outlook.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
     settled: list[int] = []
     unsettled: list[int] = []
     for pair, low, high in sums.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
-        # a tie is settled once every triplet is
+        # a tie is decided once every triplet is
         (settled if low > 0 or high < 0 or low == high else unsettled).append(pair)
     ending = Q(unit__pair__in=settled, done=False, full_depth=False)
     reviving = Q(
@@ -272,10 +266,10 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
 
 
 def _set_slots(design: StudyDesign, seats: _Seats, wanting: Mapping[int, int]) -> None:
-    """How many seats each HIT still offers; the rest of what it asked for is spared.
+    """Set the open and saved slots of each HIT.
 
     Args:
-        wanting: unit that wants more judgments -> how many it has.
+        wanting: the number of judgments of each unit that needs more.
     """
     wanted = _wanted_of(design, seats)
     missing: defaultdict[int, int] = defaultdict(int)

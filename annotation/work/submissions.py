@@ -1,4 +1,4 @@
-"""Save, submit and correct answers. All judgments of an assignment are stored, or none."""
+"""Save, submit and revise answers. All judgments of an assignment are stored, or none."""
 
 from __future__ import annotations
 
@@ -37,13 +37,11 @@ RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refus
 
 
 def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
-    """Add to the signals of ``judgments``, rows that are not stored yet, what they are copies of; for kinds that write
-    captions, in two queries.
+    """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
 
-    ``same_as_another``: as many other workers wrote the same about this image. ``same_as_own``: about so many other
-    images of the study this worker wrote the same. ``from_instructions``: 1 where it stands among the examples. Case
-    and punctuation are no difference. A judgment tells of what was there before it: the first of two copies is not
-    marked.
+    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many
+    other images of the study this worker wrote the same. ``from_instructions``: 1 if an example has it. Case and
+    punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
@@ -65,7 +63,7 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
             "same_as_own": own[text] - 1,
             "from_instructions": int(text in examples),
         }
-        # a revision starts from the signals of what it replaces
+        # a revision starts with the signals of its predecessor
         told = {name: count for name, count in judgment.signals.items() if name not in noticed}
         judgment.signals = told | {name: count for name, count in noticed.items() if count}
 
@@ -80,8 +78,8 @@ def _plain(answer: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment; ``repeated`` where the same submission had come before. Nobody outside sees one with
-    ``missing`` positions: it was only saved."""
+    """A submitted assignment; ``repeated`` for an identical earlier one. ``missing`` positions mean it was only
+    saved."""
 
     assignment: Assignment
     repeated: bool
@@ -89,10 +87,10 @@ class Submission:
 
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
-    """The worker's assignment.
+    """Return the worker's assignment.
 
     Raises:
-        NotThere: there is none of this id for this worker; a foreign one looks the same.
+        NotThere: this worker has no such assignment; another worker's looks the same.
     """
     try:
         key = UUID(str(assignment_id))
@@ -111,13 +109,13 @@ def save_answers(
     answers: Sequence[Mapping[str, Any]],
     unfinished: Mapping[int, Any] | None = None,
 ) -> Assignment:
-    """Lay ``answers`` over the draft; saying the same again changes nothing.
+    """Merge ``answers`` into the draft. A repeated call changes nothing.
 
-    ``unfinished`` (position -> what a plain form held there) is kept in the place of an answer, and is none.
+    ``unfinished`` holds a plain form's invalid input by position; it is saved, but is no answer.
 
     Raises:
-        AnswerProblem: an answer is not valid; nothing of the call is saved.
-        TooLate, AlreadyEnded: the assignment takes no answers any more.
+        AnswerProblem: an answer is invalid; nothing is saved.
+        TooLate, AlreadyEnded: the assignment takes no more answers.
     """
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
@@ -129,13 +127,13 @@ def save_answers(
 
 
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
-    """Submit: ``answers`` are laid over the saved ones, and every unit becomes a judgment.
+    """Merge ``answers`` into the draft and turn every unit into a judgment.
 
-    Repeating the same submission is harmless. One that leaves units out saves what it held.
+    A repeated submission is harmless. An incomplete one is saved.
 
     Raises:
-        AnswersMissing: units are left out; ``missing`` are their positions, and what came is saved.
-        AnswerProblem: an answer is not valid; nothing of the call is saved.
+        AnswersMissing: ``missing`` are the open positions; the rest is saved.
+        AnswerProblem: an answer is invalid; nothing is saved.
         TooLate: the lease ended; nothing changes.
         AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
     """
@@ -143,52 +141,53 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     with transaction.atomic():
         submission = _submit(sheet)
     _complete(submission)
-    _watch(submission)
+    _run_rules(submission)
     return submission
 
 
 def submit_and_claim(
     *, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> tuple[Submission, Claim | None]:
-    """``submit_assignment``, then ``claim_assignment`` in the same study, stored by one commit where nobody
-    interferes: a commit waits for the disk, and on SQLite everybody waits for it.
+    """Submit, then claim the next HIT of the study, in one commit if possible.
+
+    A commit waits for the disk, and on SQLite everybody waits for it.
 
     Raises:
-        as ``submit_assignment``; no HIT is taken then.
+        as ``submit_assignment``; no HIT is claimed then.
     """
     study, worker = assignment.study, assignment.worker
     if stops_early(study):
-        # a submission locks HITs to settle them, and taking one locks another: never in one transaction
+        # settling locks HITs and a claim locks another one: never in one transaction
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     sheet = read_answers(assignment, answers)
     try:
         found = look_for_hit(study, worker, besides=assignment)
-    except QuorumError:  # no more work for this worker is no reason to refuse what they did
+    except QuorumError:  # a refused claim must not undo the submission
         found = None
     try:
         with transaction.atomic():
             if found is not None:
-                pass_gate(study)  # before the assignment is held
+                pass_gate(study)  # before the assignment is locked
             submission = _submit(sheet)
             claim = settle(found) if not submission.missing else None
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     _complete(submission)
-    return submission, None if _watch(submission) else claim
+    return submission, None if _run_rules(submission) else claim
 
 
 def _claim_next(study: Study, worker: Worker) -> Claim | None:
     try:
         return claim_assignment(study=study, worker=worker)
-    except QuorumError:  # stopped by this submission, say; asking for work says so
+    except QuorumError:  # for instance stopped by this submission; the next claim reports it
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Answers that were checked, and the places they are for: all that need not be read while others wait."""
+    """Checked answers and their places: all that can be read before the transaction."""
 
     assignment: Assignment
     kind: Kind
@@ -200,7 +199,7 @@ def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -
     """Check ``answers`` against the assignment's places.
 
     Raises:
-        AnswerProblem: an answer is not valid.
+        AnswerProblem: an answer is invalid.
     """
     study = assignment.study
     places = places_of(assignment)
@@ -209,9 +208,9 @@ def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -
 
 
 def _submit(sheet: Sheet) -> Submission:
-    """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
+    """Submit within the caller's transaction. Save an incomplete submission as a draft, and name what is missing."""
     locked = lock_assignment(sheet.assignment)
-    if locked.submitted_at is not None:  # whatever was decided about it since
+    if locked.submitted_at is not None:  # whatever its state is now
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
@@ -228,20 +227,19 @@ def _submit(sheet: Sheet) -> Submission:
 
 
 def _complete(submission: Submission) -> None:
-    """After the commit, so that what an incomplete submission held stays saved."""
     if submission.missing:
         raise AnswersMissing(submission.missing)
 
 
-def _watch(submission: Submission) -> bool:
-    """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
+def _run_rules(submission: Submission) -> bool:
+    """Run the quality rules after commit. Return True if they stopped the worker."""
     if submission.repeated:
         return False
     return is_stopped(watch_worker(assignment=submission.assignment))
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
-    """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
+    """Lock and return the current row (SQLite locks the whole file)."""
     rows = Assignment.objects.select_for_update().annotate(listened_to=listens_to_submissions())
     locked = rows.get(pk=assignment.pk)
     locked.study, locked.heard_of = assignment.study, locked.listened_to
@@ -283,7 +281,7 @@ def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) ->
 def laid_over(
     saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """What is given replaces what is saved, member by member; an answer takes the place of an unfinished one."""
+    """Merge given answers into saved ones by member; an answer replaces unfinished input."""
     instead = {"value", "answer", "unfinished"}
     kept = {
         position: {name: one for name, one in saved.get(position, {}).items() if name not in instead}
@@ -294,7 +292,7 @@ def laid_over(
 
 def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
-    # work that was taken at the moment of an exclusion, which did not see it
+    # claimed at the moment of an exclusion, which missed it
     excluded = Participation.objects.filter(
         study=assignment.study_id, worker=assignment.worker_id, standing=Participation.Standing.EXCLUDED
     )
@@ -320,7 +318,7 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
     settle_submission(assignment=assignment)
     note_page(assignment=assignment)
     if assignment.heard_of:
-        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # read already
+        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
         note_submission(assignment=assignment, judgments=len(judgments))
 
 
@@ -332,7 +330,6 @@ def judgment_of(
     kind: Kind,
     made_at: datetime | None = None,
 ) -> Judgment:
-    """The row of one checked answer; not stored."""
     key = answer_key(kind)
     return Judgment(
         assignment=assignment,
@@ -355,10 +352,10 @@ def _presented(kind: Kind, side: Any) -> str:
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
-    """Keep a worker's report about the item at ``position``.
+    """Store a worker's report about the item at ``position``.
 
     Raises:
-        AnswerProblem: no such position, or an unknown kind of problem.
+        AnswerProblem: the position or the kind of problem is unknown.
     """
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:
@@ -378,7 +375,7 @@ BESIDES = ("seconds", "wall_seconds", "comment", "signals")
 
 
 def changeable_until(assignment: Assignment) -> datetime | None:
-    """Until when its answers may be revised; None where they may not: not submitted, decided on, or never."""
+    """Return the end of the time for revisions, or None if there is none."""
     minutes = design_of(assignment.study).crowd.edit_minutes
     if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
         return None
@@ -386,7 +383,6 @@ def changeable_until(assignment: Assignment) -> datetime | None:
 
 
 def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str, dict[str, Any]]:
-    """Position -> the answer that counts now, as the worker sees it, with what came beside it."""
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
     rows = {
@@ -401,15 +397,15 @@ def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str
 
 
 def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Replace submitted answers by others: each that differs becomes a new judgment, and the one before stays. The same
-    call again changes nothing.
+    """Revise submitted answers: each change adds a judgment and keeps the old one. A repeated call changes
+    nothing.
 
     Returns:
-        The positions that changed.
+        The changed positions.
 
     Raises:
-        AnswerProblem: an answer is not valid; nothing changes.
-        TooLateToChange: the time for it is over, or the assignment was decided on; nothing changes.
+        AnswerProblem: an answer is invalid; nothing changes.
+        TooLateToChange: the time is over, or the assignment was decided on; nothing changes.
         AlreadyEnded: it was never submitted.
     """
     sheet = read_answers(assignment, answers)
@@ -449,7 +445,7 @@ def _refuse_late(assignment: Assignment) -> None:
 
 
 def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:
-    """Of a worker's assignments in a study, the one submitted last, where it can still be revised."""
+    """Return the assignment submitted last, if it can still be revised."""
     finished = [one for one in assignments if one.submitted_at is not None]
     last = max(finished, key=lambda one: one.submitted_at or one.accepted_at, default=None)
     until = changeable_until(last) if last is not None else None

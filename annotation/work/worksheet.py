@@ -1,4 +1,4 @@
-"""What the scripts of the page of work say: they hold no words of their own. ``{name}`` stands for a number."""
+"""The steps of a page of work, its form, and the sentences of its scripts. ``{name}`` is a number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.kinds import KINDS, Kind
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
-    """The sentences by the names that static/js uses, in the reader's language."""
+    """Return the translated sentences by the names that static/js uses."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} for later"),
@@ -58,15 +58,15 @@ class Row:
     """A unit on the page.
 
     Attributes:
-        position: its number in the assignment.
-        shown: what the worker sees of it (docs/api.md).
-        value: the saved answer, as the worker sees it: a number, or what the kind's open answers are.
-        seconds: the active time saved with it.
-        wall_seconds: the time by the clock saved with it.
-        comment: the comment saved with it.
+        position: its position in the assignment.
+        shown: the content (docs/api.md).
+        value: the saved answer: a number, or the kind's open answer.
+        seconds: its active time.
+        wall_seconds: its wall-clock time.
+        comment: its comment.
         key: the number key that ticks it, in a group.
-        unfinished: what a plain form held in the place of an answer; None where nothing is.
-        problem: why that is no answer yet, for the worker.
+        unfinished: a plain form's invalid input, or None.
+        problem: why that input is invalid, for the worker.
     """
 
     position: int
@@ -82,11 +82,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is on screen at a time: a unit, or the units of one picture.
+    """One screen: a unit, or all units of one picture.
 
     Attributes:
         number: from 1.
-        missing: whether a submission was refused for want of its answer.
+        missing: whether a submission was refused because this is open.
     """
 
     number: int
@@ -95,32 +95,27 @@ class Step:
 
     @property
     def first(self) -> Row:
-        """Its only unit, or the first one of its picture."""
         return self.rows[0]
 
     @property
     def answered(self) -> bool:
-        """Whether all of it is answered."""
         return all(row.value is not None for row in self.rows)
 
     @property
     def seconds(self) -> float:
-        """The active time saved with all of it."""
         return round(sum(row.seconds or 0.0 for row in self.rows), 2)
 
     @property
     def wall_seconds(self) -> float:
-        """The time by the clock saved with all of it."""
         return round(sum(row.wall_seconds or 0.0 for row in self.rows), 2)
 
     @property
     def none_fits(self) -> bool:
-        """In a group: whether it was answered with no box ticked."""
         return self.answered and not self.missing and not any(row.value for row in self.rows)
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
-    """Whether a page holds pictures, or should: without them nobody could judge captions alone."""
+    """Return True if the page has pictures, or should have: captions cannot be judged without them."""
     images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
     return any(design.about_pictures or image["url"] for image in images)
 
@@ -133,7 +128,7 @@ def sheet_of(
     answers: Mapping[str, Mapping[str, Any]],
     missing: Collection[int] = (),
 ) -> list[Step]:
-    """The steps of a page of work, with ``answers`` (position -> value, seconds) filled in."""
+    """Return the steps of a page, filled with ``answers`` (position -> value, seconds)."""
     steps = []
     kind = KINDS[design.protocol]
     for number, group in enumerate(groups_of(places, kind), start=1):
@@ -165,12 +160,11 @@ def _unfinished(place: Place, saved: Mapping[str, Any], *, kind: Kind, design: S
 def open_positions(
     places: Sequence[Place], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
 ) -> list[int]:
-    """Positions without an answer."""
     return [one.position for one in places if answer_key(kind) not in answers.get(str(one.position), {})]
 
 
 def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
-    """Units that are shown together: one by one, or neighbours of the same picture."""
+    """Yield the units shown together: single ones, or neighbours with the same picture."""
     if not kind.grouped:
         yield from ([place] for place in places)
         return
@@ -179,7 +173,6 @@ def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
 
 
 def _picture_of(unit: Any) -> object:
-    """An image, and whether it is there for the second time."""
     return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
 
 
@@ -191,14 +184,14 @@ def answers_of_form(
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """The form's answers as ``submit_assignment`` takes them; whether they are allowed is checked there.
+    """Return the form's answers for ``submit_assignment``, which checks them.
 
     Args:
         form: the posted fields.
-        final: it is a submission. In a draft, the unticked boxes of a group say nothing yet, except where a tick
-            that was ``saved`` is taken back.
+        final: whether it is a submission. In a draft, unticked boxes of a group mean nothing, unless a ``saved``
+            tick was removed.
     """
-    # PostgreSQL stores no U+0000, and no key makes one; what else was typed is kept
+    # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
     if kind.grouped:
         values = _ticks(form, groups_of(places, kind), final=final, saved=saved)
@@ -217,9 +210,9 @@ def answers_of_form(
 
 
 def undecided(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
-    """Positions of the groups that the form leaves open, whatever was saved before: no box and not "none", or both.
+    """Return the positions of groups that the form leaves open: no box and not "none", or both.
 
-    Where units stand alone an answer cannot be taken back, so a form leaves none of them open by itself.
+    Single units cannot be reopened by a form.
     """
     if not kind.grouped:
         return []
@@ -241,7 +234,7 @@ def _ticks(
     values: dict[int, Any] = {}
     for group in groups:
         ticked, none = _ticked(form, group), _says_none(form, group)
-        # ticks beside "none" contradict it: the ticks are kept, and the group stays unanswered
+        # ticks contradict "none": keep the ticks, leave the group open
         decided = none != bool(ticked) and (none or final)
         for place in group:
             taken_back = saved.get(str(place.position), {}).get("value") == 1
@@ -259,7 +252,7 @@ def _says_none(form: Mapping[str, Any], group: Sequence[Place]) -> bool:
 
 
 def _seconds(text: Any) -> dict[str, float]:
-    """The measured time, where there is a usable one: an answer is never refused for the sake of a clock."""
+    """Return the measured time if it is usable; a bad time never refuses an answer."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):
@@ -268,5 +261,5 @@ def _seconds(text: Any) -> dict[str, float]:
 
 
 def _comment(text: Any) -> dict[str, str]:
-    """The comment field, where the form has one: an empty one takes a saved comment back."""
+    """Return the comment; an empty one deletes the saved comment."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -1,4 +1,4 @@
-"""Lists below /api/: pages by cursor, filters and order by query parameters; a misspelt parameter is refused."""
+"""Cursor pages, filters and order of lists below /api/; unknown parameters are refused."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
 class StrictFilters(DjangoFilterBackend):
-    """A parameter that the list does not know is an error: leaving it out of account would return too much."""
+    """Refuses parameters that the list does not know: ignoring them would return too much."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        """The rows that are asked for; a single one is looked up among all."""
         if view.action != "list":
             return queryset
         filters = getattr(view, "filterset_class", None)
@@ -39,17 +38,16 @@ class StrictFilters(DjangoFilterBackend):
 
 
 class CursorPages(BasePagination):
-    """Pages by key: a cursor holds the place where the next one begins, so that rows that come or go between two
-    requests shift nothing, and a late page costs what an early one costs.
+    """Pages by key: a cursor holds the start of the next page, so that new or deleted rows shift nothing and late
+    pages are as fast as early ones.
 
-    A view names in ``orderings`` what it can be ordered by, public name -> field that is never null; the first is
-    the default. Equal values are ordered by id, so that none is lost between pages.
+    A view's ``orderings`` map public names to fields that are never null; the first is the default. Equal values
+    are ordered by id, so that no row is lost between pages.
     """
 
     def paginate_queryset(  # type: ignore[override]  # rows of a table: a plain list has no keys
         self, queryset: QuerySet[Any], request: Request, view: Any = None
     ) -> list[Any]:
-        """The rows of the page that the cursor asks for, in the order asked for."""
         self.request = request
         self.size = self._page_size(request)
         name, down = self._ordering(request, view)
@@ -77,7 +75,6 @@ class CursorPages(BasePagination):
         return page
 
     def get_paginated_response(self, data: Any) -> Response:
-        """``next`` and ``previous`` are addresses, or null at an end."""
         return Response(
             {
                 "next": self._link(False, 1) if self.has_next else None,
@@ -87,7 +84,6 @@ class CursorPages(BasePagination):
         )
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The shape of a page."""
         link = {"type": "string", "format": "uri", "nullable": True}
         return {
             "type": "object",
@@ -96,7 +92,6 @@ class CursorPages(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        """The parameters every list takes."""
         orderings = [sign + name for name in view.orderings for sign in ("", "-")]
         described: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
@@ -124,7 +119,7 @@ class CursorPages(BasePagination):
         return name, given.startswith("-")
 
     def _place(self, request: Request, queryset: QuerySet[Any], field: str) -> tuple[bool, Any, Any] | None:
-        """What the cursor says: backward or not, the field's value, the id."""
+        """Parse the cursor: direction, the field's value, the id."""
         given = request.query_params.get("cursor")
         if given is None:
             return None
@@ -146,7 +141,7 @@ class CursorPages(BasePagination):
         return str(row.pk if field == "pk" else row._meta.get_field(field).value_to_string(row)), str(row.pk)
 
     def _link(self, backward: bool, end: int) -> str:
-        assert self.ends is not None  # pages without rows have no neighbours
+        assert self.ends is not None  # empty pages have no neighbours
         cursor = urlsafe_b64encode(json.dumps([int(backward), *self.ends[end]]).encode()).decode()
         parameters: Mapping[str, str] = {**self.request.query_params.dict(), "cursor": cursor}
         return self.request.build_absolute_uri(f"{self.request.path}?{urlencode(parameters)}")

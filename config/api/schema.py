@@ -1,4 +1,4 @@
-"""How the schema describes what the framework cannot see by itself."""
+"""Extensions of the OpenAPI schema."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from config.api.framework import PROBLEM_TYPE, TokenAuthentication
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    """How the schema describes the header."""
-
     target_class = TokenAuthentication
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """An API key in a header."""
         return {
             "type": "apiKey",
             "in": "header",
@@ -35,7 +32,6 @@ class ProblemsAsElsewhere:
     """These two views render YAML and HTML; their errors are problem documents all the same."""
 
     def handle_exception(self, exc: Exception) -> Any:
-        """The document of the exception handler."""
         response = super().handle_exception(exc)  # type: ignore[misc]  # of the view this is mixed into
         headers = {name: value for name, value in response.headers.items() if name != "Content-Type"}
         return JsonResponse(
@@ -68,8 +64,7 @@ TOLD = {
 
 
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """A last step over the schema: each call says the errors that any call of its sort may give, and errors have their
-    own media type."""
+    """Add the general errors to every operation, with their own media type."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():

@@ -76,7 +76,7 @@ router.register("challenges", challenges_api.ChallengeResource, "challenges")
 router.register("submissions", challenges_api.SubmissionResource, "submissions")
 
 urlpatterns = [
-    # the worker's calls
+    # workers' calls
     path("studies/<str:slug>/join/", work.JoinView.as_view(), name="join"),
     path("studies/<str:slug>/assignments/", work.AcceptView.as_view(), name="accept"),
     path("studies/<str:slug>/quiz/", quiz_api.QuizView.as_view(), name="quiz"),
@@ -87,7 +87,7 @@ urlpatterns = [
     path("assignments/<str:id>/retake/", work.RetakeView.as_view(), name="retake"),
     path("assignments/<str:id>/return/", work.ReturnView.as_view(), name="return"),
     path("assignments/<str:id>/report/", work.ReportView.as_view(), name="report"),
-    # the researchers' resources
+    # researchers' resources
     *(
         operation_path(one)
         for one in (generate, open_to_workers, close, pause, resume, extend, expire, reopen)

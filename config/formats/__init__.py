@@ -1,1 +1,1 @@
-"""How dates and times are written where no page says otherwise."""
+"""Default formats of dates and times."""

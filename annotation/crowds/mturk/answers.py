@@ -1,6 +1,6 @@
-"""Workers' answers as Mechanical Turk hands them out (QuestionFormAnswers), read and written.
+"""Read and write Mechanical Turk's answer documents (QuestionFormAnswers).
 
-Every field is under its worker's control, and a page that is not ours may have posted it: nothing of it is trusted.
+Workers control every field, and another page may have posted it, so nothing is trusted.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from annotation.crowds.mturk.questions import (
 
 MOST_BYTES = 2_000_000  # thirty times the longest question
 MOST_FIELDS = 5_000
-JOINED = "|"  # between the values of check boxes of one name
+JOINED = "|"  # separates the checked values of one name
 ANSWERS = re.compile(
     rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
 )
 REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
 PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# which of an answer's elements hold what was answered
+# elements of an answer that hold values
 VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldAnswer:
-    """One ``Answer``: the field's name, and its values in their order; a field left empty has an empty one."""
+    """One ``Answer``: the field's name and its values in order; an empty field has an empty value."""
 
     name: str
     values: tuple[str, ...]
 
 
 def read_answers(document: str) -> tuple[FieldAnswer, ...]:
-    """The answers in the document's order, several of one name as they stand there.
+    """Return the answers in document order, including repeated names.
 
-    What a form posted but XML cannot hold (a control character, half of a surrogate pair) becomes a sign that says
-    so: one broken letter is no reason to lose somebody's work.
+    Characters that XML cannot hold (control characters, lone surrogates) are replaced, so that one bad letter
+    does not lose a worker's answers.
 
     Raises:
-        AnswersUnreadable: no XML, no QuestionFormAnswers, a document type, or too much of it.
+        AnswersUnreadable: the document is not XML, not QuestionFormAnswers, has a document type, or is too large.
     """
     size = len(document.encode("utf-8", "replace"))
     if size > MOST_BYTES:
@@ -86,9 +86,9 @@ def _answer(answer: Element, namespace: str, place: int) -> FieldAnswer:
 
 
 def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
-    """The answers as a form's fields: different values of one name joined as check boxes are, equal ones once.
+    """Return answers as form fields; join different values of one name, as check boxes are.
 
-    A radio button that came with two answers is none of its choices any more, and is refused as that.
+    A radio button with two values becomes an invalid choice, and is refused.
     """
     values: dict[str, list[str]] = {}
     for answer in answers:
@@ -98,19 +98,19 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
 
 
 def write_answers(fields: Iterable[tuple[str, str]]) -> str:
-    """The document for posted ``fields``, in ASCII with references as the service writes it."""
+    """Return the document for posted ``fields``, in ASCII with references as the service writes it."""
     document = root("QuestionFormAnswers", QUESTION_FORM_ANSWERS)
     for name, value in fields:
         answer = add(document, "Answer")
         add(answer, "QuestionIdentifier", name)
         add(answer, "FreeText", value)
-    # a reader makes "\n" of a bare carriage return, but not of a reference to it
+    # parsers turn a bare carriage return into "\n", but not a reference to it
     text = tostring(document, encoding="us-ascii", xml_declaration=False).decode().replace("\r", "&#13;")
     return f'<?xml version="1.0" encoding="ASCII"?>{text}'
 
 
 def _repaired(document: str) -> str:
-    """Without what makes a parser refuse the whole: pairs of surrogates become what they mean, the rest a sign."""
+    """Make a document parseable: join surrogate pairs, replace other forbidden characters."""
     text = REFERENCE.sub(_allowed, document)
     text = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return storable(text)
@@ -120,7 +120,7 @@ def _allowed(reference: re.Match[str]) -> str:
     digits, base = (reference[1], 16) if reference[1] else (reference[2], 10)
     number = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0
     if 0xD800 <= number <= 0xDFFF:
-        return chr(number)  # half of a pair, put together afterwards
+        return chr(number)  # half of a pair, joined later
     if number > 0x10FFFF or FORBIDDEN.match(chr(number)):
         return INSTEAD
     return reference[0]

@@ -1,6 +1,6 @@
-"""Mechanical Turk: a HIT of ours is a HIT there, with a place for each person wanted (docs/crowds/mturk.md).
+"""The Mechanical Turk backend: each HIT is one external HIT with a slot per worker (docs/crowds/mturk.md).
 
-What is asked of it stands in ``mturk_orders``; here is what a study there costs, what is put up, and what is read back.
+Prices, plans and reads are here; calls are in ``mturk.orders``.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 
 # MTURK.md 2, Money
 FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
-MANY = 10  # places from which on the fee is higher; a HIT with fewer can never have so many
-LEAST_FEE = 1  # cent
+MANY = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
+LEAST_FEE = 1  # cents
 STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}
-MOST_MESSAGES = 10  # of a queue at once, the most it gives
+MOST_MESSAGES = 10  # the queue's maximum per request
 MOST_RECEIVES = 100
 
 
 class MTurkBackend(CrowdBackend):
-    """The sandbox unless the setting ``MTURK_LIVE`` and the study both say live."""
+    """The sandbox, unless both the setting ``MTURK_LIVE`` and the study say live."""
 
     name = "mturk"
     title = "Mechanical Turk"
@@ -67,11 +67,9 @@ class MTurkBackend(CrowdBackend):
     person = "WorkerId"
 
     def place(self, design: StudyDesign) -> str:
-        """Two places that share nothing."""
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
 
     def where(self, study: Study) -> str:
-        """The workers' site."""
         place = study.place or self.place(design_of(study))
         if place == LIVE:
             return f"Workers find it at {sites_of(place)[0]}; what they do there costs real money."
@@ -79,27 +77,24 @@ class MTurkBackend(CrowdBackend):
 
     # --- money ------------------------------------------------------------------------------------
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """20 % of the reward, 40 % from ten places on, 5 % more for Masters; a cent at least, rounded half up."""
+        """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""
         percent = FEE + (MANY_FEE if places >= MANY else 0) + (MASTERS_FEE if design.crowd.masters else 0)
         reward = design.crowd.reward_cents
         return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, least=LEAST_FEE))
 
     def bonus_fee(self, cents: int) -> int:
-        """20 %."""
         return fee_of(cents, FEE, least=LEAST_FEE)
 
     def balance(self, place: str) -> int | None:
-        """What the account may spend; the sandbox's is always the same."""
         return _turk(place).balance_cents()
 
     # --- what is put up ---------------------------------------------------------------------------
     def plans(self, study: Study) -> Iterable[Plan]:
-        """A publication for each HIT with as many places as it has free seats."""
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
         return [Plan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """The fee step cannot be crossed (InvalidMaximumAssignmentsIncrease)."""
+        """Refuse to cross the fee step (InvalidMaximumAssignmentsIncrease)."""
         if publication.places < MANY <= publication.places + places:
             raise WrongState(
                 f"Nothing was changed: a HIT that Mechanical Turk has with fewer than {MANY} places "
@@ -107,7 +102,7 @@ class MTurkBackend(CrowdBackend):
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Before opening, so that not the two-hundredth HIT is the first to be refused."""
+        """Check everything before opening, so that no HIT is refused after others were published."""
         crowd = design.crowd
         if crowd.live and not settings.MTURK_LIVE and study.place == LIVE:
             raise WrongState(
@@ -138,20 +133,21 @@ class MTurkBackend(CrowdBackend):
             for hit in HIT.objects.filter(study=study).order_by("position"):
                 question_of(study, design, hit)
                 if crowd.question == "external":
-                    break  # they differ in nothing
+                    break  # all HITs are alike in this
         except QuestionProblem as problem:
             raise WrongState(f"Nothing was published: {problem}") from None
 
     # --- what is asked ----------------------------------------------------------------------------
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """See ``mturk_orders``."""
-        from annotation.crowds.mturk import orders  # boto3 takes half a second to load; most never need it
+        from annotation.crowds.mturk import (
+            orders,
+        )  # boto3 takes half a second to load; most never need it
 
         return orders.ORDERS[call.kind](_turk(call.place), call)
 
     # --- what is read back ------------------------------------------------------------------------
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """From the list of all HITs those with a mark of this study, and one by one what is no longer in it."""
+        """Yield HITs with this study's annotation from the list of all, then missing ones one by one."""
         client = _turk(study.place)
         wanted = {one.external_id: one for one in known if one.external_id}
         seen: set[str] = set()
@@ -168,7 +164,6 @@ class MTurkBackend(CrowdBackend):
             yield _seen(hit, wanted[external_id].token)
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
-        """All pages of what was handed in."""
         try:
             for one in _turk(publication.place).assignments(publication.external_id):
                 yield SeenWork(
@@ -186,7 +181,7 @@ class MTurkBackend(CrowdBackend):
             return
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
-        """An HTMLQuestion's answers stand in its receipt."""
+        """Read the answers of an HTMLQuestion from its receipt."""
         design = design_of(publication.study)
         if design.crowd.question != "html" or publication.hit is None:
             return None
@@ -199,7 +194,7 @@ class MTurkBackend(CrowdBackend):
         return HandedIn(layout=page.layout, answers=page.answers, missing=page.missing)
 
     def hints(self, place: str) -> Iterator[str]:
-        """From the queue, where one is set. A message is deleted once it was read: looking finds out the same."""
+        """Yield HITs from the queue, if there is one. A read message is deleted, as a sync finds out the same."""
         if not settings.MTURK_SQS_QUEUE:
             return
         from annotation.crowds.mturk.client import received
@@ -207,7 +202,7 @@ class MTurkBackend(CrowdBackend):
         for body in received(place, most=MOST_RECEIVES, at_once=MOST_MESSAGES):
             try:
                 events = read_sqs(body)
-            except NotificationProblem:  # of somebody else; nothing is lost with it
+            except NotificationProblem:  # another sender's; nothing is lost
                 continue
             yield from {event.hit for event in events.events if event.hit}
 

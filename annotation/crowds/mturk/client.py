@@ -1,12 +1,12 @@
-"""The one door to Mechanical Turk: plain boto3, each write asked once, each answer a value or a named problem.
+"""A client of Mechanical Turk by boto3: each write is sent once; each answer is a value or a named error.
 
-The sandbox's client never speaks to the live site, nor the other way round, and the live one is not made at all unless
-``MTURK_LIVE`` is set. boto3's own repetitions are off: it would repeat a call without a token, and a HIT would be there
-twice. What only reads is repeated here, a few times, with jitter.
+The sandbox's client never reaches the live site, nor the other way round, and there is no live one unless
+``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a token would create a second HIT.
+Reads are retried here a few times, with jitter.
 
-Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come as a
-plain ClientError (boto3#2402, allenai/amti#12). A 200 whose body was cut off arrives as an empty dict (measured with
-botocore 1.44.5), so that a missing member means: nobody knows whether it was done.
+Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come
+as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
+(measured with botocore 1.44.5), so a missing member means an unknown outcome.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ ENDPOINTS = {
     SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
-PAGE = 100  # rows of a list's page, the most there are
-READS = 5  # times that a call which changes nothing is asked
+PAGE = 100  # maximum rows of a list's page
+READS = 5  # attempts of a call that changes nothing
 LONGEST_PAUSE = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 
@@ -62,10 +62,10 @@ _making = threading.Lock()
 
 
 def endpoint_of(place: str) -> str:
-    """Where a place's calls go.
+    """Return the address of a place's calls.
 
     Raises:
-        TryLater: real money is switched off, or the configured address belongs to the other place.
+        TryLater: live calls are switched off, or the configured address belongs to the other place.
     """
     if place == LIVE and not settings.MTURK_LIVE:
         raise TryLater(
@@ -85,19 +85,15 @@ def endpoint_of(place: str) -> str:
 
 
 def turk(place: str) -> TurkClient:
-    """The client of a place.
-
-    Raises:
-        TryLater: as ``endpoint_of``.
-    """
+    """Return the client of a place; raise as ``endpoint_of``."""
     return TurkClient(_client("mturk", place, endpoint_of(place)))
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
-    """Bodies of the queue's messages, each deleted once it was used.
+    """Yield the bodies of the queue's messages, and delete each after its use.
 
     Raises:
-        TryLater: the queue cannot be asked.
+        TryLater: the queue is not available.
     """
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
@@ -115,8 +111,10 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 
 def _client(service: str, place: str, endpoint: str) -> Any:
-    """Made once: reading AWS's description of a service takes a tenth of a second. Clients may be shared by threads,
-    making them may not."""
+    """Create a client once: loading AWS's service description takes a tenth of a second.
+
+    Threads may share clients, but not create them.
+    """
     key = (service, place, endpoint)
     with _making:
         if key not in _clients:
@@ -135,24 +133,22 @@ def _client(service: str, place: str, endpoint: str) -> Any:
 
 
 class TurkClient:
-    """The calls that a study's crowd needs. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
+    """The calls of the backend. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     # --- the account ------------------------------------------------------------------------------
     def balance_cents(self) -> int:
-        """What may be spent."""
         return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
     # --- HITs -------------------------------------------------------------------------------------
     def hit_type(self, properties: Mapping[str, Any]) -> str:
-        """The id of the HIT type with these properties; equal ones give the same, so that asking again is harmless."""
+        """Return the id of the HIT type with these properties. Equal properties give the same id."""
         made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return made
 
     def tell_events(self, hit_type: str, *, transport: str, destination: str, events: Sequence[str]) -> None:
-        """What happens to HITs of this type is told there."""
         notification = {
             "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": list(events),
         }  # fmt: skip
@@ -161,10 +157,10 @@ class TurkClient:
     def create_hit(
         self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
     ) -> TurkHIT:
-        """Puts a HIT up, once for each token within 24 hours.
+        """Create a HIT, once for each token within 24 hours.
 
         Raises:
-            HitAlreadyExists: it was put up before.
+            HitAlreadyExists: it was created before.
         """
         answer = self._ask(
             "create_hit_with_hit_type",
@@ -179,15 +175,13 @@ class TurkClient:
         return hit_of(answer["HIT"])
 
     def hit(self, hit: str) -> TurkHIT:
-        """A HIT by its id."""
         return hit_of(self._read("get_hit", "HIT", HITId=hit)["HIT"])
 
     def hits(self) -> Iterator[TurkHIT]:
-        """All of the account's that were not deleted."""
         return map(hit_of, self._pages("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
-        """More places; once for each token within 24 hours (``AskedBefore``)."""
+        """Add slots, once for each token within 24 hours (``AskedBefore``)."""
         self._ask(
             "create_additional_assignments_for_hit",
             HITId=hit,
@@ -196,35 +190,35 @@ class TurkClient:
         )
 
     def set_expiration(self, hit: str, at: datetime) -> None:
-        """Until when new workers may come; a time that is over closes it at once. The same time twice may be refused
-        (``AskedBefore``, Dallinger#3109)."""
+        """Set the end for new workers; a past time closes it at once.
+
+        An equal time may be refused (``AskedBefore``, Dallinger#3109).
+        """
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
     # --- assignments ------------------------------------------------------------------------------
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
-        """What was handed in for a HIT, whatever was decided since."""
+        """Yield the submitted assignments of a HIT, whatever was decided."""
         statuses = ["Submitted", "Approved", "Rejected"]
         rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
         return map(assignment_of, rows)
 
     def assignment(self, assignment: str) -> TurkAssignment:
-        """One of them; work that goes on is an error (turkserver-meteor#56)."""
+        """Return an assignment; one in work is an error (turkserver-meteor#56)."""
         return assignment_of(
             self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
         )
 
     def approve(self, assignment: str, *, feedback: str = "", override: bool = False) -> None:
-        """Pays."""
         more = {"RequesterFeedback": feedback} if feedback else {}
         self._ask("approve_assignment", AssignmentId=assignment, OverrideRejection=override, **more)
 
     def reject(self, assignment: str, *, feedback: str) -> None:
-        """Does not pay."""
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
     # --- bonuses ----------------------------------------------------------------------------------
     def send_bonus(self, *, worker: str, assignment: str, cents: int, reason: str, token: str) -> None:
-        """Money on top; once for each token within 24 hours (``AskedBefore``)."""
+        """Pay a bonus, once for each token within 24 hours (``AskedBefore``)."""
         self._ask(
             "send_bonus",
             WorkerId=worker,
@@ -235,23 +229,21 @@ class TurkClient:
         )
 
     def bonuses(self, assignment: str) -> Iterator[TurkBonus]:
-        """What was paid on top of an assignment."""
         for row in self._pages("list_bonus_payments", "BonusPayments", AssignmentId=assignment):
             cents = cents_of(row["BonusAmount"])
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
     # --- people -----------------------------------------------------------------------------------
     def block(self, worker: str, *, reason: str) -> None:
-        """No HIT of the account for this worker; again changes nothing."""
+        """Block a worker from all HITs of the account. A repeated call changes nothing."""
         self._ask("create_worker_block", WorkerId=worker, Reason=reason)
 
     def unblock(self, worker: str, *, reason: str) -> None:
-        """Takes a block back; again changes nothing."""
+        """Lift a block. A repeated call changes nothing."""
         self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Writes to people whose work was reviewed; worker -> why it was not delivered. There is no token: asked
-        twice, it is sent twice."""
+        """Message workers whose work was reviewed; return errors by worker. It is not idempotent."""
         answer = self._ask(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
@@ -264,7 +256,7 @@ class TurkClient:
 
     # --- qualifications ---------------------------------------------------------------------------
     def own_qualification(self, name: str) -> str | None:
-        """The id of the account's qualification type of that very name."""
+        """Return the id of the account's qualification type with exactly this name."""
         found = self._pages(
             "list_qualification_types",
             "QualificationTypes",
@@ -275,13 +267,13 @@ class TurkClient:
         return next((row["QualificationTypeId"] for row in found if row["Name"] == name), None)
 
     def create_qualification(self, properties: Mapping[str, Any]) -> str:
-        """A new qualification type; a second one of the name is refused."""
+        """Create a qualification type; a second one of the name is refused."""
         answer = self._ask("create_qualification_type", "QualificationType", **properties)
         made: str = answer["QualificationType"]["QualificationTypeId"]
         return made
 
     def qualify(self, qualification: str, worker: str, value: int) -> None:
-        """Gives it to a worker; again sets the value again."""
+        """Assign a qualification to a worker, or set its value again."""
         self._ask(
             "associate_qualification_with_worker",
             QualificationTypeId=qualification,
@@ -292,7 +284,6 @@ class TurkClient:
 
     # --- asking -----------------------------------------------------------------------------------
     def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """The rows of all pages."""
         token: dict[str, str] = {}
         while True:
             answer = self._read(operation, member, MaxResults=PAGE, **parameters, **token)
@@ -303,7 +294,6 @@ class TurkClient:
             token = {"NextToken": following}
 
     def _read(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """A call that changes nothing, or nothing when it is repeated."""
         rng = random.Random()
         for times in range(1, READS):
             try:
@@ -316,10 +306,10 @@ class TurkClient:
         return self._ask(operation, *members, **parameters)
 
     def _ask(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """One call.
+        """Send one call.
 
         Args:
-            members: of the answer, that must be there.
+            members: required members of the answer.
         """
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)

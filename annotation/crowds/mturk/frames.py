@@ -1,7 +1,7 @@
-"""What Mechanical Turk says in the address of a page that it shows in its frame.
+"""Parse the address with which Mechanical Turk opens a page in its frame, and make addresses inside it.
 
-Form: "ExternalQuestion" of the Mechanical Turk API Reference. The worker controls every part of it: what counts is
-whether our own rows agree.
+Form: "ExternalQuestion" of the Mechanical Turk API Reference. Workers control every part, so only our own rows
+count.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from annotation.models import CrowdSession, Worker
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT = "/mturk/externalSubmit"
-ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # capital letters and digits, as far as seen
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Who came for what.
+    """A parsed arrival.
 
     Attributes:
-        hit, assignment, worker: Mechanical Turk's ids; the last two '' in a preview.
-        site: where the answers are handed in, one of those that are allowed; '' in a preview.
+        hit, assignment, worker: Mechanical Turk's ids; the last two are '' in a preview.
+        site: an allowed site for submission; '' in a preview.
     """
 
     hit: str
@@ -43,15 +43,14 @@ class Arrival:
 
     @property
     def is_preview(self) -> bool:
-        """Whether nobody has accepted the HIT yet."""
         return not self.assignment
 
 
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
-    """The arrival that an address tells of.
+    """Parse an arrival.
 
     Raises:
-        ArrivalRefused: a part is missing, there twice or of another form, or the answers are to go elsewhere.
+        ArrivalRefused: a part is missing, repeated or malformed, or the site is not allowed.
     """
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
@@ -91,11 +90,11 @@ def _allowed(address: str, sites: Collection[str]) -> str:
 
 
 SALT = "annotation.crowds.mturk.frames"
-TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work is handed in again
-# in request.META, where no header of a visitor can have these names
+TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
+# in request.META, where no visitor's header can have these names
 KEY = "quorum.frame"
 ENTRANCE = "quorum.entrance"
-# MTURK.md §2 Endpoints: where forms post to; the worker's site frames the pages.
+# MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
 SITES = {
     "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
     "mturk-sandbox": ("https://workersandbox.mturk.com",),
@@ -104,11 +103,11 @@ SITES = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A request of a page in a frame.
+    """The frame of a request.
 
     Attributes:
         session: with its study, worker and publication.
-        site: where its answers are handed in, such as https://www.mturk.com; of the session's place.
+        site: where its answers are submitted, such as https://www.mturk.com.
     """
 
     session: CrowdSession
@@ -116,29 +115,27 @@ class Frame:
 
     @property
     def worker(self) -> Worker:
-        """Who sits there."""
         return self.session.worker
 
 
 def sites_of(place: str) -> tuple[str, ...]:
-    """The sites that may frame the pages of a place and take its answers; none where nothing is framed."""
+    """Return the sites that may frame a place's pages and take its answers."""
     if place not in SITES:
         return ()
     return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[place]
 
 
 def all_sites() -> tuple[str, ...]:
-    """Those of every place."""
     return tuple(dict.fromkeys(site for place in SITES for site in sites_of(place)))
 
 
 def new_ticket(session: CrowdSession, *, site: str) -> str:
-    """What the addresses of the session's pages begin with."""
+    """Sign a ticket, which starts all addresses of the session's pages."""
     return signing.dumps([session.pk, site], salt=SALT)
 
 
 def read_ticket(ticket: str) -> Frame | None:
-    """What the ticket is for; None where it is none of ours, too old, or for a site that is not allowed any more."""
+    """Return the ticket's frame; None if it is forged, too old, or for a site that is no longer allowed."""
     try:
         pk, site = signing.loads(ticket, salt=SALT, max_age=TICKET_SECONDS)
     except (signing.BadSignature, ValueError):
@@ -150,19 +147,17 @@ def read_ticket(ticket: str) -> Frame | None:
 
 
 def frame_of(request: HttpRequest) -> Frame | None:
-    """The frame that the request's page stands in."""
     found = request.META.get(KEY)
     return found if isinstance(found, Frame) else None
 
 
 def prefix_of(ticket: str) -> str:
-    """What comes before every address in the frame."""
     return f"{get_script_prefix()}f/{ticket}/"
 
 
 @contextmanager
 def addresses_under(prefix: str) -> Iterator[None]:
-    """Within it, every address that Django makes begins with the prefix."""
+    """Make Django prefix every address within the context."""
     before = get_script_prefix()
     set_script_prefix(prefix)
     try:
@@ -172,23 +167,21 @@ def addresses_under(prefix: str) -> Iterator[None]:
 
 
 def framed_address(ticket: str, name: str, *args: object) -> str:
-    """The address of a page in the frame."""
     with addresses_under(prefix_of(ticket)):
         return reverse(name, args=args)
 
 
 def outer_address(request: HttpRequest, name: str, *args: object) -> str:
-    """The address of a public page, without the frame's ticket: whoever opens it in a window of its own sees no
-    secret."""
+    """Return a public page's address without the ticket, which must not leak into other windows."""
     with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
         return reverse(name, args=args)
 
 
 def frame_context(request: HttpRequest) -> dict[str, Any]:
-    """For templates: whether the page stands in a frame, so that it leads nowhere else."""
+    """Tell templates whether the page is in a frame, so that it links nowhere else."""
     return {"in_frame": frame_of(request) is not None or ENTRANCE in request.META}
 
 
 def mark_as_framed(request: HttpRequest) -> None:
-    """The page stands in a frame without belonging to a session yet."""
+    """Mark a framed page that has no session yet."""
     request.META[ENTRANCE] = True

@@ -32,37 +32,33 @@ ENTRY = "/s/{slug}/mturk/"
 
 
 def annotation_of(token: str, study: Study) -> str:
-    """RequesterAnnotation: the token, which finds the HIT again, and whose it is."""
+    """Return the RequesterAnnotation: the token, which finds the HIT again, the installation and the study."""
     return f"{token} {installation_word()} {study.slug}"
 
 
 def token_of(annotation: str, study: Study) -> str:
-    """The token in a HIT's annotation; '' where it is not one of this study's."""
     token, _, rest = annotation.partition(" ")
     return token if rest == f"{installation_word()} {study.slug}" else ""
 
 
 def title_of(design: StudyDesign) -> str:
-    """In the list of work."""
     return (design.crowd.title or design.name)[:128]
 
 
 def description_of(design: StudyDesign) -> str:
-    """Beside it."""
     return (design.crowd.description or plain_text(design.question))[:2000]
 
 
 def is_tested_there(design: StudyDesign) -> bool:
-    """Whether the quiz is a qualification test of the service: it has questions alone, and our own pages of a quiz
-    could not be shown where the HIT's page is not ours."""
+    """Return True if the quiz becomes a qualification test of the service: it has only questions."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 
 def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
-    """The Question of a HIT.
+    """Return the Question of a HIT.
 
     Raises:
-        QuestionProblem: it cannot be asked there.
+        QuestionProblem: it cannot be stated there.
     """
     if design.crowd.question == "html":
         return html_question(

@@ -1,8 +1,8 @@
-"""What Mechanical Turk tells of events: through an SNS topic, or an SQS queue of its own.
+"""Read Mechanical Turk's events from an SNS topic or an SQS queue.
 
-Form: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference; the two carry
-the same document. Events may come twice, late and in any order, and say nothing of the worker: they are a hint to look,
-never the truth about anything.
+Form: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference; both
+carry the same document. Events may be repeated, late and unordered, and do not name the worker: they are only
+hints to look.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ EARLIEST = timedelta(minutes=15)  # clocks differ
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 AMAZON = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
-# SHA-1 is what topics use unless told otherwise: it cannot be left out
+# topics use SHA-1 by default, so it cannot be left out
 HASHES: dict[str, HashAlgorithm] = {"1": SHA1(), "2": SHA256()}  # noqa: S303  # the sender chooses it
-# what is signed, in the order it is signed
+# signed members in order
 NOTIFICATION = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 CONFIRMATION = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED: dict[str, tuple[str, ...]] = {
@@ -53,12 +53,12 @@ OPTIONAL = "Subject"
 
 @dataclass(frozen=True, slots=True)
 class SNSTopic:
-    """The topic that is expected.
+    """The expected topic.
 
     Attributes:
         arn: its name.
-        hosts: where certificates may come from, host and port: Amazon's by default, another partition's by setting.
-            Only an emulator on this machine, if it is let in, may do without https.
+        hosts: host and port of certificates: Amazon's by default, another partition's by setting. Only a
+            permitted emulator on this machine may do without https.
     """
 
     arn: str
@@ -67,7 +67,7 @@ class SNSTopic:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A message of SNS; nothing is checked yet but its form."""
+    """An SNS message whose form alone was checked."""
 
     kind: str
     key: str
@@ -78,7 +78,7 @@ class Signed:
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> Signed:
-        """The message of a JSON object.
+        """Parse a message.
 
         Raises:
             NotificationUnreadable: a part is missing.
@@ -117,12 +117,12 @@ def verified(
     certificate: Callable[[str], bytes],
     seen: Callable[[str], bool],
 ) -> Signed:
-    """The message, once everything about it holds. Nothing is fetched before the rest is checked.
+    """Verify a message completely. Fetch nothing before the rest was checked.
 
     Raises:
         NotificationUnreadable: a part is missing.
-        NotificationForged: another topic, a foreign certificate, or a signature that does not fit.
-        NotificationTooOld: signed more than an hour ago, or for a time to come.
+        NotificationForged: another topic, a foreign certificate, or a wrong signature.
+        NotificationTooOld: signed more than an hour ago, or in the future.
         NotificationRepeated: ``seen`` before.
     """
     found = Signed.of(message)
@@ -137,7 +137,7 @@ def verified(
     address = _of_amazon(message.get("SigningCertURL"), topic, "SigningCertURL")
     parts = urlsplit(address)
     if parts.query or parts.fragment or not CERTIFICATE.fullmatch(parts.path):
-        # under the right host, but as an action's answer, anybody's words could be served
+        # the host may also serve other text, as the answer of an action
         raise NotificationForged(f"SigningCertURL is {address[:200]!r}, no address of a certificate.")
     if found.subscribe_url:
         _of_amazon(found.subscribe_url, topic, "SubscribeURL")
@@ -148,7 +148,7 @@ def verified(
 
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
-    """The names and values that are signed, each on a line of its own; what is not there is left out."""
+    """Return the signed names and values, each on a line; missing ones are left out."""
     return "".join(
         f"{name}\n{message[name]}\n" for name in SIGNED[message["Type"]] if message.get(name) is not None
     ).encode(errors="surrogatepass")
@@ -188,7 +188,7 @@ def _check_signature(message: Mapping[str, Any], found: Signed, *, now: datetime
         raise NotificationForged(f"The signature does not fit the message {found.key[:80]!r}.") from None
 
 
-MOST_BYTES = 1_000_000  # four times the largest message of SNS and SQS
+MOST_BYTES = 1_000_000  # four times the maximum of SNS and SQS
 EVENT_TYPES = frozenset(
     {
         "AssignmentAccepted",
@@ -209,9 +209,9 @@ EVENT_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a HIT; ``assignment`` is "" where it concerns the HIT as a whole.
+    """An event of a HIT; ``assignment`` is "" if it concerns the whole HIT.
 
-    ``kind`` may be one that is not in ``EVENT_TYPES``: the service is free to add some.
+    ``kind`` may be missing from ``EVENT_TYPES``, as the service may add kinds.
     """
 
     kind: str
@@ -223,7 +223,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """A document of events, the earliest first. ``key`` is the same when it comes again."""
+    """A document of events, the earliest first. ``key`` identifies a repetition."""
 
     key: str
     version: str
@@ -232,7 +232,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """SNS asks whether this address is to get a topic's messages; ``url`` says yes when it is fetched."""
+    """A request to confirm a subscription by fetching ``url``."""
 
     key: str
     topic: str
@@ -247,16 +247,16 @@ def read_sns(
     certificate: Callable[[str], bytes],
     seen: Callable[[str], bool] = lambda key: False,
 ) -> Events | Subscription | None:
-    """What SNS posted, once its signature holds; None for the news that a subscription ended.
+    """Read a verified SNS message; return None for the end of a subscription.
 
     Args:
-        topic: the one that is expected, and where its certificates come from.
-        certificate: fetches the certificate (PEM) at an address that was checked.
-        seen: whether a message of this id came before.
+        topic: the expected topic, and the hosts of its certificates.
+        certificate: fetches the certificate (PEM) at a verified address.
+        seen: whether a message id came before.
 
     Raises:
         NotificationUnreadable: not the documented form.
-        NotificationForged, NotificationTooOld, NotificationRepeated: not to be acted upon.
+        NotificationForged, NotificationTooOld, NotificationRepeated: it must be ignored.
     """
     message = verified(parsed(body), topic=topic, now=now, certificate=certificate, seen=seen)
     if message.kind == "SubscriptionConfirmation":
@@ -267,9 +267,9 @@ def read_sns(
 
 
 def read_sqs(body: str | bytes, *, topic_arn: str = "") -> Events:
-    """What a queue held: the document itself, or as SNS wraps it for a queue that is subscribed to a topic.
+    """Read a queue's message: the document, or SNS's wrapping of it.
 
-    Who may put something into the queue is up to the queue's policy, so no signature is asked for.
+    The queue's policy controls who may write, so no signature is needed.
 
     Raises:
         NotificationUnreadable: not the documented form.
@@ -287,7 +287,7 @@ def read_sqs(body: str | bytes, *, topic_arn: str = "") -> Events:
 
 
 def read_events(document: dict[str, Any]) -> Events:
-    """The events of a document.
+    """Parse the events of a document.
 
     Raises:
         NotificationUnreadable: not the documented form.
@@ -303,10 +303,10 @@ def read_events(document: dict[str, Any]) -> Events:
 
 
 def parsed(body: str | bytes) -> dict[str, Any]:
-    """A JSON object in which no name comes twice: readers do not agree on which of the two counts.
+    """Parse a JSON object without repeated names, which parsers treat differently.
 
     Raises:
-        NotificationUnreadable: something else, or too much of it.
+        NotificationUnreadable: it is something else, or too large.
     """
     if len(body) > MOST_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
@@ -358,25 +358,24 @@ SECONDS = 10
 MOST_TOPIC_BYTES = 100_000
 MOST_CERTIFICATES = 20
 
-_certificates: dict[str, bytes] = {}  # SNS signs for months with the same one
+_certificates: dict[str, bytes] = {}  # SNS uses one certificate for months
 
 
 class NotFetched(Exception):
-    """Amazon did not answer, or otherwise than expected; the notification may come again."""
+    """Amazon's answer is missing or unexpected; the notification may come again."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """None is followed: the reply becomes an error."""
+        """Refuse redirects, which become errors."""
 
 
 def topic() -> SNSTopic | None:
-    """The topic whose notifications are taken; None where there is none."""
     return SNSTopic(arn=settings.MTURK_SNS_TOPIC) if settings.MTURK_SNS_TOPIC else None
 
 
 def certificate(address: str) -> bytes:
-    """The certificate (PEM) at a checked address.
+    """Return the certificate (PEM) at a verified address.
 
     Raises:
         NotFetched.
@@ -390,7 +389,7 @@ def certificate(address: str) -> bytes:
 
 
 def confirm(address: str) -> None:
-    """Say yes to a subscription.
+    """Confirm a subscription.
 
     Raises:
         NotFetched.

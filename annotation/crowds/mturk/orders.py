@@ -1,7 +1,7 @@
-"""What is asked of Mechanical Turk, each order exactly once.
+"""Send each call to Mechanical Turk exactly once.
 
-A call's key is the UniqueRequestToken where the service takes one; it remembers tokens for 24 hours (MTURK.md 2,
-Idempotency). After that, and where it takes none, the state is read before anything is asked again.
+A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours
+(MTURK.md 2, Idempotency). Later, and for other operations, the state is read first.
 """
 
 from __future__ import annotations
@@ -46,34 +46,34 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import design_of
 
-REMEMBERED = timedelta(hours=23)  # of the 24 that the service knows a token
-LONGEST_DELAY = timedelta(days=30)  # of automatic approval
-NET = timedelta(days=7)  # by which the service's automatic approval comes after ours
-UNKNOWN_YET = 60.0  # seconds after which a fresh submission is asked for again (ParlAI#2957)
+REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
+LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
+NET = timedelta(days=7)  # delay of the service's automatic approval after ours
+UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
 EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
 TEST_SECONDS = 3600
 RETRY_SECONDS = 3600  # between two attempts at a test
 LONGEST_FEEDBACK = 1024
 
-_types: dict[tuple[str, str], str] = {}  # HIT types, by place and properties: equal ones have one id
+_types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
 
 
 def _is_old(call: CrowdCall) -> bool:
-    """Whether it may have been carried out by an attempt whose token the service has forgotten."""
+    """Return True if an attempt whose token was forgotten may have succeeded."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > REMEMBERED
 
 
 # --- HITs -----------------------------------------------------------------------------------------
 def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """CreateHITWithHITType; what is there already is adopted."""
+    """Create the HIT, or adopt an existing one."""
     publication, study = _publication(call), call.study
     if _is_old(call):
         found = _marked(client, study, call.key)
         if found is not None:
             return _published(found)
     design = design_of(study)
-    assert publication.hit is not None  # every plan here names one
+    assert publication.hit is not None  # every plan here has one
     question = question_of(study, design, publication.hit)
     hit_type = _hit_type(client, call.place, study, design)
     try:
@@ -92,7 +92,7 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
                 "Mechanical Turk says that the HIT is there already, and does not show it."
             ) from None
         made = found
-    except NotAtTurk as problem:  # the HIT type was removed since it was made
+    except NotAtTurk as problem:  # the HIT type was removed meanwhile
         _types.clear()
         raise TryLater(str(problem), undone=True) from None
     return _published(made)
@@ -138,13 +138,12 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
 
 
 def auto_approval(design: StudyDesign) -> timedelta:
-    """When the service pays by itself: later than we would, so that nobody waits for ever for a server that is gone."""
+    """Return the service's automatic approval, later than ours, in case this server disappears."""
     hours = design.crowd.approve_after_hours
     return min(LONGEST_DELAY, timedelta(hours=hours) + NET) if hours else LONGEST_DELAY
 
 
 def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """More places, then more time."""
     publication = _publication(call)
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
@@ -158,12 +157,12 @@ def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Nobody new from now on. A time that is over closes it; another one each time, as the same is refused."""
+    """Close to new workers with a past time, a new one at each attempt, since an equal one is refused."""
     publication = _publication(call)
     try:
         hit = client.hit(publication.external_id)
     except NotAtTurk:
-        return {}  # nobody comes to what is gone
+        return {}  # it is gone, and so closed
     if hit.status == "Disposed" or (hit.expires_at is not None and hit.expires_at <= timezone.now()):
         return {}
     _set_expiration(client, publication.external_id, timezone.now() - timedelta(hours=1))
@@ -180,7 +179,7 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
 
 # --- assignments ----------------------------------------------------------------------------------
 def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """The state is read first: no token makes it once, and others decide too."""
+    """Read the state first: there is no token, and others decide too."""
     session = _session(call)
     status = _status(client, session)
     override = status == "Rejected" and bool(call.payload.get("override"))
@@ -195,7 +194,7 @@ def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """As ``approve``; what was approved stays so."""
+    """Reject as ``approve`` does; approved work stays approved."""
     session = _session(call)
     status = _status(client, session)
     if status == "Submitted":
@@ -209,7 +208,7 @@ def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _status(client: TurkClient, session: CrowdSession) -> str:
-    """Submitted, Approved or Rejected."""
+    """Return Submitted, Approved or Rejected."""
     try:
         there = client.assignment(session.external_id)
     except (NotAtTurk, WrongStateAtTurk) as problem:
@@ -239,7 +238,7 @@ def _feedback(call: CrowdCall) -> str:
 
 
 def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """SendBonus; where its token may be forgotten, what was paid is looked at first."""
+    """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
     session, cents = _session(call), int(call.payload["bonus_cents"])
     if _is_old(call) and _is_paid(client, call, session, cents):
         return {"found": True}
@@ -256,7 +255,7 @@ def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: int) -> bool:
-    """Whether more bonuses of this amount and reason were paid there than our books hold as done."""
+    """Return True if more equal bonuses were paid than our books count as done."""
     own = CrowdCall.objects.filter(
         session=session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
     )
@@ -270,19 +269,17 @@ def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: 
 
 # --- people ---------------------------------------------------------------------------------------
 def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """For all HITs of the account."""
     client.block(raw_id(_worker(call)), reason=call.why or "Blocked.")
     return {}
 
 
 def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Takes it back."""
     client.unblock(raw_id(_worker(call)), reason=call.why or "Unblocked.")
     return {}
 
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Gives a qualification of our own, made when it is first needed: ``payload`` is {qualification, value}."""
+    """Assign one of our qualifications; create it first if needed. ``payload`` is {qualification, value}."""
     wanted = call.payload["qualification"]
     name = f"{wanted} ({installation_word()})"
     qualification = _qualification(
@@ -298,8 +295,7 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """NotifyWorkers has no token, and a letter that comes twice is worse than none: once it may have been sent, it is
-    not sent again. ``payload`` is {subject, text}."""
+    """Message a worker at most once, as NotifyWorkers has no token. ``payload`` is {subject, text}."""
     if call.first_started_at != call.started_at:
         raise Refused(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
@@ -313,7 +309,6 @@ def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
-    """The qualification type of the study's quiz."""
     quiz = design.quiz
     test = qualification_test(quiz, seed=design.seed, title=title_of(design))
     retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
@@ -332,7 +327,7 @@ def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 
 def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
-    """Of that name, made where there is none: names are unique in an account, so that it is made once."""
+    """Return the qualification of that name; create it if missing. Names are unique in an account."""
     found = client.own_qualification(name)
     if found is not None:
         return found
@@ -348,7 +343,7 @@ def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) ->
 
 
 def raw_id(worker: Worker) -> str:
-    """What Mechanical Turk calls a worker.
+    """Return a worker's WorkerId.
 
     Raises:
         Refused: it was deleted here.
@@ -363,11 +358,11 @@ def _once(order: Callable[[], None]) -> None:
     try:
         order()
     except AskedBefore:
-        return  # the attempt before did it
+        return  # done by an earlier attempt
 
 
 def _publication(call: CrowdCall) -> Publication:
-    assert call.publication is not None  # whoever wrote the call named it
+    assert call.publication is not None  # set when the call was written
     return Publication.objects.select_related("hit", "study").get(pk=call.publication.pk)
 
 

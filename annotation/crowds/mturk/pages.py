@@ -1,4 +1,4 @@
-"""Our one style sheet, cut down to what a single page uses, so that it fits into the page itself."""
+"""Self-contained pages (HTMLQuestion): the page, its inlined styles, and its answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from judgments.models import HIT, Unit
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CLASS = re.compile(r'class="([^"]*)"')
 TAG = re.compile(r"<([a-z][a-z0-9]*)")
-# what a selector asks of other elements, or leaves open: `:is(...)`, `:has(...)`, `[name="value"]`
+# parts of a selector about other elements, or without names: `:is(...)`, `:has(...)`, `[name="value"]`
 ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
 NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
@@ -47,9 +47,9 @@ ALWAYS = frozenset({"html", "body"})
 
 
 def styles_for(page: str, sheet: str) -> str:
-    """The rules of ``sheet`` that some element of ``page`` (HTML in double quotes) may match; more is harmless.
+    """Return the rules of ``sheet`` that may match an element of ``page`` (HTML in double quotes).
 
-    No string in the sheet may hold a brace or a semicolon.
+    No string in the sheet may contain a brace or a semicolon.
     """
     classes = {name for found in CLASS.findall(page) for name in found.split()}
     tags = ALWAYS | set(TAG.findall(page))
@@ -63,13 +63,13 @@ def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterat
             if inner:
                 yield f"{head}{{{inner}}}"
             continue
-        wanted = [one for one in _apart(head) if _may_match(one, classes, tags)]
+        wanted = [one for one in _split_selectors(head) if _may_match(one, classes, tags)]
         if wanted:
-            yield f"{','.join(wanted)}{{{_small(body)}}}"
+            yield f"{','.join(wanted)}{{{_minified(body)}}}"
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """(selector or @media, what stands in its braces) of the outermost level."""
+    """Yield the outermost rules: (selector or @media, content of the braces)."""
     depth, start, opened = 0, 0, 0
     for place, sign in enumerate(sheet):
         if sign == "{":
@@ -83,8 +83,8 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
                 start = place + 1
 
 
-def _apart(selectors: str) -> list[str]:
-    """The selectors between commas that stand in no parentheses."""
+def _split_selectors(selectors: str) -> list[str]:
+    """Split selectors at commas outside of parentheses."""
     found, depth = [""], 0
     for sign in selectors:
         depth += (sign == "(") - (sign == ")")
@@ -102,29 +102,28 @@ def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -
     )
 
 
-def _small(declarations: str) -> str:
-    """Without blanks that mean nothing; those inside values stay."""
+def _minified(declarations: str) -> str:
     parts = (one.strip() for one in declarations.split(";"))
     return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(one.split())) for one in parts if one)
 
 
-ANYBODY = Worker(name="html question")  # one document is made for all workers of a HIT
+ANYBODY = Worker(name="html question")  # one document serves all workers of a HIT
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
 BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
-KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts that are not there
+KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
 
 
 @dataclass(frozen=True, slots=True)
 class PageAnswers:
-    """What somebody answered on a self-contained page.
+    """Answers from a self-contained page.
 
     Attributes:
-        layout: as it was shown to them: the assignment's order and sides.
-        answers: as ``submit_assignment`` takes them.
-        unfinished: position -> what the form held that is no answer.
-        missing: positions without an answer, the unfinished ones among them.
-        comment: what they wrote below.
-        consented: whether they agreed to the study's consent text; True where it has none.
+        layout: the order and sides shown.
+        answers: as for ``submit_assignment``.
+        unfinished: invalid input by position.
+        missing: positions without an answer, including unfinished ones.
+        comment: the worker's comment.
+        consented: whether they agreed to the consent text; True if there is none.
     """
 
     layout: Layout
@@ -136,10 +135,10 @@ class PageAnswers:
 
 
 def html_question(*, design: StudyDesign, hit: HIT, frame_height: int = 0, **page: Any) -> str:
-    """The HTMLQuestion of a HIT; the other arguments are those of ``html_page``.
+    """Return the HTMLQuestion of a HIT; further arguments are those of ``html_page``.
 
     Raises:
-        QuestionTooLong: the document has more bytes than the service takes.
+        QuestionTooLong: the document exceeds the service's limit.
         KindNotCarried, PictureNotReachable, QuestionProblem: see ``html_page``.
     """
     document = html_page(design=design, hit=hit, **page)
@@ -155,17 +154,17 @@ def html_page(
     examples: Sequence[Worked] = (),
     language: str = "en",
 ) -> str:
-    """The document, the same for the same arguments.
+    """Return the document, equal for equal arguments.
 
     Args:
-        units: the HIT's, in its order, with their items and texts.
-        hosts: where answers may go, as origins: "https://www.mturk.com", "https://workersandbox.mturk.com".
-        language: of the page's own words.
+        units: the HIT's units in order, with items and texts.
+        hosts: allowed targets as origins: "https://www.mturk.com", "https://workersandbox.mturk.com".
+        language: the language of the page's own words.
 
     Raises:
         KindNotCarried: the protocol needs our own pages.
         PictureNotReachable: a picture has no https address.
-        QuestionProblem: a host is none.
+        QuestionProblem: a host is malformed.
     """
     kind = KINDS[design.protocol].of(design)
     if not kind.self_contained:
@@ -202,9 +201,9 @@ def html_page(
 
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
-    """The layouts of a HIT's document: the drawn one, and its mirror where the kind has sides.
+    """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides.
 
-    Struck units are among them: what was published stays as it is, and is read as it was published.
+    Withdrawn units are included, since a published page is read as it was published.
     """
     kind = KINDS[design.protocol]
     drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, struck_too=True)
@@ -214,10 +213,10 @@ def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Lay
 
 
 def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> PageAnswers:
-    """What a QuestionFormAnswers holds of the page that ``html_page`` made of the same design, HIT and units.
+    """Read the answers to a page of ``html_page`` with the same design, HIT and units.
 
     Raises:
-        AnswersUnreadable: no such document, or no layout of this page.
+        AnswersUnreadable: not such a document, or no layout of this page.
     """
     kind = KINDS[design.protocol].of(design)
     fields = fields_of(read_answers(document))
@@ -278,14 +277,14 @@ def _check_host(host: str) -> None:
 
 
 def _inlined(context: dict[str, Any]) -> str:
-    """The document with script and styles inside it, and a policy that lets nothing else in."""
+    """Render the document with inlined script and styles, and a policy that allows nothing else."""
     script = _script()
     policy = (
         "default-src 'none'; img-src https:; media-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
         f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     )
     inside = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
-    # styles are chosen by what stands in the page
+    # the content determines the styles
     bare = str(render_to_string("annotation/mturk/page.html", context | inside))
     bare = KEYS.sub("", BETWEEN_TAGS.sub(">\n<", bare))
     head, body = bare.split("</head>", 1)
@@ -294,7 +293,6 @@ def _inlined(context: dict[str, Any]) -> str:
 
 @cache
 def _script() -> str:
-    """The page's script without comments and indentation."""
     lines = (line.strip() for line in _static("js/crowds/mturk_page.js").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -305,5 +303,5 @@ def _sheet() -> str:
 
 
 def _static(name: str) -> str:
-    """A file of ours as it stands in the source: what is collected for the web has other names."""
+    """Read a static file from the source, since collected files have other names."""
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Who may take a HIT, as Mechanical Turk's qualification requirements.
+"""Mechanical Turk's qualification requirements and tests.
 
 Identifiers and limits: "QualificationRequirement" of the Mechanical Turk API Reference.
 """
@@ -30,7 +30,7 @@ from judgments.drawing.draws import rng_for, shuffled
 LOCALE = "00000000000000000071"
 PERCENT_APPROVED = "000000000000000000L0"
 NUMBER_APPROVED = "00000000000000000040"
-# the only one of the service's own that has another id in the sandbox
+# the only built-in one with another id in the sandbox
 MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 MASTERS_LIVE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
 MOST_REQUIREMENTS = 10
@@ -40,13 +40,13 @@ Requirement = dict[str, Any]
 
 
 def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
-    """What the design asks of workers, as boto3 takes it, and then ``more``.
+    """Return the design's worker requirements for boto3, followed by ``more``.
 
-    Who does not fulfil what the service itself knows of them does not see the HIT at all. How many HITs of a study
-    a worker may do is nothing that the service can be told; that is kept here.
+    Workers who fail the service's own requirements do not see the HIT. The limit of HITs per person cannot be
+    stated there and is checked here.
 
     Raises:
-        RequirementProblem: it cannot be stated, or is more than the service takes.
+        RequirementProblem: one cannot be stated, or there are too many.
     """
     asked: list[Requirement] = []
     if workers.countries:
@@ -73,7 +73,7 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
 
 
 def score_at_least(qualification: str, value: int) -> Requirement:
-    """A test must be passed; who has not taken it yet sees the HIT, and where to take the test."""
+    """Require a test; workers who have not taken it see the HIT and the test."""
     return {
         "QualificationTypeId": qualification,
         "Comparator": "GreaterThanOrEqualTo",
@@ -83,12 +83,11 @@ def score_at_least(qualification: str, value: int) -> Requirement:
 
 
 def does_not_have(qualification: str) -> Requirement:
-    """Nobody with this qualification: who was excluded, or has done their share of a study."""
+    """Hide the HIT from workers with this qualification, who were excluded or have done their share."""
     return _hidden(qualification, "DoesNotExist")
 
 
 def is_master(*, live: bool) -> Requirement:
-    """The service's own masters, who cost more."""
     return _hidden(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
 
 
@@ -102,8 +101,8 @@ def _hidden(qualification: str, comparator: str, **values: Any) -> Requirement:
 
 
 def _percent(above: float) -> int:
-    """The whole percentage that a worker's, a whole one too, must lie above: the next lower one."""
-    percent = math.floor(Fraction(str(above)) * 100)  # the share as it was written: 0.29 is 29, not 28
+    """Return the whole percentage below the required one, since the comparison is strict."""
+    percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
     if percent >= 100:
         raise RequirementProblem(
             f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."
@@ -113,13 +112,13 @@ def _percent(above: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QualificationTest:
-    """A test as CreateQualificationType takes it.
+    """A test for CreateQualificationType.
 
     Attributes:
         test: the QuestionForm.
-        answer_key: the AnswerKey, which makes the share answered right the qualification's value, in percent.
-        questions: how many it asks.
-        needed: the value to require.
+        answer_key: the AnswerKey, which makes accuracy in percent the qualification's value.
+        questions: the number of questions.
+        needed: the required value.
     """
 
     test: str
@@ -129,11 +128,11 @@ class QualificationTest:
 
 
 def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """The test for a study's quiz; which of its questions are asked, and the order of options, is drawn with ``seed``.
+    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options.
 
     Raises:
-        QuestionProblem: the quiz asks nothing, or known items, which only our own pages can show.
-        QuestionTooLong: a document has more bytes than the service takes.
+        QuestionProblem: the quiz is empty, or has known items, which need our own pages.
+        QuestionTooLong: a document exceeds the service's limit.
     """
     if not asks_anything(quiz):
         raise QuestionProblem(
@@ -157,10 +156,10 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
 
 
 def percent_needed(asked: int, pass_mark: float) -> int:
-    """The least percentage that passes, rounded as the service rounds: whoever passes here passes there.
+    """Return the least passing percentage, rounded so that whoever passes here passes there.
 
-    Which way a half is rounded is not documented, so the lower neighbour is required; it is still above the
-    percentage of one right answer fewer.
+    The rounding of halves is not documented, so the lower neighbour is required; it is still above the percentage
+    of one correct answer less.
     """
     right = next(right for right in range(asked + 1) if passes(right, asked, pass_mark))
     return math.ceil(Fraction(100 * right, asked) - Fraction(1, 2))
@@ -203,9 +202,9 @@ def _identifier(number: int) -> str:
 
 
 def _selection(place: int) -> str:
-    """The place as written in the study, not as shown: a test whose options are mixed anew has the same key.
+    """Return an option's id by its index in the study, so that reshuffled tests have equal keys.
 
-    Of letters and digits alone, as the service wants it, and telling nothing: the order shown is mixed.
+    The service wants letters and digits; the id reveals nothing, as the order shown is random.
     """
     return f"o{place + 1}"
 

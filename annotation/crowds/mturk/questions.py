@@ -1,4 +1,4 @@
-"""What all documents of Mechanical Turk share: namespaces, elements, characters that XML can hold.
+"""Shared parts of Mechanical Turk's documents: namespaces, elements, characters, questions, errors.
 
 Namespaces and their dates: "Data Structure Schema Locations" of the Mechanical Turk API Reference.
 """
@@ -18,23 +18,20 @@ QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
 ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
 QUESTION_FORM_ANSWERS = f"{SCHEMAS}/2005-10-01/QuestionFormAnswers.xsd"
 
-INSTEAD = "\ufffd"  # the sign for a character that cannot be shown
+INSTEAD = "\ufffd"  # replaces characters that cannot be shown
 # XML 1.0 section 2.2 allows no others, not even as references
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def storable(text: str) -> str:
-    """``text`` with a sign in the place of each character that no XML document can hold."""
     return FORBIDDEN.sub(INSTEAD, text)
 
 
 def root(name: str, namespace: str) -> Element:
-    """The outermost element; those inside it belong to the same namespace."""
     return Element(name, {"xmlns": namespace})
 
 
 def add(parent: Element, name: str, text: str | int | None = None) -> Element:
-    """A new last child of ``parent``."""
     child = SubElement(parent, name)
     if text is not None:
         child.text = storable(str(text))
@@ -42,46 +39,46 @@ def add(parent: Element, name: str, text: str | int | None = None) -> Element:
 
 
 def written(document: Element) -> str:
-    """The document as text, without a declaration: the service takes it as a string parameter."""
+    """Return the document without a declaration, as the service takes it as a string parameter."""
     return tostring(document, encoding="unicode")
 
 
 class QuestionProblem(QuorumError):
-    """A HIT, a test or a requirement that cannot be stated in Mechanical Turk's form."""
+    """A HIT, test or requirement cannot be stated in Mechanical Turk's form."""
 
     title = "Mechanical Turk cannot take this question"
 
 
 class QuestionTooLong(QuestionProblem):
-    """The document has more bytes than the service takes."""
+    """The document exceeds the service's limit."""
 
 
 class PictureNotReachable(QuestionProblem):
-    """A self-contained page shows a picture that workers could not load."""
+    """Workers could not load a picture of a self-contained page."""
 
 
 class KindNotCarried(QuestionProblem):
-    """The protocol needs pages of our own, so a self-contained page cannot ask it."""
+    """The protocol needs our own pages, so a self-contained page cannot show it."""
 
 
 class RequirementProblem(QuestionProblem):
-    """Requirements that the service cannot state, or more of them than it takes."""
+    """The service cannot state the requirements, or there are too many."""
 
 
 class AnswersUnreadable(QuorumError):
-    """What should be a worker's answers is no such document."""
+    """A worker's answers have another form."""
 
     title = "The answers cannot be read"
 
 
 class NotificationProblem(QuorumError):
-    """A notification that is not acted upon."""
+    """A notification is ignored."""
 
     title = "The notification is not used"
 
 
 class NotificationUnreadable(NotificationProblem):
-    """It is no document of the documented form, or only a part of one."""
+    """It is not of the documented form, or incomplete."""
 
 
 class NotificationForged(NotificationProblem):
@@ -91,34 +88,32 @@ class NotificationForged(NotificationProblem):
 
 
 class NotificationTooOld(NotificationProblem):
-    """It was signed too long ago, or for a time to come."""
+    """It was signed too long ago, or in the future."""
 
     status = 403
 
 
 class NotificationRepeated(NotificationProblem):
-    """It came before."""
-
     status = 409
 
 
 MOST_BYTES = 65_535
 RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-CONTENT = "quorum-content"  # stands where the page comes in; no other text of that document holds it
+CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
 
 
 def external_question(*, url: str, hit: str, frame_height: int = 0, loopback: bool = False) -> str:
-    """The XML that shows ``url`` in a frame; the service adds the four reserved parameters to it.
+    """Return the XML that shows ``url`` in a frame; the service adds its four parameters.
 
     Args:
         hit: the HIT's key, for errors.
-        frame_height: in pixels; 0 lets the frame follow the window.
-        loopback: whether an address of this machine may do without https, as in a rehearsal on an emulator.
+        frame_height: in pixels; 0 follows the window.
+        loopback: allow an address of this machine without https, for rehearsals.
 
     Raises:
         QuestionProblem: the service would refuse the address, or lose a part of it.
-        QuestionTooLong: more bytes than a question may have.
+        QuestionTooLong: it exceeds the limit of a question.
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
@@ -128,18 +123,18 @@ def external_question(*, url: str, hit: str, frame_height: int = 0, loopback: bo
 
 
 def html_question_of(page: str, *, hit: str, frame_height: int = 0) -> str:
-    """The XML that holds ``page``, a whole HTML document.
+    """Return the XML that contains ``page``, a whole HTML document.
 
-    The page stands in CDATA, as documented; escaped, its tags would take twice the bytes.
+    The page is in CDATA, as documented; escaped, its tags would take twice the bytes.
 
     Raises:
-        QuestionTooLong: more bytes than a question may have.
+        QuestionTooLong: it exceeds the limit of a question.
     """
     document = root("HTMLQuestion", HTML_QUESTION)
     add(document, "HTMLContent", CONTENT)
     add(document, "FrameHeight", _height(frame_height, hit=hit))
     before, _, after = written(document).partition(CONTENT)
-    # CDATA ends at the first "]]>": one inside the page is spread over two sections
+    # CDATA ends at the first "]]>", so split one inside the page
     inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
     return _short_enough(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)
 
@@ -147,7 +142,7 @@ def html_question_of(page: str, *, hit: str, frame_height: int = 0) -> str:
 def _check_address(url: str, *, hit: str, loopback: bool) -> None:
     try:
         parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port  # a port that is no number is found here
+        host, _ = parts.hostname, parts.port  # raises for a malformed port
     except ValueError:
         raise QuestionProblem(f"HIT {hit}: {url!r} is no address; expected https://host/path.") from None
     local = loopback and parts.scheme == "http" and host in LOOPBACK

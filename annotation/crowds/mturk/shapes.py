@@ -1,4 +1,4 @@
-"""What Mechanical Turk tells, as values of ours, and its refusals by name. Nothing here loads AWS's library."""
+"""Mechanical Turk's answers and errors as our own types. Nothing here loads AWS's library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SANDBOX, LIVE = "mturk-sandbox", "mturk-live"
 
 
 class TurkRefused(Refused):
-    """The service said no. ``code`` is its TurkErrorCode without the prefix, or the name of the error."""
+    """A refusal. ``code`` is its TurkErrorCode without the prefix, or the error's name."""
 
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)
@@ -23,19 +23,19 @@ class TurkRefused(Refused):
 
 
 class NotAtTurk(TurkRefused):
-    """There is no such HIT, assignment, worker or qualification, or not any more, or not yet."""
+    """There is no such HIT, assignment, worker or qualification, or not yet."""
 
 
 class WrongStateAtTurk(TurkRefused):
-    """What was asked about is in another state: somebody, or the service itself, acted before."""
+    """It is in another state: somebody else, or the service, acted before."""
 
 
 class AskedBefore(TurkRefused):
-    """The token was used before, so that the earlier call did it."""
+    """The token was used before: the earlier call succeeded."""
 
 
 class HitAlreadyExists(TurkRefused):
-    """The token made ``hit`` before; '' where the answer did not name it."""
+    """The token created ``hit`` before; '' if unknown."""
 
     def __init__(self, message: str, *, hit: str) -> None:
         super().__init__(message, code="HitAlreadyExists")
@@ -44,7 +44,7 @@ class HitAlreadyExists(TurkRefused):
 
 @dataclass(frozen=True, slots=True)
 class TurkHIT:
-    """A HIT as the service shows it. ``completed`` is approved and rejected, not submitted."""
+    """A HIT at the service. ``completed`` counts approved and rejected assignments, not submitted ones."""
 
     id: str
     type_id: str
@@ -61,13 +61,13 @@ class TurkHIT:
 
     @property
     def over(self) -> bool:
-        """Nobody may take it and nobody is at work: all is handed in, or its time is over."""
+        """Return True if nobody may take it and nobody is at work."""
         return self.status in ("Reviewable", "Reviewing", "Disposed")
 
 
 @dataclass(frozen=True, slots=True)
 class TurkAssignment:
-    """An assignment that was handed in. ``status`` is Submitted, Approved or Rejected."""
+    """A submitted assignment. ``status`` is Submitted, Approved or Rejected."""
 
     id: str
     hit: str
@@ -83,8 +83,6 @@ class TurkAssignment:
 
 @dataclass(frozen=True, slots=True)
 class TurkBonus:
-    """A bonus that was paid."""
-
     worker: str
     assignment: str
     cents: int
@@ -92,12 +90,10 @@ class TurkBonus:
 
 
 def dollars(cents: int) -> str:
-    """As the service takes an amount: at most two decimals."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def cents_of(amount: str) -> int:
-    """The amount in cents, exactly."""
     cents = Decimal(amount) * 100
     if cents != cents.to_integral_value():
         raise ValueError(f"{amount!r} is no amount in whole cents")
@@ -105,7 +101,6 @@ def cents_of(amount: str) -> int:
 
 
 def hit_of(row: Mapping[str, Any]) -> TurkHIT:
-    """A HIT out of the service's answer."""
     return TurkHIT(
         id=row["HITId"],
         type_id=row.get("HITTypeId", ""),
@@ -123,7 +118,6 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
 
 
 def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
-    """An assignment out of the service's answer."""
     return TurkAssignment(
         id=row["AssignmentId"],
         hit=row.get("HITId", ""),
@@ -145,7 +139,7 @@ THROTTLED = {
     "RequestLimitExceeded",
     "SlowDown",
 }
-# the request was not let in: keys that are wrong, missing or too old, or a clock that is off
+# the request was not authorised: wrong, missing or old keys, or a wrong clock
 NOT_LET_IN = {
     "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
     "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
@@ -154,7 +148,7 @@ NOT_LET_IN = {
 
 
 def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
-    """The named problem of a call that the service answered with an error.
+    """Return the named error of a failed call.
 
     Args:
         told: botocore's ``ClientError.response``.
@@ -175,7 +169,7 @@ def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
         )
     if name == "ServiceFault" or status >= 500:
         return TryLater(f"Mechanical Turk is out of order: {message or status}")
-    if not name or name.isdigit():  # an error whose body was cut off: botocore names it by its status
+    if not name or name.isdigit():  # a truncated error, which botocore names by its status
         return TryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
     if code == "InsufficientFunds":
         return OutOfFunds(f"The account at Mechanical Turk holds too little: {message}")
@@ -191,6 +185,6 @@ def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
 
 
 def _hit_named(message: str) -> str:
-    """The id in "... HITId: 3XYZ": thirty letters and digits, or a little fewer or more."""
+    """Return the HIT id in a message like "... HITId: 3XYZ", of about thirty letters and digits."""
     named = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
     return named.group() if named else ""

@@ -1,4 +1,4 @@
-"""A study's work inside Mechanical Turk's page: coming in, the page of work, and handing it in there."""
+"""The pages in Mechanical Turk's frame: arrival, work, and submission."""
 
 from __future__ import annotations
 
@@ -49,12 +49,11 @@ UP = (Publication.State.PUBLISHED, Publication.State.EXPIRED)  # who accepted be
 
 
 @never_cache
-@csrf_exempt  # in the frame there is no cookie that a forged post could use
+@csrf_exempt  # framed pages use no cookie that a forged post could abuse
 @xframe_options_exempt
 @require_http_methods(["GET", "POST"])
 def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Where Mechanical Turk's frame begins: an example before the HIT is accepted; then consent, where the study asks
-    for it, and the work."""
+    """Show an example before the HIT is accepted; then consent, if required, and the work."""
     try:
         study = find_study(slug)
     except NotThere as error:
@@ -91,18 +90,20 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Whether there is something to read, and the worker, who may have accepted without a preview, never took work
-    here. Who was asked for consent has seen it."""
+    """Return True if there are instructions and the worker never claimed work here.
+
+    They may have accepted without a preview. Consent shows the instructions too.
+    """
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
 
 
 def _publication(study: Study, arrival: Arrival) -> Publication:
-    """What the HIT is here.
+    """Return the external HIT of an arrival.
 
     Raises:
-        ArrivalRefused: it is made up, of another study or place, or over.
+        ArrivalRefused: it is invented, of another study or place, or over.
     """
     rows = Publication.objects.select_related("study", "hit")
     found = rows.filter(
@@ -125,17 +126,18 @@ def _is_known(study: Study, arrival: Arrival) -> bool:
 
 
 def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:
-    """Whether no quiz comes first. One of questions alone is a qualification test, which was passed at Mechanical
-    Turk; one with known items needs our own pages."""
+    """Return True unless a quiz comes first.
+
+    A quiz with questions only is a qualification test at Mechanical Turk; known items need our own pages.
+    """
     if not design.quiz.items:
         return True
     return has_passed(study=session.study, design=design, worker=session.worker)
 
 
 def _take(session: CrowdSession) -> None:
-    """The HIT of the session, unless it is handed in."""
     hit = session.publication.hit
-    assert hit is not None  # the arrival looked for one that has
+    assert hit is not None  # guaranteed by the arrival
     if session.status == CrowdSession.Status.WORKING:
         claim_for_session(session=session, hit=hit)
 
@@ -143,7 +145,7 @@ def _take(session: CrowdSession) -> None:
 def _entrance(
     request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
 ) -> HttpResponse:
-    """What the work is: before the HIT is accepted, or with the question for consent. Nothing of a unit is on it."""
+    """Show the study before the HIT is accepted, or ask for consent. No unit is shown."""
     context: dict[str, Any] = {
         "study": study,
         "design": design,
@@ -160,10 +162,10 @@ def _entrance(
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
-    """The session's page of work, or where it stands.
+    """Show the session's page of work, or its state.
 
     Raises:
-        PassedOn: it is somebody else's by now, or was given back.
+        PassedOn: it was returned, or belongs to another worker now.
         TooLate: its time is over.
         WorkPaused, WorkerExcluded, SeatTaken: there is no work for this worker.
     """
@@ -190,7 +192,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 
 
 def late_page(request: HttpRequest, held: Assignment) -> HttpResponse:
-    """The time is over, and what becomes of what was answered."""
+    """Say that the time is over, and what happens to the answers."""
     apart = held.state == Assignment.State.APART
     message = late_words() if apart else _(
         "Mechanical Turk’s time for this HIT is over. What you answered is kept, but does not count unless you handed "
@@ -205,7 +207,6 @@ def _latest(session: CrowdSession) -> Assignment | None:
 
 
 def _is_handed_in(held: Assignment) -> bool:
-    """In time, whatever was decided about it since."""
     return held.submitted_at is not None and held.state != Assignment.State.APART
 
 
@@ -213,8 +214,7 @@ def _is_handed_in(held: Assignment) -> bool:
 @require_safe
 @errors_as_pages
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
-    """The last step: the answers are here, and Mechanical Turk is told so by a form. Whoever comes back finds it again;
-    what was sent before stays."""
+    """Submit to Mechanical Turk by a form, once the answers are stored here. It may be opened again."""
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")
@@ -231,6 +231,6 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
         "known": frame.session.confirmed,
     }
     response = render(request, "annotation/framed/finish.html", context)
-    # the site that takes the form sees which site it comes from, as of any other requester; never the ticket
+    # send the origin, as other requesters' pages do, but never the ticket
     response.headers["Referrer-Policy"] = "strict-origin"
     return response

@@ -1,5 +1,7 @@
-"""A panel, a mailing list, a pool of students: whoever sends people by a link and takes them back by an address or a
-code. Nothing is asked of it over the network; the person in charge copies a link, codes and lists."""
+"""Panels without an API: mailing lists, student pools, and all who send people by a link and take them back.
+
+A person copies the link, codes and lists; there are no network calls.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,13 @@ from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 
-# what is ours to do: the panel hears of it by the lists that a person takes there
+# done in our books; the panel learns of it from lists that a person uploads there
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 
 
 class ExternalBackend(CrowdBackend):
-    """A person's session is ``panel.hits`` HITs; the whole study is one publication, with a place for each session."""
+    """A backend whose sessions have ``panel.hits`` HITs; the study is one external HIT with a slot for each
+    session."""
 
     name = "external"
     title = "an external panel"
@@ -30,14 +33,13 @@ class ExternalBackend(CrowdBackend):
     requirements = CROWDS["external"].requirements
 
     def serves(self, design: StudyDesign) -> bool:
-        """Panels without an API."""
         return design.crowd.backend == self.name and not design.panel.api
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """What would let a person in whom the study cannot serve.
+        """Check whether the study can serve all admitted people.
 
         Raises:
-            WrongState: in one sentence.
+            WrongState: with one sentence.
         """
         hits = HIT.objects.filter(study=study).count()
         if hits < design.panel.hits:
@@ -58,30 +60,26 @@ class ExternalBackend(CrowdBackend):
             )
 
     def where(self, study: Study) -> str:
-        """The entry, without its parameters."""
         return f"The panel sends its people to /s/{study.slug}/panel/ on this server; the study's page has the link."
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """A session: the reward of its HITs, and the panel's fee on it."""
         reward = design.crowd.reward_cents * design.panel.hits
         return Price(reward_cents=reward, fee_cents=self.fee(design, reward))
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """The panel's fee on an amount, as the design states it."""
         return fee_of(cents, Decimal(str(design.crowd.fee_percent)))
 
     def plans(self, study: Study) -> Iterable[Plan]:
-        """One publication with as many places as sessions are needed; the last one may be shorter."""
+        """Yield one external HIT with a slot per session; the last session may be shorter."""
         design = StudyDesign.model_validate(study.design)
         slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
         yield Plan(hit=None, places=-(-slots // design.panel.hits))
 
     def places(self, design: StudyDesign, *, hits: int) -> list[int]:
-        """One publication; see ``plans``."""
         return [-(-hits * design.judgments_per_unit // design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """What happens in our books alone is done as soon as it is asked for.
+        """Complete calls that concern only our books.
 
         Raises:
             Refused: the panel cannot be asked for it.
@@ -92,13 +90,11 @@ class ExternalBackend(CrowdBackend):
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:
-    """The link for the panel, with the parameters as the panel wants them written; after the server's address."""
     query = entry_query(design.panel)
     return f"/s/{study.slug}/panel/" + (f"?{query}" if query else "")
 
 
 def panel_title(design: StudyDesign) -> str:
-    """The panel's name for people."""
     return PANEL_PRESETS[design.panel.preset].title
 
 

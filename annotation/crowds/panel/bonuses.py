@@ -1,5 +1,4 @@
-"""Bonuses that a person pays by a list at the panel: pay for pages of sessions that were not completed, and the lists,
-each bonus in one of them."""
+"""Bonuses paid by lists at the panel: pay for incomplete sessions, and the lists, with each bonus in one of them."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-PARTIAL = 900  # the number of a session's bonus for its pages, apart from those that people give
+PARTIAL = 900  # number of a session's bonus for its pages, apart from those given by people
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Pages of a session that ended before its last one."""
+    """Assignments of a session that ended before its last one."""
 
     session: CrowdSession
     pages: int
@@ -35,8 +34,7 @@ class Partial:
 
 
 def unpaid_pages(study: Study) -> list[Partial]:
-    """Sessions that ended without being completed, with what their pages are worth that were not rejected and not paid
-    for yet."""
+    """Return incomplete ended sessions with what is owed for pages that are neither rejected nor paid."""
     reward = design_of(study).crowd.reward_cents
     asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
@@ -48,11 +46,11 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
-    """A bonus for the pages of each session of ``unpaid_pages``, all or none; how many there were.
+    """Ask for a bonus for each session of ``unpaid_pages``, atomically; return their number.
 
     Raises:
-        WrongState: there are none, the crowd pays no bonuses, or there is no reason.
-        OverBudget: not all of them can be paid; nobody is.
+        WrongState: there are none, the crowd pays no bonuses, or the reason is missing.
+        OverBudget: the budget does not cover all; nobody is paid.
     """
     with transaction.atomic():
         partial = unpaid_pages(study)
@@ -68,8 +66,7 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
 
 
 def listed_bonuses(study: Study) -> tuple[int, int]:
-    """The number of the last list, 0 for none, and how many bonuses are in none yet; a crowd that is told of them by
-    itself has no lists."""
+    """Return the number of the last list (0 for none) and of unlisted bonuses. Crowds with an API have no lists."""
     if Ability.APPROVE in backend_of(study).can:
         return 0, 0
     done = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
@@ -79,15 +76,16 @@ def listed_bonuses(study: Study) -> tuple[int, int]:
 
 @transaction.atomic
 def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
-    """The number of a list and its lines: what the panel calls the submission or person, and the amount. What is in one
-    list is in no other, so that handing in each list once pays each bonus once.
+    """Return a list's number and its lines: the panel's id of submission or person, and the amount.
+
+    Each bonus is in one list only, so that uploading each list once pays each bonus once.
 
     Args:
-        number: of a list that was made before, to have it again; 0 makes a new one.
+        number: an existing list; 0 makes a new one.
 
     Raises:
-        WrongState: the crowd pays bonuses by itself, there is nothing to list or no such list, or a raw id that it
-            needs was deleted.
+        WrongState: the crowd pays bonuses itself, there is nothing to list or no such list, or a raw id was
+            deleted.
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState("Nothing was listed: this crowd is told of bonuses by Quorum itself.")

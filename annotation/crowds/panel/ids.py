@@ -1,5 +1,5 @@
-"""Whom a panel's link names, the codes that send people back, and the form that carries both between two pages. Pure
-but for the installation's key."""
+"""Ids in a panel's links, completion codes, and the signed form that carries ids between pages. Pure but for the
+installation's key."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import design_of
 
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that are read as another
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 CODE_LENGTH = 10
 LONGEST_ID = 100
 A_DAY = 24 * 3600
 SALT = "quorum.panel"
-# begins with a letter or digit, so that no spreadsheet program takes it for a formula
+# starts with a letter or digit, so that no spreadsheet takes it for a formula
 AN_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
 
 
 class LinkProblem(QuorumError):
-    """A panel's link does not say who comes; nothing is recorded."""
+    """A panel's link lacks valid ids; nothing is recorded."""
 
     title = gettext_noop("This link is not complete")
 
 
 @dataclass(frozen=True, slots=True)
 class PanelIds:
-    """What a panel calls the person, their submission ('' where it has no ids of them), and the study."""
+    """The panel's ids of the person, the submission ('' if it has none), and the study."""
 
     worker: str
     session: str = ""
@@ -43,10 +43,10 @@ class PanelIds:
 
 
 def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
-    """The ids in the parameters of a link.
+    """Return the ids in a link's parameters.
 
     Raises:
-        LinkProblem: one is missing, or is none that a panel would give.
+        LinkProblem: one is missing or malformed.
     """
     return PanelIds(
         worker=_id(query, worker_parameter(panel)),
@@ -79,15 +79,18 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
 
 
 def session_name(study: Study, ids: PanelIds) -> str:
-    """The submission's name here. A panel without ids of submissions sends a person once to a study; and whoever makes
-    the links of one without an API may give a person the same id in every study."""
+    """Return our name of the submission.
+
+    A panel without submission ids sends a person to a study once. A panel without an API may give a person the
+    same id in every study, so the study's id is added.
+    """
     if ids.session and design_of(study).panel.api:
         return session_pseudonym(study.place, ids.session)
     return session_pseudonym(study.place, f"{study.pk} {ids.session or ids.worker}")
 
 
 def code_for(study: Study, design: StudyDesign, outcome: str) -> str:
-    """The code of an outcome: the design's own, or one that only this installation can make."""
+    """Return the design's code of an outcome, or one that only this installation can make."""
     own = design.panel.code_of(outcome)
     if own:
         return own
@@ -100,20 +103,20 @@ def code_for(study: Study, design: StudyDesign, outcome: str) -> str:
 
 
 def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
-    """Where a person goes back to; '' where the code is shown instead."""
+    """Return the address to go back to; '' if the code is shown instead."""
     return way_back(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
 def sealed(study: Study, ids: PanelIds) -> str:
-    """The ids for the form of the study's first page, which sets no cookie: nobody can change them there."""
+    """Sign the ids for the first page's form, which sets no cookie."""
     return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
 
 
 def opened(study: Study, seal: str) -> PanelIds:
-    """The ids of a form that came back.
+    """Return the ids of a signed form.
 
     Raises:
-        LinkProblem: it is not ours, of another study, or older than a day.
+        LinkProblem: the signature is wrong, of another study, or older than a day.
     """
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)

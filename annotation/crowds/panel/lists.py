@@ -1,4 +1,4 @@
-"""A panel's list of submissions, read; and the lists that are taken there to pay. Pure."""
+"""Read a panel's list of submissions, and write lists to pay. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from judgments.importers.textio import guard_formula
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 5_000_000
 KINDS = ("worker", "session", "status", "code")
-# what panels say of a submission, without blanks, hyphens and capitals -> a word of CrowdSession.Status
+# a panel's status in lower case without blanks and hyphens -> a value of CrowdSession.Status
 STATUSES = {
     "approved": "approved",
     "accepted": "approved",
     "paid": "approved",
-    "participated": "approved",  # SONA: participation was marked, or credit was granted ("G" in its own interface)
+    "participated": "approved",  # SONA: participation was marked, or credit was granted ("G" in its interface)
     "creditgranted": "approved",
     "g": "approved",
     "awaitingreview": "submitted",
@@ -30,7 +30,7 @@ STATUSES = {
     "pending": "submitted",
     "pendingreview": "submitted",
     "pendingapproval": "submitted",
-    "": "submitted",  # lists without a status name who came back
+    "": "submitted",  # lists without a status name the people who came back
     "rejected": "rejected",
     "returned": "returned",
     "timedout": "timed-out",
@@ -46,7 +46,7 @@ NO_CODE = ("nocode", "nan", "none", "")
 
 
 class ListProblem(QuorumError):
-    """A list that cannot be read; ``columns`` are those it has, where one of them has to be chosen."""
+    """A list that cannot be read; ``columns`` are its columns, if one has to be chosen."""
 
     title = "The list cannot be used"
 
@@ -60,9 +60,9 @@ class Submission:
     """A line of the list.
 
     Attributes:
-        status: a word of ``CrowdSession.Status``; '' where the panel's word is none that is known.
-        said: the panel's word.
-        code: as typed or brought back there; '' for none.
+        status: a value of ``CrowdSession.Status``; '' if unknown.
+        said: the panel's own status.
+        code: the code entered there, or ''.
     """
 
     line: int
@@ -73,20 +73,19 @@ class Submission:
     code: str
 
     def as_json(self) -> list[object]:
-        """For the form that confirms."""
         return list(asdict(self).values())
 
 
 def read_submissions(
     text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
 ) -> list[Submission]:
-    """The lines of a list with a header, commas, semicolons or tabs between the cells.
+    """Parse a list with a header and cells separated by commas, semicolons or tabs.
 
     Args:
-        columns: of KINDS -> the column's name, where it is not found by itself.
+        columns: column names by KINDS, if they are not found automatically.
 
     Raises:
-        ListProblem: it is no such list, a column has to be chosen, or a submission stands there twice and differs.
+        ListProblem: it cannot be parsed, a column has to be chosen, or a submission appears twice and differs.
     """
     if len(text) > MOST_CHARACTERS:
         raise ListProblem(f"The list has {len(text):,} characters; expected {MOST_CHARACTERS:,} at most.")
@@ -112,7 +111,7 @@ def read_submissions(
 
 
 def _lines(text: str) -> list[tuple[int, list[str]]]:
-    """Line numbers and cells, lines without any left out."""
+    """Return line numbers and cells, without empty lines."""
     first = text.split("\n", 1)[0]
     separator = max((",", ";", "\t"), key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -123,7 +122,7 @@ def _lines(text: str) -> list[tuple[int, list[str]]]:
 
 
 def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
-    """Of KINDS -> the column's place; the worker's must be there."""
+    """Return column indices by KINDS; the worker's column is required."""
     plain = [_plain(name) for name in header]
     usual = PANEL_PRESETS[panel.preset].columns
     places: dict[str, int] = {}
@@ -170,7 +169,7 @@ def _submission(number: int, cells: Sequence[str], places: Mapping[str, int]) ->
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV that no spreadsheet program runs."""
+    """Return rows as CSV without spreadsheet formulas."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     for row in rows:

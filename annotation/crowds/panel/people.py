@@ -1,7 +1,7 @@
-"""People whom a panel sends: let in, let go, and taken back to where they came from.
+"""Admit people sent by a panel, end their sessions, and send them back.
 
-A panel's place is taken by who completes a session. Who gives it back, runs out of time or is screened out leaves the
-place, and the money kept for it, to the next person; what is left when the study closes is free again.
+A completed session takes a slot. A session that was returned, timed out or screened out leaves the slot and its
+reservation to the next person; open slots are released when the study closes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerEx
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    """The session that a link is about, where its person came before; nothing is written.
+    """Return the existing session of a link, or None; write nothing.
 
     Raises:
         LinkProblem: the submission is another person's, or another study's.
@@ -68,14 +68,13 @@ def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 
 
 def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
-    """Let in the person whom the panel sent, or find them again. The session says what came of it: who cannot be let in
-    has one, too, which is over at once.
+    """Return the person's session, or create it. Without a slot the session ends at once.
 
     Raises:
         LinkProblem: the submission is another person's.
-        JoinRefused: there is a consent text that they did not agree to; nothing is recorded.
-        CountryProblem: they named no country that there is; nothing is recorded.
-        StudyPaused: they are new, and nothing is handed out for a while; nothing is recorded.
+        JoinRefused: they did not agree to the consent text; nothing is recorded.
+        CountryProblem: there is no such country; nothing is recorded.
+        StudyPaused: they are new, and the study is paused; nothing is recorded.
     """
     design = design_of(study)
     if design.consent and not consent and known_session(study=study, ids=ids) is None:
@@ -89,7 +88,7 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
 
 @transaction.atomic
 def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, country: str) -> CrowdSession:
-    # who comes for the last place waits here
+    # arrivals for the last slot wait here
     publication = (
         Publication.objects.select_for_update().filter(study=study, place=study.place, hit=None).last()
     )
@@ -116,9 +115,7 @@ def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, c
         )
     earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
     for one in earlier:
-        if (
-            one.status == Status.WORKING
-        ):  # the panel gave them another submission: the one before is over there
+        if one.status == Status.WORKING:  # the panel gave them a new submission: the former one is over there
             _end(one, Status.RETURNED, why="The panel sent the person again, with another submission.")
     _settle_arrival(session, design, earlier=earlier, country=country)
     if session.status == Status.WORKING:
@@ -129,7 +126,7 @@ def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, c
 def _settle_arrival(
     session: CrowdSession, design: StudyDesign, *, earlier: list[CrowdSession], country: str
 ) -> None:
-    """End the session of a person for whom there is no place."""
+    """End the session of a person for whom there is no slot."""
     worker = session.worker
     if any(one.status in TOOK_PART for one in earlier):
         end_with(session=session, status=Status.RETURNED, why="The person took part before.")
@@ -137,7 +134,7 @@ def _settle_arrival(
     if any(one.status == Status.SCREENED_OUT for one in earlier):
         end_with(session=session, status=Status.SCREENED_OUT, why="The person was screened out before.")
         return
-    if country and not worker.country:  # what was declared first stays
+    if country and not worker.country:  # the first declaration stays
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
         worker.country = country
     try:
@@ -150,7 +147,7 @@ def _settle_arrival(
 
 
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Whether the publication has a place left; one that nobody came back to counts as left."""
+    """Return True if a slot is left; that of an abandoned session counts as left."""
     publication, study = session.publication, session.study
     others = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE).exclude(
         pk=session.pk
@@ -164,14 +161,16 @@ def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
 
 @transaction.atomic
 def time_out(*, study: Study, minutes: int) -> int:
-    """End the sessions whose person held no page for so long; how many there were."""
+    """End sessions without a lease for that many minutes; return their number."""
     idle = idle_since(study, minutes=minutes).select_related("study", "publication").order_by("pk")
     return sum(_end(session, Status.TIMED_OUT) for session in idle)
 
 
 def tidy_up(*, study: Study) -> int:
-    """Once the study is closed, end the sessions that nobody comes back to, and free their money; how many there were.
-    While it is open, their places are given away as they are needed."""
+    """End abandoned sessions of a closed study and release their money; return their number.
+
+    In an open study their slots are reused when needed.
+    """
     if study.state == Study.State.OPEN:
         return 0
     return time_out(study=study, minutes=design_of(study).crowd.lease_minutes)
@@ -179,19 +178,19 @@ def tidy_up(*, study: Study) -> int:
 
 @transaction.atomic
 def leave(*, session: CrowdSession) -> bool:
-    """The person gives the session back; what they handed in before stays. Whether it was under way."""
+    """Return the session at the person's request and keep what was submitted. Return False if it was over."""
     return _end(session, Status.RETURNED)
 
 
 @transaction.atomic
 def end_session_of_panel(*, session: CrowdSession, status: str, why: str) -> bool:
-    """The panel took the work back from the person; whether it was under way."""
+    """End a session that the panel took back. Return False if it was over."""
     return _end(session, status, why=why)
 
 
 @transaction.atomic
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """The person gets no work for what ``error`` says; False where it says something else."""
+    """Screen the person out if ``error`` is a reason for it; return False otherwise."""
     if not isinstance(error, SCREENING):
         return False
     _end(session, Status.SCREENED_OUT, why=str(error))
@@ -200,9 +199,11 @@ def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
 
 @transaction.atomic
 def end_without_work(*, session: CrowdSession) -> bool:
-    """Nothing is left for the person: whose last pages others took has done what there was. False where the person
-    took a page in another window meanwhile, or the session is over."""
-    # whoever takes a page for the session is waited for here
+    """End the session of a person for whom no work is left. If they submitted any, it counts as complete.
+
+    Return False if they claimed a page in another window, or the session is over.
+    """
+    # waits for claims of the session
     CrowdSession.objects.select_for_update().get(pk=session.pk)
     if Assignment.objects.holding(timezone.now()).filter(session=session).exists():
         return False
@@ -211,8 +212,10 @@ def end_without_work(*, session: CrowdSession) -> bool:
 
 
 def _end(session: CrowdSession, status: str, why: str = "") -> bool:
-    """Within the caller's transaction; pages that are held go back. Assignments are locked before sessions, as where a
-    page is submitted."""
+    """End a session within the caller's transaction and release its assignments.
+
+    Assignments are locked before sessions, as in a submission.
+    """
     held = Assignment.objects.filter(session=session)
     list(held.filter(state__in=HELD).select_for_update().order_by("pk"))
     if not end_with(session=session, status=status, why=why):
@@ -223,12 +226,12 @@ def _end(session: CrowdSession, status: str, why: str = "") -> bool:
 
 
 def outcome_of(session: CrowdSession) -> str:
-    """A word of ``judgments.design.panels.OUTCOMES``; '' while the session is under way."""
+    """Return a value of ``judgments.design.panels.OUTCOMES``; '' for a running session."""
     return OUTCOME_OF.get(session.status, "")
 
 
 def ids_of(session: CrowdSession) -> PanelIds:
-    """What the panel calls the person and the submission, as far as it is still kept."""
+    """Return the panel's ids of person and submission, if still stored."""
     design = design_of(session.study)
     rows = RawId.objects.filter(worker=session.worker_id)
     worker = rows.filter(session=None, name=worker_parameter(design.panel)).first()
@@ -237,10 +240,8 @@ def ids_of(session: CrowdSession) -> PanelIds:
 
 
 def code_of(session: CrowdSession) -> str:
-    """The code that the person takes back."""
     return session.code or code_for(session.study, design_of(session.study), outcome_of(session))
 
 
 def token_of(session: CrowdSession) -> str:
-    """What the person's browser shows from now on."""
     return worker_token(session.worker.place, session.worker.name)

@@ -1,6 +1,6 @@
-"""A panel's list of submissions beside our own sessions: who finished where, whom to pay, and what confirming books.
+"""Compare a panel's list of submissions with our sessions, and book it.
 
-People and submissions are found by the pseudonyms of the list's ids, so that it works after the raw ids were deleted.
+Ids are matched by pseudonym, so that this works after raw ids were deleted.
 """
 
 from __future__ import annotations
@@ -34,22 +34,20 @@ OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)
 
 
 class _Saying(Protocol):
-    """Makes what is said of one submission."""
-
     def __call__(self, verdict: str, reason: str, books: str = "", odd: bool = False) -> Compared: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A submission as both sides have it.
+    """A submission on both sides.
 
     Attributes:
-        there: the line of the list; None where the list does not have it.
-        here: our session; None where nobody came with it.
-        raw: what the panel calls the person, as far as it is known.
-        verdict: "pay", "paid", "no", "wait" (it is under way), "only-here", "only-there".
+        there: the line of the list, or None.
+        here: our session, or None.
+        raw: the panel's id of the person, if known.
+        verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
         reason: in a sentence.
-        books: the status that confirming gives our session; '' for none.
+        books: the new status of our session after booking, or ''.
         odd: whether the two sides contradict each other, or the code is wrong.
     """
 
@@ -64,7 +62,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """What confirming changed."""
+    """The changes by booking a list."""
 
     approved: int = 0
     rejected: int = 0
@@ -73,12 +71,11 @@ class Booked:
 
     @property
     def changed(self) -> int:
-        """Sessions whose status changed, or is asked to change."""
         return self.approved + self.rejected + self.ended
 
 
 def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
-    """Both sides, line by line of the list, then what only we have; nothing is written.
+    """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing.
 
     Raises:
         WrongState: the study was never opened to a panel.
@@ -96,7 +93,7 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
         ids = PanelIds(worker=there.worker, session=there.session if with_ids else "")
         name = pseudonym(study.place, there.worker)
         here = sessions.get(session_name(study, ids))
-        if with_ids and not there.session:  # a list that names people alone: their latest session
+        if with_ids and not there.session:  # a list of people without submissions: use their latest session
             here = next((one for one in reversed(sessions.values()) if one.worker.name == name), None)
         if here is None or here.worker.name != name:
             found.append(_only_there(there, another=name in by_worker, known_id=here is not None))
@@ -203,14 +200,14 @@ def _unfinished_here(said: _Saying, there: Submission, here: CrowdSession, *, co
 def book_list(
     *, study: Study, submissions: Sequence[Submission], approve: bool = False, by: User | None = None
 ) -> Booked:
-    """Book what the panel says of our sessions. The same list again changes nothing.
+    """Book the panel's statuses. A repeated call changes nothing.
 
     Args:
-        approve: approve here, besides, all that are to pay.
+        approve: also approve all sessions to be paid.
 
     Raises:
-        OverBudget: an approval for which nothing is left; nothing is changed.
-        WrongState: as for ``compare``.
+        OverBudget: an approval for which nothing is left; nothing changes.
+        WrongState: as ``compare``.
     """
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
@@ -242,7 +239,6 @@ def book_list(
 
 
 def _end(session: CrowdSession, status: str) -> int:
-    """The panel says that it is over there: here as well."""
     if session.status == Status.WORKING:
         return int(end_session_of_panel(session=session, status=status, why="The panel says so."))
     return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(
@@ -251,7 +247,7 @@ def _end(session: CrowdSession, status: str) -> int:
 
 
 def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object]]:
-    """Whom to pay there, with a header: what the panel calls person and submission, the amount, and why."""
+    """Return the payment list with a header: the ids of person and submission, the amount, and the reason."""
     publications = {one.pk: one for one in study.publications.all()}
     rows: list[list[object]] = [
         ["participant id", "submission id", "amount", "status there", "code there", "why"]

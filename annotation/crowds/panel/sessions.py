@@ -1,4 +1,4 @@
-"""The session of a person whom a panel sent: which one it is, how many pages it has, and when it is complete."""
+"""Sessions of people sent by a panel: which one, how many assignments, when complete."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 Status = CrowdSession.Status
-# pages of a session; what was given back or ran out of time is none
+# states of a session's assignments; returned and expired ones do not count
 ITS_PAGES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
 
 
 def panel_sessions(study: Study) -> QuerySet[CrowdSession]:
-    """Sessions in a study that was put up as a whole; those of single HITs are another crowd's."""
+    """Return sessions in a study that is published as a whole."""
     return CrowdSession.objects.filter(study=study, publication__hit=None).select_related("publication")
 
 
 def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
-    """The worker's latest session there; no query for people who came by themselves."""
+    """Return the worker's latest session; make no query for people who came by themselves."""
     if worker.source != Worker.Source.CROWD:
         return None
     return panel_sessions(study).filter(worker=worker).order_by("pk").last()
 
 
 def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
-    """The session under way, where it has not taken all of its pages."""
+    """Return the running session if it has room for another assignment."""
     session = session_of(study=study, worker=worker)
     if session is None or session.status != Status.WORKING:
         return None
@@ -40,13 +40,15 @@ def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> C
 
 
 def pages_handed_in(session: CrowdSession) -> int:
-    """How many pages of the session were submitted, whatever was decided about them since."""
+    """Return the number of submitted assignments, whatever was decided."""
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 
 def note_page(*, assignment: Assignment) -> None:
-    """A page of work was submitted, within the caller's transaction: the last one of a panel's session completes it, so
-    that the completion is stored before anybody is told of it (Dallinger PR#6183)."""
+    """Complete a panel's session after its last submission, within the caller's transaction.
+
+    The completion must be stored before anybody is notified (Dallinger PR#6183).
+    """
     if assignment.session_id is None:
         return
     session = panel_sessions(assignment.study).filter(pk=assignment.session_id).first()
@@ -66,7 +68,7 @@ OUTCOME_OF: dict[str, str] = {
 
 
 def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """A session that is under way comes to its end, with the code that goes with it; whether it was."""
+    """End a running session with its code. Return False if it was over."""
     now = timezone.now()
     ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
@@ -79,7 +81,7 @@ def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:
 
 
 def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
-    """Sessions under way whose person held no page in the last ``minutes``, and came before that."""
+    """Return running sessions without a lease in the last ``minutes``."""
     now = timezone.now()
     held = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
     before = now - timedelta(minutes=minutes)

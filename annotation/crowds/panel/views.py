@@ -1,4 +1,4 @@
-"""The door for people whom a panel sends: what the study is, the way in, and the way back."""
+"""The pages for people sent by a panel: the study, the entry, and the way back."""
 
 from __future__ import annotations
 
@@ -32,19 +32,18 @@ from judgments.studies.studies import design_of, find_study
 
 
 class FromElsewhere(QuorumError):
-    """Another site's page sent the form."""
+    """The form came from another site."""
 
     status = 403
     title = gettext_noop("Not from this site")
 
 
-@csrf_exempt  # the page sets no cookie before somebody starts; its ids are sealed, and other sites are refused below
+@csrf_exempt  # no cookie is set before the start; the ids are signed, and other sites are refused below
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def entry(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the study is, with Start; whoever was here before goes on, or gets the same way back again. Looking at it
-    writes nothing and sets no cookie."""
+    """Show the study with a start button; a returning person goes on or back. A GET request writes nothing."""
     study = find_study(slug)
     design = design_of(study)
     if design.crowd.backend != "external":
@@ -102,7 +101,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise FromElsewhere(_("Nothing was recorded: please press Start on the study's own page."))
     ids = opened(study, request.POST.get("seal", ""))
-    if "decline" in request.POST:  # who does not agree is not recorded either
+    if "decline" in request.POST:  # do not record a person who declines
         return _way_back(request, study, design, "returned")
     known = known_session(study=study, ids=ids)
     try:
@@ -126,7 +125,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def end(request: HttpRequest, slug: str) -> HttpResponse:
-    """The way back, or the question whether to stop."""
+    """Show the way back, or ask whether to stop."""
     study = find_study(slug)
     worker = worker_of(request)
     session = session_of(study=study, worker=worker) if worker is not None else None
@@ -155,7 +154,7 @@ def _way_back(
     outcome: str,
     session: CrowdSession | None = None,
 ) -> HttpResponse:
-    """The page that takes a person back to the panel; without a session, nothing of them is recorded."""
+    """Show the page that leads back to the panel; without a session nothing is recorded."""
     code = code_of(session) if session is not None else code_for(study, design, outcome)
     ids = ids_of(session) if session is not None else PanelIds(worker="")
     context = {

@@ -1,9 +1,9 @@
-"""Prolific by its API: places, approvals, bonuses and groups, for people who come in by the panel's entry.
+"""Prolific by its API: slots, approvals, bonuses and groups; people come in by the panel's entry.
 
-The study is put up there once, as a whole. What the API offers to make a call happen once only is little: nothing on
-creating a study, nothing on bonuses. So a draft carries our token as its internal name and is looked for before one is
-made, the draft that is published is remembered first, places are set to a total rather than added, decisions are read
-before they are made, and a bonus is looked for, never paid again, after a lost answer (prolific_people).
+The study is published as a whole. The API has no idempotency keys for creating a study or paying a bonus. So a
+draft has our token as its internal name and is searched for before one is made, the chosen draft is stored before
+it is published, slots are set to a total, decisions are read before they are made, and after a lost answer a
+bonus is only looked for, never paid again (prolific.people).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
 FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
-NOT_PAID = {  # what a person is asked who comes back with another code than the completed one
+NOT_PAID = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",
     "timed-out": "The time for this study was over before it was finished.",
     "returned": "You gave the study back.",
@@ -71,7 +71,7 @@ UP = {
 
 
 class ProlificBackend(ExternalBackend):
-    """A study at Prolific, steered from here."""
+    """A study at Prolific that this server manages."""
 
     name = "prolific"
     title = "Prolific"
@@ -79,11 +79,9 @@ class ProlificBackend(ExternalBackend):
     can = frozenset(Ability)
 
     def serves(self, design: StudyDesign) -> bool:
-        """Studies for a panel that say so: `panel.preset = "prolific"` and `panel.api = true`."""
         return design.crowd.backend == "external" and design.panel.api
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Settings that have to be there before anybody is invited."""
         super().refuse(study, design)
         public = urlsplit(settings.PUBLIC_URL)
         trying = urlsplit(settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
@@ -100,31 +98,27 @@ class ProlificBackend(ExternalBackend):
             )
 
     def where(self, study: Study) -> str:
-        """One sentence."""
         return f"People come from Prolific, whose study leads to {settings.PUBLIC_URL}/s/{study.slug}/panel/."
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """The account's fee, rounded up: Prolific's own total is asked for before anything is bought."""
+        """Return the account's fee, rounded up. Prolific's own total is checked before a purchase."""
         return self.bonus_fee(cents)
 
     def bonus_fee(self, cents: int) -> int:
-        """As on pay."""
         percent: Decimal = settings.PROLIFIC_FEE_PERCENT
         fee = fee_of(cents, percent)
         return fee + (Decimal(cents) * percent / 100 > fee)
 
     def balance(self, place: str) -> int | None:
-        """What the workspace has left, where the settings name it."""
         if not settings.PROLIFIC_WORKSPACE:
             return None
         try:
             with asking() as client:
                 return client.balance(settings.PROLIFIC_WORKSPACE).available_cents
-        except Refused as problem:  # a workspace of somebody else, say
+        except Refused as problem:  # for instance another account's workspace
             raise TryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """As ``CrowdBackend`` says."""
         with asking() as client:
             match call.kind:
                 case Ability.PUBLISH:
@@ -149,7 +143,7 @@ class ProlificBackend(ExternalBackend):
         raise Refused(f"Prolific cannot be asked to {call.kind}.")
 
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """Those we know by their id, and those whose answer was lost by our token."""
+        """Yield external HITs known by id, and those found by our token after a lost answer."""
         ours = {one.external_id: one.token for one in known if one.external_id}
         lost = Publication.objects.filter(study=study, place=study.place, external_id="")
         tokens = set(lost.values_list("token", flat=True))
@@ -162,15 +156,14 @@ class ProlificBackend(ExternalBackend):
                         yield _seen(client, row, row.internal_name)
 
     def session_id(self, place: str, raw: str) -> str:
-        """A panel's submissions are kept under pseudonyms."""
         return session_pseudonym(place, raw)
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
-        """What became of everybody who came here, and of those who were paid or refused there without having come.
+        """Yield the work of everybody who came here, and of others who were paid or rejected there.
 
-        Whoever goes back to Prolific with a code waits for review there, also with a code that was read off somewhere,
-        or one that asks for the return: what is finished is what was finished here, the rest counts as under way. Who
-        has a place there and has not come yet is left out, so that the panel's entry is the first to know them.
+        At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished
+        here is finished, and other work is running. People who have not come yet are left out; the panel's entry
+        records them.
         """
         here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
         with asking() as client:
@@ -192,7 +185,7 @@ class ProlificBackend(ExternalBackend):
 
 # --- the study ------------------------------------------------------------------------------------
 def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """One study of our token is published, whoever asked how often: it is found, or made, remembered, and published."""
+    """Find or create the study of our token, store it, and publish it; a repeated call publishes nothing new."""
     publication = _publication(call)
     found = client.find_studies(publication.token, project=settings.PROLIFIC_PROJECT)
     up = [study for study in found if study.state in UP]
@@ -204,7 +197,7 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
             client, reward_cents=publication.reward_cents, places=publication.places, kept=call.reserved_cents
         )
         chosen = client.create_study(draft_of(client, publication)).id
-    remember(call, draft=chosen)  # of two drafts that a lost answer left, only this one is ever published
+    remember(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
     except ProlificRefused:
@@ -214,7 +207,7 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
-    """What people at Prolific read, and where they are sent."""
+    """Return the study's description at Prolific, and its links back."""
     study = publication.study
     design = design_of(study)
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
@@ -246,8 +239,11 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
 
 
 def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
-    """A code per outcome, and what Prolific does for it: finished work waits for us, the rest is asked to be returned,
-    which frees the place and pays nothing (screening out with pay is for some workspaces only)."""
+    """Return a code per outcome with Prolific's action.
+
+    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing (paid
+    screen-outs exist in some workspaces only).
+    """
     review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
     codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]
     for outcome, reason in NOT_PAID.items():
@@ -258,7 +254,7 @@ def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
 
 
 def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """The places are set to a total, so that asking again adds none; a study that was paused goes on."""
+    """Set the total of slots, so that a repeated call adds none; resume a paused study."""
     publication = _publication(call)
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
@@ -279,9 +275,11 @@ def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Nobody new. Who is at work may finish, by the reference of pausing; where nobody is, the study is stopped, which
-    gives back what Prolific holds for its empty places; not one that is only paused, as a stopped one opens again
-    with more places only."""
+    """Close the study to new people.
+
+    People at work may finish if it is paused. If nobody is at work, stop it, which refunds its open slots. A
+    study that is paused for a while is not stopped, as a stopped one reopens with more slots only.
+    """
     publication = _publication(call)
     there = client.get_study(publication.external_id)
     if there.state is StudyState.ACTIVE:
@@ -309,7 +307,7 @@ def _seen(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublicat
 
 
 def _publication(call: CrowdCall) -> Publication:
-    """As it stands now: its places may have grown since the call was written."""
+    """Return the current row: its slots may have grown since the call was written."""
     if call.publication is None:
         raise Refused(f"The call {call.key} names no publication.")
     return Publication.objects.select_related("study").get(pk=call.publication.pk)

@@ -1,10 +1,9 @@
-"""Prolific's public API, version 1 (docs.prolific.com): each method is one call, asked once.
+"""A client of Prolific's public API, version 1 (docs.prolific.com): each method makes one call, once.
 
-Nothing is repeated in here. Whoever asks must know what became of an order that costs money, and only three things can:
-it was refused (``ProlificRefused``), it was not carried out and may be asked again (``ProlificThrottled``,
-``ProlificNotReached``), or nobody knows (``ProlificUnknown``) and the state has to be read before anything is asked
-again. Of the orders, the reference calls the transitions of submissions idempotent, and *paying bonuses not*: paying
-the same set-up twice pays the people twice.
+It never repeats a call. An order that costs money was refused (``ProlificRefused``), was not carried out and may
+be repeated (``ProlificThrottled``, ``ProlificNotReached``), or is indeterminate (``ProlificUnknown``), and the
+state must be read first. The reference calls transitions of submissions idempotent, and *paying bonuses not*:
+paying a set-up twice pays the people twice.
 """
 
 from __future__ import annotations
@@ -48,19 +47,19 @@ Row = TypeVar("Row")
 Parameters = Mapping[str, str | int]
 
 PAGE_SIZE = 100
-MOST_PAGES = 1_000  # a paging that does not end by itself is a fault, not a very long list
+MOST_PAGES = 1_000  # endless paging is a fault, not a long list
 _OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _LONGEST_DETAIL = 400
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """The authorities that are trusted, read once: it takes longer than a call."""
+    """Load the trusted authorities once: it takes longer than a call."""
     return httpx.create_ssl_context()
 
 
 class ProlificConnection:
-    """An address and a token. One may be used for many calls; close it, or use it in a ``with``."""
+    """An address and a token for many calls; close it, or use it in a ``with``."""
 
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
         parts = urlsplit(url)
@@ -89,7 +88,6 @@ class ProlificConnection:
         self.close()
 
     def close(self) -> None:
-        """Lets the connections go."""
         self._http.close()
 
     def listed(
@@ -100,12 +98,12 @@ class ProlificConnection:
         *,
         key: Callable[[Row], str],
     ) -> list[Row]:
-        """Every row of a paged list once, though pages may shift while they are read."""
+        """Return every row of a paged list once, even if pages shift meanwhile."""
         rows = {key(row): row for page in self._pages(path, parameters) for row in map(read, page)}
         return list(rows.values())
 
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
-        """The pages of a list. Some endpoints link the next one, some only count, some do not page at all."""
+        """Yield the pages of a list. Some endpoints link the next page, some count, some do not page."""
         asked: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
         for number in range(2, MOST_PAGES + 2):
@@ -115,7 +113,7 @@ class ProlificConnection:
                 raise UnreadableAnswer(
                     f"Prolific's list of {path} holds no results; expected a list of objects."
                 )
-            if rows == before:  # the endpoint knows no pages and said the same again
+            if rows == before:  # the endpoint does not page and repeated itself
                 return
             yield rows
             before = rows
@@ -124,7 +122,7 @@ class ProlificConnection:
                 following = (links.get("next") or {}).get("href")
                 if not following:
                     return
-                # Only the link's parameters are followed: the token goes to no address but the one in the settings.
+                # Follow the link's parameters only: the token is sent to the configured address alone.
                 asked = {**asked, "page": number, **dict(parse_qsl(urlsplit(str(following)).query))}
             elif len(rows) < PAGE_SIZE:
                 return
@@ -140,7 +138,7 @@ class ProlificConnection:
         body: Mapping[str, object] | None = None,
         parameters: Parameters | None = None,
     ) -> dict[str, Any]:
-        """An answer that is a JSON object. One that is cut short counts as lost: the call was carried out or not."""
+        """Return an answer's JSON object. A truncated answer counts as lost."""
         answer = self.ask(method, path, body=body, parameters=parameters)
         try:
             read = json.loads(answer.content, parse_float=Decimal)
@@ -158,7 +156,7 @@ class ProlificConnection:
         body: Mapping[str, object] | None = None,
         parameters: Parameters | None = None,
     ) -> httpx.Response:
-        """Sends a call once; an answer is a success, anything else a named error."""
+        """Send a call once. Raise a ProlificError unless it succeeds."""
         try:
             answer = self._http.request(method, path, json=body, params=parameters)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
@@ -176,7 +174,6 @@ class ProlificConnection:
 
 
 def _failure(method: str, path: str, answer: httpx.Response) -> ProlificError:
-    """What an answer that is no success means for the call."""
     if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
         return ProlificThrottled(
             f"{method} {path} was not carried out: Prolific asks to wait.", retry_after=_seconds(answer)
@@ -195,13 +192,13 @@ def _failure(method: str, path: str, answer: httpx.Response) -> ProlificError:
 
 
 def _seconds(answer: httpx.Response) -> float | None:
-    """``Retry-After`` in seconds; a date, which nobody has seen here, counts as nothing said."""
+    """Return ``Retry-After`` in seconds; ignore dates, which were never seen here."""
     text = answer.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None
 
 
 def _detail(answer: httpx.Response) -> tuple[str, int]:
-    """The API's own sentence. The reference shows it bare and within ``error``, as text, a list, or by fields."""
+    """Return the API's error message and code. It may be bare or in ``error``, as text, list or fields."""
     try:
         read = json.loads(answer.content)
     except ValueError:
@@ -222,70 +219,64 @@ def _words(said: object) -> str:
     return str(said)
 
 
-MOST_BONUSES = 200  # of one set-up, as the reference of "Set up bonuses" recommends
-MOST_APPROVALS = 1_000  # of one call, as the reference of "Bulk approve submissions" recommends
+MOST_BONUSES = 200  # per set-up, as recommended by the reference of "Set up bonuses"
+MOST_APPROVALS = 1_000  # per call, as recommended by the reference of "Bulk approve submissions"
 
 
 class ProlificClient(ProlificConnection):
-    """The calls that a study's crowd needs."""
-
     # --- studies ----------------------------------------------------------------------------------
     def create_study(self, draft: StudyDraft) -> PanelStudy:
-        """Creates a draft: nobody sees it and nothing is held. No token makes it idempotent, so look for it first."""
+        """Create a draft, which nobody sees and which costs nothing. It is not idempotent: look for it first."""
         return PanelStudy.read(self.answered("POST", "studies/", body=draft.as_json()))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
-        """All studies of a project, or of the account, the oldest first (ids grow with time)."""
+        """Return the studies of a project or the account, the oldest first (ids grow with time)."""
         path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
         found = self.listed(path, {}, PanelStudy.read, key=lambda study: study.id)
         return sorted(found, key=lambda study: study.id)
 
     def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
-        """All studies of that internal name, the oldest first."""
         return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
 
     def get_study(self, study: str) -> PanelStudy:
-        """The study as it stands."""
         return PanelStudy.read(self.answered("GET", f"studies/{known_id(study, 'study')}/"))
 
     def transition_study(self, study: str, action: StudyAction) -> None:
-        """Publishes, pauses, starts again or stops; a step that the state does not allow is refused."""
+        """Publish, pause, start or stop a study; an invalid step is refused."""
         path = f"studies/{known_id(study, 'study')}/transition/"
         self.ask("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
-        """Sets how many places there are in all; a published study refuses fewer, and a completed one reopens."""
+        """Set the total of slots. A published study refuses fewer; a completed one reopens."""
         path = f"studies/{known_id(study, 'study')}/"
         self.ask("PATCH", path, body={"total_available_places": places})
 
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
-        """What so many places cost with this account's fee and tax."""
+        """Return the cost of slots with this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
         answer = self.answered("POST", "study-cost-calculator/", body=body)
         return upwards(answer.get("total_cost"), "total_cost")
 
     def balance(self, workspace: str) -> Balance:
-        """The money of a workspace."""
         return Balance.read(self.answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/"))
 
     # --- submissions ------------------------------------------------------------------------------
     def submissions(self, study: str) -> list[Submission]:
-        """All submissions of a study, the first started first; their bonuses are not in the list."""
+        """Return a study's submissions by start; bonuses are not included."""
         parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
         return self.listed(
             "submissions/", parameters, lambda row: Submission.read(row, study=study), key=lambda one: one.id
         )
 
     def submission(self, submission: str) -> Submission:
-        """One submission with the bonuses that were paid for it."""
         return Submission.read(self.answered("GET", f"submissions/{known_id(submission, 'submission')}/"))
 
     def approve(self, submission: str) -> None:
-        """Pays a submission. Asking twice changes nothing."""
+        """Pay a submission. A repeated call changes nothing."""
         self._decide(submission, {"action": "APPROVE"})
 
     def reject(self, submission: str, *, category: RejectionCategory, message: str) -> None:
-        """Rejects a submission with a reason that its author reads. Asking twice changes nothing."""
+        """Reject a submission with a reason for its author. A repeated call changes nothing."""
         if len(message) < SHORTEST_REJECTION:
             raise WrongRequest(
                 f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "
@@ -295,7 +286,7 @@ class ProlificClient(ProlificConnection):
         self._decide(submission, body)
 
     def approve_many(self, submissions: Sequence[str]) -> None:
-        """Approves submissions one after another on Prolific's side, later; read their states to see it done."""
+        """Approve submissions asynchronously; read their states to see the result."""
         if not 0 < len(submissions) <= MOST_APPROVALS:
             raise WrongRequest(
                 f"Not asked of Prolific: {len(submissions)} submissions to approve at once; "
@@ -305,7 +296,7 @@ class ProlificClient(ProlificConnection):
         self.ask("POST", "submissions/bulk-approve/", body=body)
 
     def request_return(self, submission: str, *, reason: str) -> None:
-        """Asks a person to give their submission back, unpaid and without a mark against them."""
+        """Ask a person to return a submission, unpaid and without a mark against them."""
         path = f"submissions/{known_id(submission, 'submission')}/request-return/"
         self.ask("POST", path, body={"request_return_reasons": [reason]})
 
@@ -315,7 +306,7 @@ class ProlificClient(ProlificConnection):
 
     # --- bonuses ----------------------------------------------------------------------------------
     def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusSetUp:
-        """Announces bonuses, in cents by submission. Nothing is paid; a set-up never paid costs nothing."""
+        """Announce bonuses, in cents by submission. Nothing is paid yet."""
         if not 0 < len(bonuses) <= MOST_BONUSES:
             raise WrongRequest(
                 f"Not asked of Prolific: {len(bonuses)} bonuses at once; expected 1 to {MOST_BONUSES}."
@@ -325,17 +316,16 @@ class ProlificClient(ProlificConnection):
         return BonusSetUp.read(self.answered("POST", "submissions/bonus-payments/", body=body))
 
     def pay_bonuses(self, set_up: str) -> None:
-        """Pays a set-up within the next minutes. *Asking twice pays twice*: never ask again after ``Unknown``."""
+        """Pay a set-up within minutes. *A repeated call pays twice*: never repeat it after ``Unknown``."""
         self.ask("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
 
     # --- groups and messages ----------------------------------------------------------------------
     def groups(self, workspace: str) -> list[ParticipantGroup]:
-        """A workspace's groups of participants that were not deleted."""
         parameters = {"workspace_id": known_id(workspace, "workspace"), "active": "true"}
         return self.listed("participant-groups/", parameters, ParticipantGroup.read, key=lambda one: one.id)
 
     def create_group(self, workspace: str, *, name: str, description: str = "") -> ParticipantGroup:
-        """Makes an empty group. No token makes it idempotent, so look for its name first."""
+        """Create an empty group. It is not idempotent: look for its name first."""
         body = {
             "workspace_id": known_id(workspace, "workspace"),
             "name": name,
@@ -344,16 +334,15 @@ class ProlificClient(ProlificConnection):
         return ParticipantGroup.read(self.answered("POST", "participant-groups/", body=body))
 
     def group_members(self, group: str) -> list[str]:
-        """The participants in a group."""
         path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
         return self.listed(path, {}, _participant, key=lambda one: one)
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
-        """Adds people to a group; who is in it already stays."""
+        """Add people to a group; members stay."""
         self._change_group("POST", group, participants)
 
     def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
-        """Takes people out of a group; who is not in it is passed over."""
+        """Remove people from a group; others are ignored."""
         self._change_group("DELETE", group, participants)
 
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
@@ -362,7 +351,7 @@ class ProlificClient(ProlificConnection):
         self.ask(method, path, body={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
-        """Writes to one person about a study. There is no way to see afterwards that it was sent."""
+        """Message a person about a study. It cannot be found out later whether it was sent."""
         body = {
             "recipient_id": known_id(participant, "participant"),
             "study_id": known_id(study, "study"),

@@ -1,4 +1,4 @@
-"""What the calls of the Prolific backend share: a client from the settings, and the meaning of what went wrong."""
+"""Calls of the Prolific backend about people, its client, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from annotation.models import CrowdCall, CrowdSession, Worker
 from judgments.design.panels import session_parameter, worker_parameter
 from judgments.studies.studies import design_of
 
-# The reference gives no error code for an empty account; these words stand in what people reported.
+# The reference has no error code for an empty account; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 _TOKEN_REFUSED = (401, 403)
 
 
 @contextmanager
 def asking() -> Iterator[ProlificClient]:
-    """A client for one call, and the client's errors in the words of ``annotation.crowds.base``.
+    """Open a client for one call, and translate its errors to those of ``annotation.crowds.base``.
 
     Raises:
         Refused, TryLater, OutOfFunds.
@@ -54,9 +54,7 @@ def asking() -> Iterator[ProlificClient]:
     except ProlificNotConfigured as problem:
         raise TryLater(str(problem), after=60.0, undone=True, final=True) from problem
     except ProlificRefused as problem:
-        if (
-            problem.answered in _TOKEN_REFUSED
-        ):  # somebody has to put the token right; the call itself is sound
+        if problem.answered in _TOKEN_REFUSED:  # a person has to correct the token; the call itself is sound
             raise TryLater(
                 f"{problem} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True
             ) from problem
@@ -66,17 +64,17 @@ def asking() -> Iterator[ProlificClient]:
 
 
 def remember(call: CrowdCall, **facts: object) -> None:
-    """As ``CrowdCall.remember``; who lost the call to another runner asks nothing more.
+    """Store facts with ``CrowdCall.remember``.
 
     Raises:
-        TryLater: somebody else carries it out.
+        TryLater: another runner has taken the call.
     """
     if not call.remember(**facts):
         raise TryLater("Somebody else carries this call out by now.")
 
 
 def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kept: int) -> None:
-    """Before places are bought: what the account's own fee and tax make of them is within what the study kept.
+    """Check before a purchase that its cost with fee and tax is within the reservation.
 
     Raises:
         Refused.
@@ -90,11 +88,11 @@ def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kep
 
 
 State = SubmissionState
-BONUS_SHOWS_WITHIN = timedelta(hours=1)  # "in the following minutes" by the reference, with room
+BONUS_SHOWS_WITHIN = timedelta(hours=1)  # the reference says "in the following minutes"; this leaves room
 LOOK_AGAIN_SECONDS = 60.0
 COMES_BACK_SECONDS = 600.0
 
-# The words of CrowdSession.Status.
+# Values of CrowdSession.Status.
 STATUS = {
     State.RESERVED: CrowdSession.Status.WORKING,
     State.ACTIVE: CrowdSession.Status.WORKING,
@@ -111,7 +109,7 @@ STATUS = {
 
 
 def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Approves or rejects, unless somebody did so before: the answer tells what stands there now.
+    """Approve or reject, unless decided before; return the current decision.
 
     Raises:
         Refused, TryLater.
@@ -142,7 +140,7 @@ def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def rejection_words(why: str) -> str:
-    """The reason as its reader gets it; Prolific takes none under a hundred characters."""
+    """Return the reason for its reader; Prolific requires a hundred characters."""
     words = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
@@ -150,8 +148,10 @@ def rejection_words(why: str) -> str:
 
 
 def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Pays a bonus once. The bonus is set up, which costs nothing; that it is about to be paid is remembered; it is
-    paid, and after a lost answer only ever looked for: the service pays a set-up as often as it is asked to.
+    """Pay a bonus once.
+
+    The bonus is set up, which costs nothing; the intent to pay is stored; then it is paid. After a lost answer it
+    is only looked for, as the service pays a set-up as often as it is asked.
 
     Raises:
         Refused, TryLater, OutOfFunds, Unsure.
@@ -175,7 +175,7 @@ def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     done = sum(
         int(other.payload.get("bonus_cents", 0)) == cents
         for other in earlier.filter(state=CrowdCall.State.DONE)
-    )  # paid, though it may not show yet
+    )  # paid, but perhaps not shown yet
     set_up_id = str(call.answer["set_up"])
     remember(call, paying=timezone.now().isoformat(), before=max(seen, done))
     try:
@@ -202,7 +202,7 @@ def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Writes to a person at most once: nothing tells afterwards whether a message was sent.
+    """Message a person at most once: it cannot be found out later whether it was sent.
 
     Raises:
         Refused, TryLater, Unsure.
@@ -226,12 +226,12 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def blocked_group_name() -> str:
-    """The group whose members see no study of this installation."""
+    """Return the name of the group whose members see no study of this installation."""
     return f"quorum-blocked-{installation_word()}"
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
-    """Puts a person into a group or takes them out; doing so again changes nothing.
+    """Add a person to a group or remove them; a repeated call changes nothing.
 
     Raises:
         Refused, TryLater.
@@ -242,7 +242,7 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
     groups = [group for group in client.groups(workspace) if group.name == name]
     if add and not groups:
         groups = [client.create_group(workspace, name=name)]
-    for group in groups:  # a lost answer may have left two of one name, and a study may go by either
+    for group in groups:  # a lost answer may have left two of one name, and a study may use either
         if add:
             client.add_to_group(group.id, [person])
         else:
@@ -258,8 +258,7 @@ def _workspace() -> str:
 
 
 def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
-    """The call's submission as it stands there. Its id came by the person's browser, so it is compared with what
-    Prolific says of it before anything is paid.
+    """Return the call's submission. Its id came by the browser, so it is verified with Prolific before a payment.
 
     Raises:
         Refused: the id was deleted, or is another person's or another study's.
@@ -289,7 +288,6 @@ def _person(call: CrowdCall) -> str:
 
 
 def _study_there(call: CrowdCall) -> str:
-    """The id of the study that the call is about; of the person's last one where it names only them."""
     publication = call.publication or (call.session and call.session.publication)
     if publication is None and call.worker is not None:
         took_part = call.worker.crowd_sessions.filter(study=call.study, place=call.place)

@@ -1,8 +1,8 @@
-"""What Prolific's API sends and takes, as small frozen records. Money is in whole cents throughout.
+"""Prolific's API data as frozen records. Money is in whole cents.
 
-Facts are those of the public reference (docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version
-1.0.0 as of August 2026). The API writes amounts of money as JSON numbers in cents, though some of them as floating
-point ("double"), and takes bonuses as decimal text in the currency's main unit.
+Based on the public reference (docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0
+as of August 2026). The API writes money as JSON numbers in cents, some as floating point ("double"), and takes
+bonuses as decimal text in the main unit.
 """
 
 from __future__ import annotations
@@ -19,26 +19,24 @@ from common.errors import QuorumError
 
 
 class ProlificError(QuorumError):
-    """Prolific did not do what was asked."""
-
     status = 502
     title = "Prolific did not do this"
 
 
 class ProlificNotConfigured(ProlificError):
-    """The settings name no token, or an address that a token must not be sent to. Nothing was asked."""
+    """The settings lack a token, or have an unsafe address. Nothing was sent."""
 
     status = 409
     title = "Prolific is not set up"
 
 
 class ProlificRefused(ProlificError):
-    """A refusal that asking again would not change; the sentence ends with the API's own words.
+    """A permanent refusal; the message ends with the API's words.
 
     Attributes:
-        answered: the HTTP status, 400 to 499 but 408 and 429; 0 when the call was not sent at all.
+        answered: the HTTP status, 400 to 499 but 408 and 429; 0 if nothing was sent.
         error_code: Prolific's internal number, or 0.
-        said: the API's words alone.
+        said: the API's words.
     """
 
     title = "Prolific refused"
@@ -51,14 +49,14 @@ class ProlificRefused(ProlificError):
 
 
 class WrongRequest(ProlificRefused):
-    """The API would refuse this by its reference, or it could mean something else there; nothing was sent."""
+    """The request contradicts the reference or is ambiguous; nothing was sent."""
 
     status = 400
     title = "This cannot be asked of Prolific"
 
 
 class ProlificThrottled(ProlificError):
-    """Too many calls; this one was not carried out. ``retry_after`` are the seconds that were asked for, if any."""
+    """Too many calls; this one was not carried out. ``retry_after`` are the requested seconds, if any."""
 
     title = "Prolific asks to wait"
 
@@ -68,29 +66,29 @@ class ProlificThrottled(ProlificError):
 
 
 class ProlificNotReached(ProlificError):
-    """No connection came about, so the call was never sent; asking again is safe."""
+    """No connection, so the call was never sent and may be repeated."""
 
     title = "Prolific was not reached"
 
 
 class ProlificUnknown(ProlificError):
-    """The call was sent and no answer could be read: it may have been carried out or not."""
+    """The call was sent without a readable answer: it may have been carried out."""
 
     title = "Prolific's answer was lost"
 
 
 class UnreadableAnswer(ProlificUnknown):
-    """The call was carried out, and the answer is not what the reference describes."""
+    """The call was carried out, but the answer differs from the reference."""
 
     title = "Prolific's answer could not be read"
 
 
-# Every id met in the reference is 24 hexadecimal digits; bulk payments and pools have longer ones. An id that comes
-# back by a participant's browser is theirs to write, so nothing but these characters may reach a path or a CSV row.
+# Every id in the reference has 24 hexadecimal digits; bulk payments and pools have longer ones. A participant can
+# write the id that comes by the browser, so only these characters may reach a path or a CSV row.
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 State = TypeVar("State", bound=StrEnum)
 SHORTEST_REJECTION = (
-    100  # characters of a rejection's message, by the reference of "Approve or reject a submission"
+    100  # characters of a rejection message, by the reference of "Approve or reject a submission"
 )
 
 
@@ -108,7 +106,7 @@ class StudyState(StrEnum):
 
 
 class StudyAction(StrEnum):
-    """The steps a study can be asked to take ("StudyTransitionAction"), as far as we take them."""
+    """The steps of a study that we use ("StudyTransitionAction")."""
 
     PUBLISH = "PUBLISH"
     PAUSE = "PAUSE"
@@ -117,7 +115,7 @@ class StudyAction(StrEnum):
 
 
 class SubmissionState(StrEnum):
-    """The states of one person's submission ("SubmissionDetailStatus"). PROCESSING was seen by Mephisto's authors."""
+    """The states of a submission ("SubmissionDetailStatus"). PROCESSING was seen by Mephisto's authors."""
 
     RESERVED = "RESERVED"
     ACTIVE = "ACTIVE"
@@ -133,7 +131,7 @@ class SubmissionState(StrEnum):
 
 
 class RejectionCategory(StrEnum):
-    """Why a submission is rejected ("SubmissionTransitionRejectionCategory")."""
+    """The reasons of a rejection ("SubmissionTransitionRejectionCategory")."""
 
     TOO_QUICKLY = "TOO_QUICKLY"
     TOO_SLOWLY = "TOO_SLOWLY"
@@ -151,12 +149,12 @@ class RejectionCategory(StrEnum):
 
 @dataclass(frozen=True)
 class CompletionCode:
-    """A code with which people come back, and what Prolific does then.
+    """A code with which people come back, and Prolific's reaction.
 
     Attributes:
         code: unique within the study.
-        code_type: a name for it: ``COMPLETED``, ``SCREENED_OUT`` and so on, or any text.
-        actions: as the reference lists them, for example ``{"action": "MANUALLY_REVIEW"}``.
+        code_type: ``COMPLETED``, ``SCREENED_OUT`` and so on, or any text.
+        actions: as in the reference, for example ``{"action": "MANUALLY_REVIEW"}``.
     """
 
     code: str
@@ -164,7 +162,6 @@ class CompletionCode:
     actions: Sequence[Mapping[str, object]]
 
     def as_json(self) -> dict[str, object]:
-        """The object of ``completion_codes``."""
         return {
             "code": self.code,
             "code_type": self.code_type,
@@ -174,11 +171,11 @@ class CompletionCode:
 
 @dataclass(frozen=True)
 class StudyDraft:
-    """What a new study is made of. The reward is for one submission, without Prolific's fee.
+    """A new study. The reward is per submission, without Prolific's fee.
 
-    ``description`` is HTML there (a few tags): plain text has to be escaped before. ``submissions_each`` is how often
-    one participant may take part. Members of ``blocked_groups`` and people who took part in ``blocked_studies`` never
-    see the study.
+    ``description`` is HTML (a few tags), so plain text must be escaped. ``submissions_each`` is how often a
+    participant may take part. Members of ``blocked_groups`` and participants of ``blocked_studies`` do not see
+    the study.
     """
 
     name: str
@@ -196,7 +193,6 @@ class StudyDraft:
     blocked_studies: Sequence[str] = field(default_factory=tuple)
 
     def as_json(self) -> dict[str, object]:
-        """The body of "Create a draft study"."""
         body: dict[str, object] = {
             "name": self.name,
             "internal_name": self.internal_name,
@@ -219,7 +215,7 @@ class StudyDraft:
         return body
 
     def _filters(self) -> Iterator[dict[str, object]]:
-        """Whom the study is kept from; the words are those of Prolific's list of filters."""
+        """Yield the exclusion filters in Prolific's terms."""
         if self.blocked_groups:
             groups = [known_id(group, "participant group") for group in self.blocked_groups]
             yield {"filter_id": "participant_group_blocklist", "selected_values": groups}
@@ -230,8 +226,6 @@ class StudyDraft:
 
 @dataclass(frozen=True)
 class PanelStudy:
-    """A study as Prolific has it."""
-
     id: str
     internal_name: str
     state: StudyState
@@ -241,7 +235,7 @@ class PanelStudy:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> PanelStudy:
-        """From an answer's object; lists leave out some of the fields."""
+        """Build it from an answer; lists omit some fields."""
         return cls(
             id=read_id(row.get("id"), "study"),
             internal_name=str(row.get("internal_name") or ""),
@@ -254,7 +248,7 @@ class PanelStudy:
 
 @dataclass(frozen=True)
 class Submission:
-    """One person's piece of paid work. ``bonus_cents`` is known only when the submission was asked for by its id."""
+    """One person's submission. ``bonus_cents`` is known only if it was requested by id."""
 
     id: str
     participant: str
@@ -268,7 +262,7 @@ class Submission:
 
     @classmethod
     def read(cls, row: Mapping[str, Any], *, study: str = "") -> Submission:
-        """From either shape: lists and single submissions name the same things differently."""
+        """Build it from a list's row or a single answer, which use different names."""
         bonuses = row.get("bonus_payments")
         return cls(
             id=read_id(row.get("id"), "submission"),
@@ -285,7 +279,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class BonusSetUp:
-    """Bonuses that were announced and not yet paid; ``total_cents`` is what paying takes from the balance."""
+    """Announced bonuses that are not yet paid; ``total_cents`` is their total cost."""
 
     id: str
     amount_cents: int
@@ -293,7 +287,6 @@ class BonusSetUp:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> BonusSetUp:
-        """From the answer of "Set up bonuses"."""
         return cls(
             id=read_id(row.get("id"), "bonus payment"),
             amount_cents=upwards(row.get("amount") or 0, "amount"),
@@ -303,7 +296,7 @@ class BonusSetUp:
 
 @dataclass(frozen=True)
 class ParticipantGroup:
-    """A named list of participants that studies admit or keep out."""
+    """A named list of participants that studies admit or exclude."""
 
     id: str
     name: str
@@ -311,14 +304,13 @@ class ParticipantGroup:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> ParticipantGroup:
-        """From an answer's object."""
         size = whole(row.get("participant_count") or 0, "participant_count")
         return cls(id=read_id(row.get("id"), "participant group"), name=str(row.get("name") or ""), size=size)
 
 
 @dataclass(frozen=True)
 class Balance:
-    """A workspace's money: all of it, and what is not held for running studies."""
+    """A workspace's money: the total, and what is not reserved for running studies."""
 
     currency: str
     total_cents: int
@@ -326,7 +318,6 @@ class Balance:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Balance:
-        """From the answer of "Get workspace balance"."""
         return cls(
             currency=str(row.get("currency_code") or ""),
             total_cents=whole(row.get("total_balance", 0), "total_balance"),
@@ -335,28 +326,27 @@ class Balance:
 
 
 def known_id(value: object, what: str) -> str:
-    """The id, when it is one; anything else could change the meaning of a path or of a CSV row."""
+    """Return a valid id; other text could change the meaning of a path or a CSV row."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise WrongRequest(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
 
 
 def read_id(value: object, what: str) -> str:
-    """An id in an answer, which will be sent back some day."""
+    """Return a valid id from an answer, as it will be sent back later."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise UnreadableAnswer(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
 
 
 def decimal_text(cents: int) -> str:
-    """What the CSV of bonuses takes: 150 cents are "1.50"."""
+    """Return cents as the decimal text of a bonus CSV: 150 is "1.50"."""
     if cents <= 0:
         raise WrongRequest(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def whole(value: object, what: str) -> int:
-    """A count or an amount in cents that has no fraction."""
     number = _number(value, what)
     if number != number.to_integral_value():
         raise UnreadableAnswer(f"Prolific's {what} is {value}; expected a whole number.")
@@ -364,7 +354,7 @@ def whole(value: object, what: str) -> int:
 
 
 def upwards(value: object, what: str) -> int:
-    """A cost in cents; fractions of a cent count as a cent, so that no budget is planned too small."""
+    """Return a cost in cents, rounded up, so that budgets suffice."""
     return int(_number(value, what).to_integral_value(rounding=ROUND_CEILING))
 
 
@@ -375,7 +365,7 @@ def _number(value: object, what: str) -> Decimal:
 
 
 def _time(value: object) -> datetime | None:
-    """A moment with its zone; the API writes UTC, sometimes without saying so."""
+    """Parse a time; the API writes UTC, sometimes without a zone."""
     if not isinstance(value, str) or not value:
         return None
     text = value if value.endswith("Z") or re.search(r"[+-]\d\d:?\d\d$", value) else f"{value}Z"
@@ -386,5 +376,5 @@ def _time(value: object) -> datetime | None:
 
 
 def _state(kind: type[State], value: object, otherwise: State) -> State:
-    """The state of that name; one that came into use after this was written counts as unknown."""
+    """Return the state of that name, or ``otherwise`` for one that is newer than this code."""
     return kind(str(value)) if value in set(kind) else otherwise

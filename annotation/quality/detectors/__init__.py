@@ -1,7 +1,7 @@
-"""Rules that look at how a worker answers. Pure: settings and a history in, a finding or nothing out.
+"""Detectors examine how a worker answers. Pure: settings and a history in, a finding or nothing out.
 
-A rule knows no kind of study, no row and no clock. What it needs of a worker is a ``History``; what it finds, with the
-evidence that a person can judge, is a ``Finding``. Another rule is a class and an entry in ``RULES``.
+A detector knows no kind of study, no row and no clock. It gets a ``History`` and returns a ``Finding`` with
+evidence that a person can judge. To add a detector, write a class and add it to ``RULES``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ RULES: dict[str, type[Rule]] = {
 
 
 def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
-    """A rule with its settings; what is not named keeps its default.
+    """Return a detector with its settings over the defaults.
 
     Raises:
-        ValueError: there is no such rule, or a setting is unknown or out of bounds; it says which.
+        ValueError: the rule or a setting is unknown or out of bounds.
     """
     kind = RULES.get(name)
     if kind is None:

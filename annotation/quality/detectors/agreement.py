@@ -1,4 +1,4 @@
-"""Rules about whether answers are right: on control items, beside others, and beside the worker's own."""
+"""Detectors of wrong answers: on control items, against other workers, and against the worker's own answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from annotation.quality.detectors.base import Alpha, Finding, Rule, SequentialRu
 from annotation.quality.detectors.chances import at_most
 from annotation.quality.detectors.history import Answers, Floats, History
 
-ENOUGH_PAIRS = 30  # pairs of others' answers below which the crowd's own agreement is not known
+ENOUGH_PAIRS = 30  # pairs of others' answers from which their agreement is known
 
 
 class Disagreement(SequentialRule):
-    """Agreement with the majority of the others, corrected for chance as Cohen's kappa is."""
+    """Agreement with the majority of the others, corrected for chance as in Cohen's kappa."""
 
     name = "disagreement"
     title = "Disagrees with everybody"
@@ -27,15 +27,14 @@ class Disagreement(SequentialRule):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Where answers are numbers."""
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """One-sided binomial test on units whose others have a majority (quantities: a median).
+        """Run a one-sided binomial test on units with a majority (quantities: a median) of the others.
 
-        Expected is ``chance + of_crowd * kappa * (1 - chance)``: chance from the worker's own and the others' shares of
-        each answer, kappa the others' agreement among themselves on the same units. With ``of_crowd`` 0 that is chance
-        alone, so only somebody who answers against the others is found; with 0.5 also somebody who does not look.
+        The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance from the answer shares of
+        the worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 this is
+        chance, so only a worker who answers against the others is found; with 0.5 also one who answers at random.
         """
         level = self.level(history)
         if not level:
@@ -64,7 +63,7 @@ class Disagreement(SequentialRule):
 
 
 def _centre(history: History) -> Floats:
-    """(N,) the others' majority where answers are names, else their median; nan where there is none or two lead."""
+    """Return (N,) the others' majority for nominal answers, else their median; nan for none or a draw."""
     counts = history.others
     centre = np.full(len(history), np.nan)
     if not counts.size:
@@ -84,7 +83,7 @@ def _centre(history: History) -> Floats:
 
 
 def _chance(own: Floats, others: Floats, near: float) -> float:
-    """How often the two would agree if neither looked: each keeps its shares of the answers."""
+    """Return the agreement of the two by chance, from their answer shares."""
     first, first_counts = np.unique(own, return_counts=True)
     second, second_counts = np.unique(others, return_counts=True)
     close = np.abs(first[:, None] - second[None, :]) <= near
@@ -92,7 +91,7 @@ def _chance(own: Floats, others: Floats, near: float) -> float:
 
 
 def _crowd_kappa(history: History, near: float) -> float:
-    """How much the others agree among themselves on these units beyond chance; 0 where that is not known."""
+    """Return the others' kappa on these units; 0 if unknown."""
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
@@ -106,7 +105,7 @@ def _crowd_kappa(history: History, near: float) -> float:
 
 
 class ControlAccuracy(Rule):
-    """The running share of control items got right (H13 §4.3.2 asks for 70 % at the end)."""
+    """Running accuracy on control items (H13 §4.3.2 asks for 70 % at the end)."""
 
     name = "control-accuracy"
     title = "Control items missed"
@@ -118,13 +117,15 @@ class ControlAccuracy(Rule):
     alpha: Annotated[float, Field(ge=0, le=0.2)] = 0.05
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """The plain threshold looks at every new control item."""
+        """Check every new control item if there is no alpha."""
         return fresh > 0 if not self.alpha else super().is_due(total=total, fresh=fresh)
 
     def examine(self, history: History) -> Finding | None:
-        """After ``least`` control items, a share that is significantly below ``threshold``; alpha is spread over
-        looks at growing numbers of control items. With ``alpha`` 0 any share below it, which a careful worker's first
-        items have easily."""
+        """Find accuracy significantly below ``threshold`` after ``least`` control items.
+
+        Alpha is spent over growing numbers of control items. With ``alpha`` 0, any accuracy below the threshold
+        counts, which a careful worker's first items easily give.
+        """
         known = history.right[~np.isnan(history.right)]
         n, right = len(known), int(known.sum())
         if n < self.least or right >= self.threshold * n:
@@ -141,7 +142,7 @@ class ControlAccuracy(Rule):
 
 
 class RepeatConsistency(Rule):
-    """Answers to units that were shown twice."""
+    """Consistency of answers to repeated units."""
 
     name = "repeat-consistency"
     title = "Contradicts themselves"
@@ -152,7 +153,7 @@ class RepeatConsistency(Rule):
     threshold: Share = 0.5
 
     def examine(self, history: History) -> Finding | None:
-        """After ``least`` repeated units, a share answered as before that is below ``threshold``."""
+        """Find a share of equal answers below ``threshold`` after ``least`` repeated units."""
         known = history.same[~np.isnan(history.same)]
         n, same = len(known), int(known.sum())
         if n < self.least or same >= self.threshold * n:

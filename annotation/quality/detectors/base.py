@@ -1,12 +1,11 @@
-"""What a rule is: a name, settings that are data, and a look at one worker's history.
+"""The base of detectors: a name, settings, and a test of one worker's history.
 
-Rules that test look at a worker's history more than once, after pages of work. Testing at the same level every time
-would accuse more and more honest people, so each look spends a part of ``alpha``, and all of them together no more
-than ``alpha``: the chance that a worker who answers as the rule's null says is *ever* accused by it (a union bound,
-which holds whatever the looks have in common). Looks are due when the number of judgments passes ``least``, then at
-steps that grow by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over
-all k. They happen at the end of a page, after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart; one that
-passes several at once spends all their parts.
+Statistical detectors look at a worker again after pages of work. Each look spends a part of ``alpha``, so that
+the probability of *ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound,
+valid under any dependence). Looks are due when the number of judgments passes ``least``, then at steps that grow
+by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over all k. They
+happen after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart; a look that passes several due numbers
+spends all their parts.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from annotation.quality.detectors.history import Answers, History
 
-GROWTH = 4  # a look is due again after a quarter more judgments
+GROWTH = 4  # the next look is due after a quarter more judgments
 LONGEST_STEP = 125
 GROWTH_OF_PAGES, LONGEST_PAGES = 2, 8
 
@@ -31,13 +30,13 @@ Least = Annotated[int, Field(ge=1, le=10_000)]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule found against a worker.
+    """The evidence of a detector against a worker.
 
     Attributes:
-        rule: its name.
-        judgments: how many judgments the worker had made.
+        rule: the detector's name.
+        judgments: the worker's judgments so far.
         words: the evidence in a sentence.
-        evidence: the evidence in numbers; ``p`` and ``level`` where the rule tests.
+        evidence: the evidence in numbers, with ``p`` and ``level`` for a test.
     """
 
     rule: str
@@ -47,15 +46,14 @@ class Finding:
 
 
 class Rule(BaseModel, ABC):
-    """One rule; its fields are its settings.
+    """A detector; its fields are its settings.
 
     Attributes:
-        name: as in study files.
-        title: the rule in a few words.
-        about: what it looks at, for the designer.
-        needs_others: whether it asks what others answered.
-        on_controls: whether it looks at control items alone: it gets a history of nothing else, and its looks go by
-            their number.
+        name: its name in study files.
+        title: a short title.
+        about: a description for the designer.
+        needs_others: whether it needs the others' answers.
+        on_controls: whether it gets control items only, and counts its looks by them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -70,20 +68,21 @@ class Rule(BaseModel, ABC):
 
     @abstractmethod
     def examine(self, history: History) -> Finding | None:
-        """What the history says against the worker; None where it says nothing, or not enough."""
+        """Return the evidence against the worker, or None."""
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Whether the rule means something where answers look like this."""
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """Whether to look at all at ``total`` judgments, of which ``fresh`` came since the last look; a rule that looks
-        at control items alone is told of those."""
+        """Return True if a look is due at ``total`` judgments, ``fresh`` of them new.
+
+        Both count control items only if ``on_controls`` is set.
+        """
         return spending(self.least, total=total, fresh=fresh) > 0
 
     def found(self, history: History, words: str, **evidence: Any) -> Finding:
-        """A finding with numbers of no more digits than anybody reads."""
+        """Return a finding with rounded numbers."""
         plain = {
             key: float(f"{value:.4g}") if isinstance(value, float) else value
             for key, value in evidence.items()
@@ -92,17 +91,18 @@ class Rule(BaseModel, ABC):
 
 
 class SequentialRule(Rule):
-    """A rule that tests; ``alpha`` bounds its false alarms over all looks at a worker."""
+    """A statistical detector; ``alpha`` bounds its false alarms over all looks at a worker."""
 
     alpha: Alpha = 0.001
 
     def level(self, history: History) -> float:
-        """What this look may spend of alpha; 0 where none is due."""
+        """Return the alpha of this look; 0 if none is due."""
         return self.alpha * spending(self.least, total=history.total, fresh=history.fresh)
 
 
 def looks(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
-    """The numbers at which a look is due: from ``least`` on, each time a ``growth``-th further, ``longest`` at most."""
+    """Yield the numbers at which a look is due: from ``least``, each larger by 1/``growth``, at most by
+    ``longest``."""
     due = least
     while True:
         yield due
@@ -110,8 +110,10 @@ def looks(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> I
 
 
 def pages_since_look(pages: int) -> int:
-    """How many pages of work a look after the page numbered ``pages`` (from 1) is about: those since the last page at
-    which the rules were let look at all; 0 where they are not let look. Workers with many pages cost little so."""
+    """Return how many pages a look after page ``pages`` (from 1) covers; 0 if none is due.
+
+    Workers with many pages are looked at less often, which saves time.
+    """
     before = 0
     for due in looks(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:
@@ -121,7 +123,7 @@ def pages_since_look(pages: int) -> int:
 
 
 def spending(least: int, *, total: int, fresh: int) -> float:
-    """The share of alpha for a look after ``total`` judgments, of which ``fresh`` came since the look before."""
+    """Return the share of alpha for a look after ``total`` judgments, ``fresh`` of them since the last look."""
     share = 0.0
     for number, due in enumerate(looks(least), start=1):
         if due > total:
@@ -132,7 +134,7 @@ def spending(least: int, *, total: int, fresh: int) -> float:
 
 
 def one_in(p: float) -> str:
-    """A chance as people say it."""
+    """Return a probability in words."""
     if p >= 0.1:
         return f"about {round(100 * p)} in 100"
     if p < 1e-6:

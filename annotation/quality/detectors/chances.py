@@ -1,4 +1,4 @@
-"""Exact chances behind the rules: tails of binomials, long runs, alternations. Numbers in, numbers out."""
+"""Exact probabilities for detectors: binomial tails, long runs, alternations. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ Floats = npt.NDArray[np.float64]
 
 
 def at_most(count: int, n: int, chance: float) -> float:
-    """P(X <= count) for X binomial(n, chance)."""
+    """Return P(X <= count) for X ~ binomial(n, chance)."""
     return 1.0 if count >= n else float(bdtr(count, n, min(max(chance, 0.0), 1.0)))
 
 
 def at_least(count: int, n: int, chance: float) -> float:
-    """P(X >= count) for X binomial(n, chance)."""
+    """Return P(X >= count) for X ~ binomial(n, chance)."""
     return 1.0 if count <= 0 else float(bdtrc(count - 1, n, min(max(chance, 0.0), 1.0)))
 
 
 def longest_run(hits: npt.NDArray[np.bool_]) -> int:
-    """The length of the longest run of True."""
     if not hits.any():
         return 0
     edges = np.flatnonzero(np.diff(np.concatenate(([False], hits, [False])).astype(np.int8)))
@@ -32,13 +31,13 @@ def longest_run(hits: npt.NDArray[np.bool_]) -> int:
 
 
 def run_chance(chances: Floats, length: int) -> float:
-    """The chance that independent trials hold a run of ``length`` successes or more.
+    """Return the probability that independent trials have a run of ``length`` successes or more.
 
-    The first such run ends at trial i when the ``length`` trials up to i succeed, the one before them fails, and
-    no run ended earlier: a recursion over i, exact for chances that differ from trial to trial.
+    The first such run ends at trial i if the ``length`` trials up to i succeed, the one before them fails, and no
+    run ended earlier: a recursion over i, exact for unequal probabilities.
 
     Args:
-        chances: (N,) of success, trial by trial.
+        chances: (N,) success probabilities.
         length: at least 1.
     """
     n = len(chances)
@@ -58,8 +57,11 @@ def run_chance(chances: Floats, length: int) -> float:
 
 @lru_cache(maxsize=4096)
 def alternations(first: int, second: int) -> tuple[float, ...]:
-    """The chance of 0, 1, 2, ... changes in a random order of ``first`` things of one sort and ``second`` of another
-    (Wald & Wolfowitz 1940: the number of runs, less one)."""
+    """Return the probabilities of 0, 1, 2, ... changes in a random order of two sorts of things.
+
+    There are ``first`` of one sort and ``second`` of the other (Wald & Wolfowitz 1940: the number of runs, less
+    one).
+    """
     if not first or not second:
         return (1.0,)
     orders = comb(first + second, first)
@@ -76,11 +78,11 @@ def alternations(first: int, second: int) -> tuple[float, ...]:
 
 
 def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float:
-    """The chance of ``changes`` or more in all groups together, each in a random order of its own.
+    """Return the probability of ``changes`` or more over all groups, each in random order.
 
     Args:
-        groups: how many of one sort and of the other each group holds.
-        changes: counted within groups, never across their borders.
+        groups: the numbers of both sorts in each group.
+        changes: counted within groups.
     """
     together = np.array([1.0])
     for first, second in groups:
@@ -89,7 +91,6 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
 
 
 def median(values: Sequence[float] | Floats) -> float:
-    """The median; nan where there is none."""
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     return float(np.median(known)) if len(known) else float("nan")

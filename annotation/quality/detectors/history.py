@@ -1,4 +1,4 @@
-"""What a rule looks at: one worker's judgments in the order they were made, and what others said of the same units."""
+"""The input of a detector: one worker's judgments in order, and the others' on the same units."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-WINDOW = 300  # judgments that are looked at, the latest ones
+WINDOW = 300  # only the latest judgments are examined
 NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What answers of a study look like to the rules.
+    """The form of a study's answers.
 
     Attributes:
-        values: how many different ones a worker may give; 0 where answers are open.
-        sided: whether two candidates stand side by side, on sides that were drawn.
-        near: answers so far apart still agree: 0 where they are names, a tenth of the scale (at least half a step)
-            where they are quantities.
+        values: the number of possible answers; 0 for open answers.
+        sided: whether two candidates are on randomly drawn sides.
+        near: the distance at which answers still agree: 0 for nominal answers, a tenth of the scale (at least
+            half a step) for quantities.
     """
 
     values: int
@@ -35,7 +35,6 @@ class Answers:
 
     @classmethod
     def of(cls, values: Sequence[int], *, level: str, sided: bool) -> Answers:
-        """From a kind's allowed values and level of measurement."""
         nominal = level == "nominal" or not values
         near = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
         return cls(values=len(values), sided=sided, near=near)
@@ -45,15 +44,15 @@ class Given(NamedTuple):
     """One judgment of the worker.
 
     Attributes:
-        assignment: any number that tells the worker's assignments apart.
+        assignment: a number that identifies the assignment.
         unit: row id of the unit.
-        seen: the answer as the worker saw it; nan where it is an open one.
-        value: the answer in the unit's order; nan where it is an open one.
-        left: 1.0 where the option on the left was chosen, 0.0 for the right; nan where there are no sides.
-        seconds: active time; nan where unknown.
-        right: 1.0 or 0.0 on a control item; nan elsewhere.
-        same: on a unit shown again: 1.0 where the answer was the earlier one, else 0.0; nan elsewhere.
-        pasted: 1.0 where text was pasted into an open answer, 0.0 where not; nan where nothing is typed.
+        seen: the answer as seen; nan for an open one.
+        value: the answer in the unit's order; nan for an open one.
+        left: 1.0 for the left option, 0.0 for the right; nan without sides.
+        seconds: active time; nan if unknown.
+        right: 1.0 or 0.0 on a control item; else nan.
+        same: on a repeated unit, 1.0 for an equal answer, else 0.0; nan elsewhere.
+        pasted: 1.0 if text was pasted into an open answer, else 0.0; nan for other answers.
     """
 
     assignment: int
@@ -68,12 +67,12 @@ class Given(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether it says something about the worker by itself: on a control item that counts, or on a repeat."""
+        """Return True for a control item that counts, or a repeated unit."""
         return not (math.isnan(self.right) and math.isnan(self.same))
 
 
 class Other(NamedTuple):
-    """Somebody else's judgment of a unit; nan for an open answer or an unknown time."""
+    """Another worker's judgment of a unit; nan for an open answer or unknown time."""
 
     value: float
     seconds: float
@@ -81,15 +80,14 @@ class Other(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A worker's latest judgments (at most ``WINDOW``), oldest first; (N,) arrays with the meaning of ``Given``.
+    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of the fields of ``Given``.
 
     Attributes:
-        answers: what answers look like.
-        total: all judgments of the worker in the study, those before the window among them; for rules that look at
-            control items alone, all on control items.
-        fresh: how many of them came since the rules looked before.
-        labels: (V,) the values that occur among the others' answers.
-        others: (N, V) how many others gave each of them to the unit of each judgment.
+        answers: the form of the answers.
+        total: the worker's judgments in the study, or on control items for detectors with ``on_controls``.
+        fresh: how many of them are new since the last look.
+        labels: (V,) the values in the others' answers.
+        others: (N, V) how many others gave each value to the unit of each judgment.
         others_seconds: (M,) their times on these units.
     """
 
@@ -114,12 +112,12 @@ class History:
 
     @property
     def others_count(self) -> Ints:
-        """(N,) how many others judged the unit of each judgment."""
+        """Return (N,) the number of others' judgments of each unit."""
         return self.others.sum(axis=1)
 
     @property
     def others_same(self) -> Ints:
-        """(N,) how many of them gave the worker's own answer."""
+        """Return (N,) how many others gave the worker's answer."""
         return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
 
 
@@ -131,11 +129,11 @@ def make_history(
     total: int,
     fresh: int,
 ) -> History:
-    """Arrays from records.
+    """Build the arrays.
 
     Args:
-        given: the worker's judgments, oldest first; only the latest ``WINDOW`` are kept.
-        others: unit -> what other workers answered so far.
+        given: the worker's judgments, oldest first; the latest ``WINDOW`` are used.
+        others: unit -> the others' answers so far.
     """
     kept = given[-WINDOW:]
     columns = np.array(kept, dtype=np.float64).reshape(-1, len(Given._fields)).T

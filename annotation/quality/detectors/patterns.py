@@ -1,4 +1,4 @@
-"""Rules about answers that follow a pattern instead of the items: one side, one answer, to and fro."""
+"""Detectors of patterns that ignore the items: one side, one answer, alternation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from annotation.quality.detectors.base import Finding, SequentialRule, one_in
 from annotation.quality.detectors.chances import alternation_chance, at_least, longest_run, run_chance
 from annotation.quality.detectors.history import Answers, Floats, History
 
-ENOUGH_OTHERS = 20  # answers of others below which nobody knows what is usual
+ENOUGH_OTHERS = 20  # others' answers from which the usual shares are known
 
 
 class SideBias(SequentialRule):
-    """A binomial test on left and right. Sides are drawn, so whoever looks chooses left about every second time."""
+    """A binomial test on left and right. Sides are drawn, so an honest worker chooses left about half the time."""
 
     name = "side-bias"
     title = "One side"
@@ -25,11 +25,11 @@ class SideBias(SequentialRule):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Where there are sides."""
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
-        """Two-sided, against a chance of left within 0.5 plus or minus ``tolerance``: a slight habit is no fault."""
+        """Test two-sidedly against a probability of left within 0.5 plus or minus ``tolerance``: a slight habit
+        is harmless."""
         level = self.level(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())
@@ -48,7 +48,7 @@ class SideBias(SequentialRule):
 
 
 class StraightLining(SequentialRule):
-    """The longest run of the same answer as seen, held against what others answered on the same units."""
+    """The longest run of one answer as seen, compared with the others' answers on the same units."""
 
     name = "straight-lining"
     title = "Same answer over and over"
@@ -59,15 +59,14 @@ class StraightLining(SequentialRule):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Where answers are numbers."""
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """The exact chance of so long a run, times the number of answers there are.
+        """Return the exact probability of so long a run, times the number of possible answers.
 
-        Each position gives the answer with the chance that the others' answers on the same unit say, with one answer's
-        weight of the crowd's usual share mixed in. Two or three noisy votes make a unit look more open than it is, so
-        ``tolerance`` of the chance of any other answer is taken away: runs count as more usual than they look.
+        The probability at each position is the others' share of the answer on this unit, mixed with one answer's
+        weight of its overall share. Two or three noisy votes make a unit look more open than it is, so
+        ``tolerance`` of the probability of other answers is subtracted: runs count as more usual than they look.
         """
         level = self.level(history)
         kept = ~np.isnan(history.seen)
@@ -92,7 +91,7 @@ class StraightLining(SequentialRule):
         return self.found(history, words, n=n, run=length, answer=value, p=p, level=level)
 
     def _usual(self, history: History, kept: np.ndarray, value: float) -> Floats:
-        """(N,) the chance that somebody who looks gives ``value`` at each position, as seen."""
+        """Return (N,) the probability that an honest worker answers ``value`` at each position, as seen."""
         counts = history.others_count[kept]
         if history.answers.sided:
             same = history.others_same[kept]
@@ -114,13 +113,13 @@ class Alternation(SequentialRule):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Where answers are numbers."""
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Changes between the answers as seen, within assignments whose answers are of two sorts, against all orders of
-        the same answers (the exact conditional runs test of Wald & Wolfowitz 1940): items and sides come in a drawn
-        order, so an honest worker's answers are as good as shuffled.
+        """Test the changes between answers as seen, within assignments with two sorts of answers.
+
+        They are compared with all orders of the same answers (the exact conditional runs test of Wald & Wolfowitz
+        1940): items and sides are in random order, so an honest worker's answers are as good as shuffled.
         """
         level = self.level(history)
         if not level:

@@ -1,4 +1,4 @@
-"""Rules run over finished work as if they had been on from the beginning: page by page, in the order of submission."""
+"""Run detectors over finished work as if they had been on from the start, page by page in order of submission."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from annotation.quality.detectors.history import WINDOW, Answers, Given, History
 
 
 class Page(NamedTuple):
-    """One submitted assignment: who, and the judgments in the order they were shown."""
+    """A submitted assignment with its judgments in the order shown."""
 
     worker: int
     given: Sequence[Given]
@@ -20,7 +20,7 @@ class Page(NamedTuple):
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything said so far; pages are added in the order of their submission."""
+    """All judgments so far; pages are added in order of submission."""
 
     answers: Answers
     _pages: Counter[int] = field(default_factory=Counter)
@@ -29,7 +29,6 @@ class Ledger:
     _votes: dict[int, list[tuple[int, Other]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, page: Page) -> None:
-        """Another page of work."""
         self._pages[page.worker] += 1
         self._unseen[page.worker] += len(page.given)
         self._given[page.worker].extend(page.given)
@@ -37,17 +36,15 @@ class Ledger:
             self._votes[one.unit].append((page.worker, Other(one.value, one.seconds)))
 
     def count(self, worker: int) -> int:
-        """How many judgments the worker has made."""
         return len(self._given[worker])
 
     def due(self, worker: int) -> int:
-        """How many judgments came since the rules looked at the worker before; 0 where they are not let look."""
+        """Return the number of judgments since the last look; 0 if no look is due."""
         if not pages_since_look(self._pages[worker]):
             return 0
         return self._unseen.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, others: bool = True) -> History:
-        """The worker as a rule sees them at this moment."""
         given = self._given[worker]
         said: Mapping[int, Sequence[Other]] = {}
         if others:
@@ -58,19 +55,18 @@ class Ledger:
         return make_history(given, said, answers=self.answers, total=len(given), fresh=fresh)
 
     def on_controls(self, worker: int, *, fresh: int) -> History:
-        """The worker's answers on control items alone."""
         return known_history(self._given[worker], answers=self.answers, fresh=fresh)
 
 
 def known_history(given: Sequence[Given], *, answers: Answers, fresh: int) -> History:
-    """A history of control items, from all judgments of a worker of which the last ``fresh`` are new."""
+    """Return a history of control items from all judgments, the last ``fresh`` of them new."""
     known = [one for one in given if one.known]
     new = sum(one.known for one in given[len(given) - fresh :])
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
 
 
 def examine(ledger: Ledger, worker: int, *, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
-    """What the rules find after the worker's latest page, where they are let look."""
+    """Return the findings after the worker's latest page, if a look is due."""
     fresh = ledger.due(worker)
     if not fresh:
         return []
@@ -92,7 +88,7 @@ def examine(ledger: Ledger, worker: int, *, rules: Iterable[Rule]) -> list[tuple
 
 
 def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list[tuple[Rule, Finding]]:
-    """What each rule finds; ``judgments`` counts all that the worker has made."""
+    """Return the findings; ``judgments`` is the number of all the worker's judgments."""
     found = ((rule, rule.examine(history)) for rule in rules)
     return [(rule, replace(finding, judgments=judgments)) for rule, finding in found if finding is not None]
 
@@ -100,7 +96,7 @@ def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list
 def replay(
     pages: Iterable[Page], *, rules: Sequence[Rule], answers: Answers
 ) -> dict[int, dict[str, Finding]]:
-    """Worker -> rule -> the first finding against them; workers without any are left out."""
+    """Return the first finding of each rule by worker; workers without findings are left out."""
     ledger = Ledger(answers)
     found: dict[int, dict[str, Finding]] = {}
     for page in pages:

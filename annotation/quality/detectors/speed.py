@@ -1,4 +1,4 @@
-"""Rules about how answers were made: how fast, and whether they were typed."""
+"""Detectors of how answers were made: too fast, or pasted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotation.quality.detectors.history import Answers, History
 
 
 class TooFast(Rule):
-    """Too little time to have looked: in seconds, or beside what others take for the same units."""
+    """Too little time, in seconds or relative to the others on the same units."""
 
     name = "too-fast"
     title = "Too fast"
@@ -25,10 +25,11 @@ class TooFast(Rule):
     of_crowd: Share = 0.25
 
     def examine(self, history: History) -> Finding | None:
-        """At least ``share`` of the answers took less than ``seconds`` of active time; or the worker's median page took
-        less than ``of_crowd`` of the time that others' answers on the same units would make of it (0 is off).
+        """Find too many fast answers, or a fast median page.
 
-        Answers of one step share its time, so both are means over an assignment's answers.
+        At least ``share`` of the answers took less than ``seconds`` of active time; or the worker's median page
+        took less than ``of_crowd`` of the others' time on the same units (0 is off). Answers of one step share
+        its time, so both use the mean over an assignment.
         """
         if not self.is_due(total=history.total, fresh=history.fresh):
             return None
@@ -52,12 +53,12 @@ class TooFast(Rule):
 
 
 def _usual(seconds: np.ndarray) -> float:
-    """The mean without the slowest tenth: a cup of tea beside the page is nobody's pace."""
+    """Return the mean without the slowest tenth, which holds breaks."""
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 
 
 def _page_means(history: History, known: np.ndarray) -> np.ndarray:
-    """(M,) for each answer with a known time, the mean time of the assignment it belongs to."""
+    """Return (M,) the mean time of the assignment of each answer with a known time."""
     _, places = np.unique(history.assignment[known], return_inverse=True)
     seconds = history.seconds[known]
     sums, counts = np.bincount(places, seconds), np.bincount(places)
@@ -66,7 +67,7 @@ def _page_means(history: History, known: np.ndarray) -> np.ndarray:
 
 
 class PastedText(Rule):
-    """Text that was pasted instead of written. A sign, no proof: people write elsewhere and paste, too."""
+    """Pasted text. It is no proof: honest workers also write elsewhere and paste."""
 
     name = "pasted-text"
     title = "Pasted text"
@@ -77,11 +78,10 @@ class PastedText(Rule):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Where answers are written."""
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
-        """At least ``least`` written answers, and at least ``share`` of them pasted."""
+        """Find at least ``least`` written answers with at least ``share`` of them pasted."""
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
         if n < self.least or not pasted or pasted < self.share * n:

@@ -1,4 +1,4 @@
-"""21 Nov 2026 00:08, on one line: as the platform's own pages write it."""
+"""English formats: 21 Nov 2026 00:08, as on the platform's own pages."""
 
 DATE_FORMAT = "j\N{NO-BREAK SPACE}M\N{NO-BREAK SPACE}Y"
 TIME_FORMAT = "H:i"
