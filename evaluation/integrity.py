@@ -278,14 +278,12 @@ def designs_can_be_read() -> Sentences:
 
 
 def drafts_are_empty() -> Sentences:
-    """Drafts have no HITs, units or pairs."""
     for study in Study.objects.filter(state=Study.State.DRAFT).order_by("slug"):
         if study.hits.exists() or study.units.exists() or study.pairs.exists():
             yield f"Study {study.slug}: a draft, but it has HITs, units or pairs."
 
 
 def generated_studies_have_hits() -> Sentences:
-    """A designed study that is no draft has HITs."""
     studies = Study.objects.filter(source=DESIGNED).exclude(state=Study.State.DRAFT)
     for slug in studies.filter(hits=None).order_by("slug").values_list("slug", flat=True):
         yield f"Study {slug}: past drafting, but it has no HIT."
@@ -518,7 +516,6 @@ def people_and_rehearsals_are_apart() -> Sentences:
 
 
 def pictures_are_there() -> Sentences:
-    """Each uploaded picture's file exists."""
     items = Item.objects.exclude(picture="").select_related("dataset").order_by("pk")
     for item in items.iterator(ROWS_AT_ONCE):
         if not item.picture.storage.exists(str(item.picture.name)):

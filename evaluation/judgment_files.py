@@ -54,7 +54,6 @@ class JudgmentTable:
 
     @property
     def level(self) -> str:
-        """Return the protocol's default level of measurement."""
         kind = KINDS.get(self.protocol or "")
         return kind.level if kind is not None else DEFAULT_LEVEL
 

@@ -64,7 +64,6 @@ def stored_signature(study: Study) -> str:
 
 
 def compare_signature(study: Study, stated: Signature) -> list[Difference]:
-    """Return how a stated signature differs from the study's rows."""
     return differences(stated, signature_of_study(study))
 
 
@@ -151,7 +150,6 @@ def votes_of_table(table: JudgmentTable) -> Votes:
 
 
 def control_rule(study: Study) -> Value:
-    """Return the share of control items that a worker must get right."""
     if study.source == Study.Source.IMPORTED:
         return "as-imported"
     controls = design_of(study).controls

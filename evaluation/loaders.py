@@ -35,7 +35,6 @@ NO_VALUE = -1e9
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
-    """Return workers with finished work in the study, by name."""
     finished = Assignment.objects.filter(study=study).finished()
     simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
     rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
@@ -56,7 +55,6 @@ def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[in
 
 
 def unused_workers(study: Study, *, moment: Moment | None = None) -> frozenset[int]:
-    """Return the workers excluded by the control rule."""
     records = control_records_of(study, moment=moment)
     return frozenset(worker for worker, record in records.items() if not record.used)
 
@@ -182,13 +180,11 @@ def _places(known: Ints, wanted: Ints) -> Ints:
 
 
 def _of_unnamed_work(study: Study) -> Ints:
-    """Return row ids of judgments of ``unnamed_work``."""
     rows = Judgment.objects.filter(assignment__in=unnamed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
 
 def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
-    """Return row id -> open answer."""
     rows = Judgment.objects.current().filter(assignment__study=study, answer__isnull=False)
     if newest is not None:
         rows = rows.filter(pk__lte=newest)
@@ -304,13 +300,11 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
 
 
 def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
-    """Return the workers without any judgment time."""
     timed = np.unique(table.worker[~np.isnan(table.seconds)])
     return {worker.pk for worker in workers}.difference(timed.tolist())
 
 
 def unit_rows(study: Study) -> list[UnitRow]:
-    """Return the judged units in order."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return list(map(UnitRow._make, plain_rows(rows.values_list("pk", "key", "kind", "pair_id"))))
 
@@ -342,7 +336,6 @@ def decisions_of(study: Study) -> dict[int, Decision]:
 
 
 def pair_rows(study: Study) -> list[PairRow]:
-    """Return the candidate pairs in order."""
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     names = ("pk", "key", "kind", "first__key", "second__key", "published_winner")
     return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]

@@ -26,7 +26,6 @@ LINES_AT_ONCE = 20_000
 
 @cache
 def quorum_version() -> str:
-    """Return the version in pyproject.toml."""
     with (Path(__file__).resolve().parent.parent / "pyproject.toml").open("rb") as file:
         return str(tomllib.load(file)["project"]["version"])
 
@@ -59,7 +58,6 @@ class DataHash:
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
-        """Add a judgment."""
         self._hash.update(f"{self._encode([unit, worker, answer, used])}\n".encode())
 
     def add_coded(

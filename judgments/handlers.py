@@ -51,7 +51,6 @@ def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None
 
 
 def generate(run: Run, *, study: str) -> None:
-    """Draw a study's HITs, then store them."""
     found = find_study(study)
     batch = draw_hits(study=found, progress=run.progress)
     with run.commit() as result:

@@ -63,7 +63,6 @@ def register(kind: str, handler: str) -> None:
 
 
 def handlers() -> dict[str, str]:
-    """Return the registered kinds with their handlers' dotted paths."""
     return dict(_handlers)
 
 
@@ -204,7 +203,6 @@ class _Heart(threading.Thread):
         return True
 
     def stop(self) -> None:
-        """End the thread and wait for it."""
         self.stopped.set()
         self.join()
 

@@ -32,7 +32,6 @@ JOB = "figures"
 
 
 def as_it_is(value: Any) -> Any:
-    """Return a value that is JSON already."""
     return value
 
 
@@ -89,7 +88,6 @@ _BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
 
 
 def add_figures(figures: Figures[T]) -> Figures[T]:
-    """Register figures for the job by name."""
     _KNOWN[figures.name] = figures
     return figures
 
@@ -163,7 +161,6 @@ def _kept(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool
 
 
 def newest_count(study: Study) -> Job | None:
-    """Return the study's last figures job."""
     return Job.objects.filter(kind=JOB, args__study=study.slug).first()
 
 

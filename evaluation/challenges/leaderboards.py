@@ -136,7 +136,6 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
 
 
 def _is_of(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
-    """Return whether these submissions are all of the leaderboard's."""
     if len(shown) < MOST_SHOWN:
         return sorted(compared) == sorted(one.pk for one in shown)
     # Compare count, sum and maximum; the ids are too many to fetch.

@@ -64,7 +64,6 @@ class Challenge(models.Model):
 
     @property
     def ranked_by(self) -> str:
-        """Return the metric that orders the leaderboard."""
         return str(self.metrics[0])
 
     def is_open_at(self, now: datetime) -> bool:

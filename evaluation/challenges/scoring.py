@@ -118,7 +118,7 @@ def store_scores(scored: Scored) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return (images,) scores by one metric for tests; no page shows them."""
+    """Return (images,) scores by one metric for the paired tests; no page shows them."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
         found: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]

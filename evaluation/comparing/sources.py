@@ -80,7 +80,6 @@ class Source:
 
     @property
     def score(self) -> str:
-        """Describe the score of a unit."""
         if self.two_sided:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
@@ -96,7 +95,6 @@ class Source:
         return Source(self.name, self.kind, names, (), groups[self.unit], self.rater, value, self.left_out)
 
     def among(self, kept: Flags) -> Source:
-        """Return the judgments on the units of a mask."""
         rows = kept[self.unit]
         return Source(
             self.name, self.kind, self.units, self.contents,
@@ -145,7 +143,6 @@ class Matched:
 
     @property
     def same_scale(self) -> bool:
-        """Return whether an answer means the same in both sources."""
         kinds = self.first.kind, self.second.kind
         if kinds[0] is None or kinds[1] is None:
             return kinds[0] is kinds[1]

@@ -185,7 +185,6 @@ def _rows_behind(found: dict[str, Any]) -> int:
 
 
 def _is_large(study: Study) -> bool:
-    """Return whether comparing it takes too long for a page."""
     if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
         return True
     return bool(Study.objects.filter(much_work(study), pk=study.pk).exists())

@@ -230,7 +230,6 @@ def store_board(board: Board) -> BoardSnapshot:
 
 
 def _kept_scores(study: Study) -> dict[str, Any] | None:
-    """Return the previous snapshot's scores, which never change."""
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
     return kept if kept and "of" in kept else None
 

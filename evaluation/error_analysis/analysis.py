@@ -197,7 +197,6 @@ def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
 
 
 def _has_many(study: Study) -> bool:
-    """Return whether ranking takes too long for a page."""
     rows = study.pairs if KINDS[study.protocol].compares_pairs else study.units
     return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
@@ -441,7 +440,6 @@ def _documents(
 
 
 def other_scores(analysis: Analysis, closer: Closer) -> dict[str, tuple[float, float | None]]:
-    """Return metric -> its stored scores of the candidates."""
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=closer.key, pair__study=analysis.study_id)
         | Q(unit__key=closer.key, unit__study=analysis.study_id)

@@ -42,7 +42,6 @@ class Entry:
 
 
 def entries(path: Path) -> list[Entry]:
-    """Return the archive's files in order."""
     with ZipFile(path) as archive:
         return [Entry(one.filename, one.file_size, content_type(one.filename)) for one in archive.infolist()]
 
@@ -60,5 +59,4 @@ def content_of(path: Path, name: str, *, what: str) -> bytes:
 
 
 def content_type(name: str) -> str:
-    """Return the content type by the name's suffix."""
     return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

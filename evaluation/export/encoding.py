@@ -45,7 +45,6 @@ class Work:
     pieces: Sequence[int] = ()
 
     def rows(self) -> JudgmentRows:
-        """Yield every judgment of the next units."""
         return JudgmentRows(
             self.study, self.moment, self.revisions, only=self.pieces, counts=self.counts, tally=self.tally
         )
@@ -63,12 +62,10 @@ class Work:
             yield some, dict(found)
 
     def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
-        """Yield ``votes`` without workers."""
         for some, votes in self.votes():
             yield some, {unit: [given for _, given in own] for unit, own in votes.items()}
 
     def parts(self, suffix: str) -> list[Path]:
-        """Return the written parts of a stage in order."""
         return sorted(self.folder.glob(f"*.{suffix}"))
 
 

@@ -146,7 +146,6 @@ def _write(begun: Begun, work: Work, output: Path, encoding: Encoding, *, progre
 
 
 def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
-    """Map progress of a part into ``start`` to ``end`` of the whole."""
     return lambda share, words: progress(start + (end - start) * share, words)
 
 

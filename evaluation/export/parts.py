@@ -48,7 +48,6 @@ class Part:
 
 
 def parts_folder(output: Path) -> Path:
-    """Return the hidden folder beside the file."""
     return output.with_name(f".{output.name}.parts")
 
 
@@ -94,7 +93,6 @@ def _locked(folder: Path, output: Path) -> int:
 
 
 def drop_parts(output: Path) -> None:
-    """Remove the parts of a stopped export of this file."""
     folder = parts_folder(output)
     with suppress(OSError):
         _empty(folder)

@@ -58,7 +58,6 @@ OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
-    """Return the columns of the study's judgments."""
     is_open = KINDS[study.protocol].is_open
     return tuple(name for name in JUDGMENT_COLUMNS if name not in OPEN_COLUMNS or is_open)
 
@@ -178,7 +177,6 @@ class JudgmentRows:
 
 
 def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
-    """Return the number of earlier answers for each revision."""
     numbers: dict[int, int] = {}
     for pk in sorted(replaced):  # what is replaced was stored before
         numbers[pk] = numbers.get(replaced[pk], 0) + 1

@@ -325,7 +325,6 @@ def _caption(value: dict[str, Any], place: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """A found value in few words."""
     if value is None:
         return "missing or null"
     text = json.dumps(value, ensure_ascii=False)

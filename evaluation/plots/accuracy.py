@@ -159,12 +159,10 @@ def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
 
 
 def _label(name: str) -> str:
-    """Return the metric with each option on its own line."""
     return name.replace("|", "\n")
 
 
 def _rows(names: Sequence[str]) -> float:
-    """Return row heights in inches."""
     lines = max(name.count("|") + 1 for name in names)
     return ROW * len(names) * max(1.0, 0.62 * lines)
 

@@ -52,7 +52,6 @@ class Dot:
 
 
 def short(label: str, longest: int = LONGEST_LABEL) -> str:
-    """Truncate a label with dots."""
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
@@ -117,7 +116,6 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
 
 
 def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, align: str = "center") -> None:
-    """Draw a labelled vertical reference line."""
     axes.axvline(value, color=INK, alpha=0.55, linewidth=1, linestyle=DASH if dashed else "solid", zorder=1)
     axes.text(
         value, 1.0, words, transform=axes.get_xaxis_transform(), ha=align, va="bottom",

@@ -49,14 +49,12 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
 
 
 def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
-    """Return SVG for a page, in the page's colours."""
     return to_svg(
         figure, name=f"report-{plot.name}", title=plot.title, description=plot.sentence, simulated=simulated
     )
 
 
 def svg_file(svg: str) -> bytes:
-    """Return the SVG on white, as a file of its own."""
     head, mark, rest = svg.partition(">\n")
     white = '<rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{mark}{white}\n{rest}'.encode()

@@ -83,7 +83,6 @@ class Registered:
     deviations: tuple[Deviation, ...]
 
     def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
-        """Test each hypothesis on these judgments."""
         return tested_hypotheses(self.plan, *metrics_right(inputs))
 
     def as_json(self, inputs: ReportInputs) -> dict[str, Any]:

@@ -40,7 +40,6 @@ def plan_of(study: Study) -> Plan:
 
 
 def may_be_registered(study: Study) -> bool:
-    """Return whether nobody can have answered yet."""
     before = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     return before and study.opened_at is None and study.source == Study.Source.DESIGNED
 

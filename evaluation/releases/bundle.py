@@ -52,7 +52,6 @@ class BundleWriter:
             file.write(content)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write an indented JSON file."""
         self.write_text(name, f"{as_json(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -70,7 +69,6 @@ class BundleWriter:
         self.write_text(SUMS, _sums({name: file["sha256"] for name, file in self.files.items()}))
 
     def finish(self) -> None:
-        """Close the file, complete or not."""
         self._zip.close()
 
 

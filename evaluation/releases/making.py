@@ -216,7 +216,6 @@ def _write(
 
 
 def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
-    """Yield ``rows``, passing each to ``take``."""
     for row in rows:
         take(row)
         yield row
@@ -243,7 +242,6 @@ def _how_evaluated(found: Evaluated) -> dict[str, Any]:
 
 
 def _filter_counts(study: Study) -> dict[str, int]:
-    """Return the counts that the filter's audit needs besides the rows."""
     notes = study.notes
     if not notes.get("audited"):
         return {}

@@ -81,7 +81,6 @@ def release_file(release: Release) -> Path:
 
 
 def is_kept(release: Release) -> bool:
-    """Return whether its bundle is in the export folder."""
     return bool(release.file) and (Path(settings.EXPORT_ROOT) / Path(release.file).name).is_file()
 
 

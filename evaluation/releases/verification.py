@@ -201,7 +201,6 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Yield every leaf of nested lists and objects."""
     if isinstance(value, (dict, list, tuple)):
         for one in value.values() if isinstance(value, dict) else value:
             yield from leaves(one)

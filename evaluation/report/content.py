@@ -57,7 +57,6 @@ class Table:
     note: str = ""
 
     def texts(self) -> list[list[str]]:
-        """Return every cell as formatted text."""
         return [
             [shown(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
@@ -208,7 +207,6 @@ class Section:
 
     @property
     def own_sentences(self) -> list[str]:
-        """Return the sentences that belong to no plot."""
         captions = {plot.sentence for plot in self.plots}
         return [text for text in (self.empty, *self.sentences) if text and text not in captions]
 

@@ -55,7 +55,6 @@ def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:
 
 
 def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
-    """Yield every file, the manifest last."""
     sums: dict[str, tuple[int, str]] = {}
     for name, content in files_of(report, progress):
         sums[name] = (len(content), hashlib.sha256(content).hexdigest())

@@ -83,12 +83,10 @@ class ReportInputs:
 
     @property
     def tokenizer(self) -> str:
-        """Return the evaluation's tokenizer, or the default."""
         return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
 
     @property
     def metrics(self) -> list[str]:
-        """Return the evaluated metrics."""
         return list(self.evaluation.result["metrics"]) if self.evaluation else []
 
 

@@ -88,7 +88,6 @@ def section(
     *,
     empty: str = "",
 ) -> Section:
-    """Return the named section with its title."""
     return Section(name, WORDS["sections"][name], tuple(sentences), tuple(plots), tuple(tables), empty)
 
 

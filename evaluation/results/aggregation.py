@@ -135,7 +135,6 @@ class Aggregation:
 
 
 def _provenance(decision: Decision | None) -> dict[str, Any]:
-    """Return an adjudication's author, time, reason and votes."""
     if decision is None:
         return {}
     told = {"by": decision.by, "at": decision.at, "reason": decision.reason, "votes": dict(decision.votes)}

@@ -90,7 +90,6 @@ def _decided(one: Consensus) -> bool:
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
-    """Return unit row id -> consensus of its included judgments, if any."""
     counted = table.counted
     if not counted.any():
         return {}

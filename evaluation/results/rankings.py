@@ -140,7 +140,6 @@ def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[in
 
 
 def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
-    """Return unit row id -> its consensus as a number."""
     return {unit: float(one.value) for unit, one in consensus.items() if one.value is not None}
 
 
@@ -188,7 +187,6 @@ class Said:
 
     @classmethod
     def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> Said:
-        """Return the consensus of each."""
         return cls.of(proposals, consensus_values(consensus))
 
     @classmethod
@@ -284,13 +282,11 @@ def _row(
 
 
 def _share(result: RankingResult) -> dict[str, Any]:
-    """Return a share of queries with Wilson's interval."""
     known = result.per_query[~np.isnan(result.per_query)]
     return _figure(result, wilson_interval(round(float(known.sum())), len(known)), len(known))
 
 
 def _mean(result: RankingResult) -> dict[str, Any]:
-    """Return a mean over queries with a bootstrap interval."""
     known = result.per_query[~np.isnan(result.per_query)]
     interval = bootstrap_interval(known, resamples=RESAMPLES, seed=SEED)
     return _figure(result, (interval.low, interval.high), len(known))
@@ -418,7 +414,6 @@ class _ClusteredMeans:
 
 
 def outputs_of(study: Study) -> QuerySet[Output]:
-    """Return all outputs in the study's dataset."""
     return Output.objects.filter(system__dataset=study.dataset_id)
 
 

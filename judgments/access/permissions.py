@@ -33,7 +33,6 @@ def token_of(request: Request) -> ApiToken | None:
 
 
 def studies_of(request: Request) -> QuerySet[Study]:
-    """Return the studies visible to the requester."""
     found = Study.objects.visible_to(staff_of(request))
     token = token_of(request)
     return found.filter(pk__in=token.studies.values("pk")) if token is not None and token.limited else found
@@ -54,7 +53,6 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
 
 
 def require(request: Request, right: Right, study: Study) -> None:
-    """Raise PermissionDenied if the requester lacks the right to a visible study."""
     if not may(staff_of(request), right, study):
         raise PermissionDenied
 

@@ -153,7 +153,6 @@ def may_view(user: Person, model: type[Model]) -> bool:
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
-    """Return whether Django's permissions give access to all rows of this kind."""
     app, name = model._meta.app_label, model._meta.model_name
     return isinstance(user, User) and (
         user.has_perm(f"{app}.view_{name}") or user.has_perm(f"{app}.change_{name}")
@@ -161,7 +160,6 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    """Return whether a role in a study can give access to rows of this kind."""
     return model in (Study, Job) or model in _TO_DATASET or bool(lookups_of(model))
 
 

@@ -26,7 +26,6 @@ class PictureProblem(QuorumError):
 
 
 def is_address(images: str) -> bool:
-    """Return whether ``--images`` is a web address instead of a folder."""
     return images.startswith(("http://", "https://"))
 
 

@@ -90,7 +90,6 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
 
 
 def discard(upload: str) -> None:
-    """Delete an upload that was read."""
     shutil.rmtree(_folder(upload), ignore_errors=True)
 
 
@@ -148,7 +147,6 @@ def is_archive(name: str) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Raise UploadRefused for a name that is unsafe in a folder."""
     if not re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) or name.startswith("."):
         raise UploadRefused(f"The file name {name!r} cannot be kept; please rename the file.")
 

@@ -34,7 +34,6 @@ def saved_presets() -> dict[str, Preset]:
 
 
 def newest_presets(most: int) -> list[SavedPreset]:
-    """Return the newest presets with their titles only."""
     rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:most]
     return sorted(rows, key=lambda one: (one.title, one.slug))
 

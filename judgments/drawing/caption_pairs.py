@@ -199,7 +199,6 @@ Found = Iterator[tuple[Image, list[Text]]]
 
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
-    """Return each system's output for the image, equal texts once."""
     for image in division.judged:
         yield image, _distinct(text for _, text in image.outputs)
 

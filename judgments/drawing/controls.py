@@ -306,7 +306,6 @@ def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -
 
 
 def needs_split(controls: Any) -> bool:
-    """Return whether a design's ``Controls`` use images of the control split."""
     return bool(controls.per_hit) and bool(set(controls.kinds) & set(FROM_IMAGES))
 
 

@@ -28,7 +28,6 @@ def candidate_key(text: str) -> str:
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:
-    """Return the generator of ``purpose`` for a study's seed."""
     digest = hashlib.sha256(f"{seed}|{purpose}".encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
 

@@ -176,14 +176,12 @@ class _Draw:
         return len(drawn.of_kind[kind]) + unusable
 
     def too_few(self, drawn: _Drawn) -> dict[str, int]:
-        """Return kind -> available number, for kinds with fewer than wanted."""
         if not self.wanted:
             return {}
         most = {kind: self.most(drawn, kind) for kind in drawn.of_kind}
         return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
 
     def is_enough(self, drawn: _Drawn) -> bool:
-        """Return whether there are pairs, and all that are wanted."""
         return any(drawn.of_kind.values()) and not self.too_few(drawn)
 
     def refuse_too_few(self, drawn: _Drawn, least: int) -> None:

@@ -50,7 +50,6 @@ def trimmed(word: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the normalised words of a text in order."""
     return [word for token in plain(text).split() if (word := trimmed(token))]
 
 
@@ -76,7 +75,6 @@ def spoken(text: str) -> list[str]:
 
 
 def phrase(text: str) -> str:
-    """Join the normalised words of a phrase by blanks."""
     return " ".join(words_of(text))
 
 
@@ -119,7 +117,6 @@ def titled(text: str, titles: Collection[str], longest: int = LONGEST) -> list[s
 
 
 def as_written(text: str, grams: Sequence[str]) -> list[str]:
-    """Return runs of words as written at their first occurrence."""
     words, written = words_of(text), spoken(text)
     first: dict[str, int] = {}
     for gram, start in ngrams(words):

@@ -18,7 +18,6 @@ ASSUMED = 0.8  # assumed probability that an answer is right, for plans
 
 
 def stops_early(study: Study) -> bool:
-    """Return whether the study's design leaves out decided units."""
     return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
 
 

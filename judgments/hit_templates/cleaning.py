@@ -153,14 +153,12 @@ def _nothing(element: Element) -> Nodes:
 
 
 def _titled(element: Element) -> Nodes:
-    """Put the title of a card or tab above it."""
     title = element.attributes.get("header") or element.attributes.get("heading")
     head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
     return [Element("div", {}, head + element.inside)]
 
 
 def _instructions(element: Element) -> Nodes:
-    """Return a closed details element, like Amazon's."""
     title = element.attributes.get("link-text") or element.attributes.get("header")
     summary = Element("summary", {}, [title or INSTRUCTIONS], own_word=not title)
     return [Element("details", {}, [summary, *element.inside])]

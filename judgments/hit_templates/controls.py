@@ -57,7 +57,6 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
 
 
 def makers(design: StudyDesign) -> Makers:
-    """Return the maker of known-good items; repeated ones need none."""
     return Makers(reference=_no_control, known=partial(_known_control, design))
 
 

@@ -82,7 +82,6 @@ def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expe
 
 
 def reason_of(cells: Mapping[str, str]) -> str:
-    """Return CrowdFlower's reason cells."""
     said = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
     return " ".join(text for text in said if text)[:500]
 
@@ -175,7 +174,6 @@ def _is_mark(sign: str) -> bool:
 
 
 def meets(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
-    """Return whether an answer meets every expectation."""
     return all(_meets(wanted, given.get(name)) for name, wanted in expected.items())
 
 

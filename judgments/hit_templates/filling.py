@@ -29,7 +29,6 @@ OF_ANSWER = {"name", "value", "checked", "selected", "type"}
 
 
 def filled(text: str, cells: Mapping[str, str]) -> str:
-    """Replace the fields of a text by cells."""
     return FIELD.sub(lambda found: str(cells.get(found[1].strip(), "")), text)
 
 
@@ -95,7 +94,6 @@ def fill_page(
 
 
 def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
-    """Return ids that a label refers to."""
     for one in page:
         if isinstance(one, Element):
             if one.tag == "label" and one.attributes.get("for"):

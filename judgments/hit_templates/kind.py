@@ -300,7 +300,6 @@ class HITTemplate(OpenKind):
         }
 
     def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
-        """Return the row's original cells."""
         return dict(content.get("fields", {}))
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
@@ -375,7 +374,6 @@ class HITTemplate(OpenKind):
         return Figures(study={"questions": question_figures(self.page.questions, self, judged, seed=seed)})
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
-        """Draw any valid answer."""
         return checked_answer(
             self.questions(unit),
             {one.name: drawn_answer(one, rng) for one in self.questions(unit) if one.shape != "fixed"},

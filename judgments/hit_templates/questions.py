@@ -216,7 +216,6 @@ def _take(element: Element, control: str, labels: _Labels, found: dict[str, _Fou
 
 
 def _single_label(element: Element, control: str, own: str) -> str:
-    """Treat a lone box as its own question."""
     return own if control == "checkbox" and "value" not in element.attributes else ""
 
 

@@ -151,7 +151,6 @@ def _sentences(scan: _Scan) -> Iterator[str]:
 
 
 def fields_of(source: str) -> list[str]:
-    """Return the fields of a clean page, in order."""
     return list(dict.fromkeys(fields_in(source)))
 
 

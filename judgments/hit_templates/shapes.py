@@ -93,5 +93,4 @@ def walk(elements: list[Element | str]) -> Iterator[Element]:
 
 
 def fields_in(text: str) -> list[str]:
-    """Return the fields of a text."""
     return [str(name).strip() for name in FIELD.findall(text)]

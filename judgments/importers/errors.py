@@ -96,7 +96,6 @@ class ImportNotes:
             self._counts[quirk, detail] += by
 
     def __getitem__(self, quirk: str) -> int:
-        """Return the count of a quirk over all details."""
         return sum(n for (name, _), n in self._counts.items() if name == quirk)
 
     def __iter__(self) -> Iterator[Note]:

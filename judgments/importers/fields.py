@@ -183,7 +183,6 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
 
 
 def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0") -> int:
-    """Return a whole number from 0."""
     number = read_number(value, textual, expected)
     if number < 0 or not isinstance(number, int):
         raise Unfit(shown(number), expected)

@@ -101,7 +101,6 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
 
 
 def json_cell(record: Record, column: str) -> Any:
-    """Return a column's JSON value, parsed from text in CSV."""
     value = record.get(column)
     return parse_json(value, record.file, record.line) if record.textual and isinstance(value, str) else value
 

@@ -171,7 +171,6 @@ class CaptionRegister:
         self._counts: Counter[str] = Counter()
 
     def position(self, image: str) -> int:
-        """Return how many captions of the image were added."""
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
@@ -420,6 +419,5 @@ class CandidateRegister:
         return True
 
     def finish(self, path: Path) -> None:
-        """Raise ImportProblem if there were no candidates."""
         if not self._seen:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")

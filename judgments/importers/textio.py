@@ -64,7 +64,6 @@ def read_whole(path: Path, *, encoding: str | None = None) -> str:
 
 
 def unreadable(path: Path, error: OSError) -> ImportProblem:
-    """Return the message for a file that the system cannot read."""
     reason = (error.strerror or type(error).__name__).lower()
     return ImportProblem(path, None, None, reason, "a file that can be read")
 
@@ -146,5 +145,4 @@ def guard_formula(text: str) -> str:
 
 
 def unguard_formula(cell: str) -> str:
-    """Return the original text of a cell from `guard_formula`."""
     return cell[1:] if _GUARDED.match(cell) else cell

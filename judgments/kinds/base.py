@@ -206,7 +206,6 @@ class Kind(ABC):
         return ""
 
     def with_setting(self, setting: str) -> Kind:
-        """Return the kind configured by ``setting``."""
         return self
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
@@ -222,7 +221,6 @@ class Kind(ABC):
         """
 
     def quiz_usable(self, image: Image) -> bool:
-        """Return whether ``image`` has the captions that quiz items need."""
         return len(image.references) > 1
 
     def quiz_group(
@@ -327,7 +325,6 @@ class Kind(ABC):
         return given
 
     def results_names(self) -> list[str]:
-        """Return the columns of ``results_cells``, in order."""
         return []
 
     def results_cells(self, given: Any) -> dict[str, str]:

@@ -94,7 +94,6 @@ def read_answers(judged: Sequence[Judged]) -> Answers:
 
 
 def counted(answers: Answers) -> BestWorstResult:
-    """Return a score for each of ``answers.captions``."""
     return best_worst_scores(answers.shown, answers.best, answers.worst)
 
 
@@ -402,7 +401,6 @@ class BestWorst(OpenKind):
         return found
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return the captions at both ends, if they are not tied."""
         options = _options(unit)
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer[end] is not None]
 

@@ -334,7 +334,6 @@ class CaptionWriting(OpenKind):
         return Figures(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """Take the image's references."""
         return list(unit.item.references.order_by("position").values_list("text", flat=True))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
@@ -373,7 +372,6 @@ def _varied(text: str, rng: np.random.Generator) -> str:
 
 
 def _shared(text: str, other: str) -> float:
-    """Return the share of ``text``'s words that are in ``other``."""
     words, known = folded(text).split(), set(folded(other).split())
     return sum(word in known for word in words) / len(words) if words else 0.0
 

@@ -116,7 +116,6 @@ class Grounding(OpenKind):
         )
 
     def quiz_usable(self, image: Image) -> bool:
-        """Return whether a caption contains a label verbatim."""
         return bool(certain_links(image))
 
     def quiz_group(
@@ -125,7 +124,6 @@ class Grounding(OpenKind):
         return self._control(design, place, image, images, rng)
 
     def in_words(self, given: Any) -> str:
-        """Return the links word by word, counted from 1."""
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
@@ -281,12 +279,10 @@ class Grounding(OpenKind):
 
 
 def as_links(answer: Any) -> Links:
-    """Return an answer as word -> box."""
     return {one["word"]: one["box"] for one in answer}
 
 
 def links_of(links: Links) -> list[dict[str, Any]]:
-    """Return word -> box as an answer, in word order."""
     return [{"word": word, "box": links[word]} for word in sorted(links)]
 
 

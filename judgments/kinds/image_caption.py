@@ -44,7 +44,6 @@ class ImageCaptionKind(ChoiceKind):
     bad: ClassVar[Any]
 
     def draw(self, design: StudyDesign, material: Material) -> CaptionDraw:
-        """Draw the image-caption pairs of a design (``judgments.drawing.caption_pairs``)."""
         return draw_captions(design, material, partial(self.unit_key, design))
 
     def require_units(self, design: StudyDesign, groups: Sequence[Group]) -> None:
@@ -56,7 +55,6 @@ class ImageCaptionKind(ChoiceKind):
             )
 
     def unit_key(self, design: StudyDesign, image: Image, text: Text) -> str:
-        """Return the unit key of an image and a caption."""
         return content_key("unit", self.name, design.seed, image.name, text.key)
 
     def unit(
@@ -120,7 +118,6 @@ class ImageCaptionKind(ChoiceKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """Return one of the designer's items."""
         return Group(items[0].image.name, tuple(self.known_unit(design, place, item) for item in items))
 
     def known_unit(self, design: StudyDesign, place: str, item: Known) -> UnitSpec:

@@ -299,7 +299,6 @@ def _shortened(keyword: str, *, bare: bool = False) -> str:
 
 
 def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
-    """Draw at most ``count`` of ``pool``, in random order."""
     ordered = list(pool)
     return [ordered[place] for place in rng.permutation(len(ordered))[:count].tolist()]
 

@@ -73,7 +73,6 @@ class PairKind(ChoiceKind):
         return balanced_sides(len(units), rng)
 
     def mirrored(self, side: Any) -> bool:
-        """Show the other candidate first."""
         return not side
 
     def canonical(self, given: int, *, side: Any) -> int:

@@ -108,7 +108,6 @@ class Slider(Graded):
         return value > 50
 
     def relevance(self, value: float) -> int:
-        """Return the nearest whole number, halves rounded down."""
         return math.ceil(value - 0.5)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:

@@ -7,7 +7,6 @@ from django.db.models import Exists, OuterRef, Q
 
 
 def picture_path(item: Item, filename: str) -> str:
-    """Return an uploaded picture's path below the media folder."""
     return f"pictures/{item.dataset.name}/{filename}"
 
 

@@ -14,7 +14,6 @@ from judgments.models.studies import Study
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def usable(self, now: datetime) -> ApiTokenQuerySet:
-        """Return tokens that are neither revoked nor expired, of active accounts."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
 
 

@@ -26,12 +26,10 @@ REGISTERED = "registered"  # in a study's log, where its plan was registered
 
 
 def is_registered(study: Study) -> bool:
-    """Return whether the study's plan is registered, by its log."""
     return study.events.filter(what=REGISTERED).exists()
 
 
 def keep_plan(*, study: Study, plan: Plan) -> None:
-    """Store the registered plan in the study file."""
     study.design = study.design | {"registration": plan.model_dump(mode="json")}
     study.save(update_fields=["design"])
 

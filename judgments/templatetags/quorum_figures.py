@@ -34,7 +34,6 @@ def coefficient(value: Any) -> str:
 
 @register.filter
 def is_markup(value: Any) -> bool:
-    """Return whether it is HTML already."""
     return isinstance(value, SafeString)
 
 

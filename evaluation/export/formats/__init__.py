@@ -158,7 +158,6 @@ def format_named(name: str) -> Format:
 
 
 def formats_for(study: Study) -> list[Format]:
-    """Return the formats that can represent ``study``."""
     return [one for one in FORMATS.values() if not one.fits(study)]
 
 

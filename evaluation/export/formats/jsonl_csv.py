@@ -35,7 +35,6 @@ class Lines:
 
 
 def csv_writer(file: HashedFile) -> Any:
-    """Return a writer of RFC 4180 lines in UTF-8."""
     return csv.writer(Lines(file), lineterminator="\r\n")
 
 
@@ -91,6 +90,5 @@ class CsvLines(JsonLines):
         write_csv(work.rows(), file, header=False)
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write the header, even without units, and the parts."""
         csv_writer(file).writerow(columns_of(work.study))
         super().join(work, file)

@@ -199,7 +199,6 @@ def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
 
 
 def judged_items(study: Study) -> QuerySet[Item]:
-    """Return the judged images in order."""
     units = Unit.objects.filter(study=study, control=False)
     return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
 
@@ -274,7 +273,6 @@ def _some(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
 
 
 def _line(text: str | None) -> str:
-    """Return a text in one line."""
     return NO_TEXT if text is None else " ".join(text.split())
 
 
@@ -374,7 +372,6 @@ def _write_outputs(board: Board, names: Mapping[int, str], folder: Path) -> None
 
 
 def _mean(scores: Floats) -> float:
-    """Return a system's score: the mean of its segments'."""
     return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
 
 

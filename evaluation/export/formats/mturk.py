@@ -198,7 +198,6 @@ def _named(number: int, name: str, *, single: bool) -> str:
 
 
 def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool) -> dict[str, str]:
-    """Return the units' contents as the kind's columns."""
     return {
         _named(number, name, single=single): cell
         for number, unit in _numbered(units)

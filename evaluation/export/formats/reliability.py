@@ -100,7 +100,6 @@ def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int,
 
 
 def _joined(cells: Iterable[str]) -> str:
-    """Join cells of a CSV line, without its end."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(cells)
     return line.getvalue()

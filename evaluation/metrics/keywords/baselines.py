@@ -277,7 +277,6 @@ def _list(found: Sequence[_Weighed], made: str, chosen: tuple[int, ...] = ()) ->
 
 
 def _given(documents: Sequence[Terms]) -> str:
-    """How a signature names documents: how many and what they hold; their order does not matter, that of terms does."""
     return name_given(sorted(map(list, documents)))
 
 

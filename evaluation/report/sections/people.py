@@ -54,7 +54,6 @@ LEFT_SIDE = 6  # the index of that column, absent in studies without sides
 
 
 def collection(inputs: ReportInputs) -> Section:
-    """Show counts of units, judgments and consensus."""
     counts = inputs.aggregation.result["counts"]
     rows = [(name, counts[key]) for name, key in COLLECTED.items() if counts[key] or key in ALWAYS]
     return section("collection", [say("collection", counts=counts)], tables=[table("collection", rows)])

@@ -100,7 +100,6 @@ def exact_cut(cut: float) -> float:
 
 
 def _judged(inputs: ReportInputs) -> dict[tuple[int, int], float]:
-    """Return (image, text) -> consensus value."""
     if inputs.proposals is None:
         return {}
     return values_of(inputs.proposals, consensus_values(inputs.consensus.of_unit))

@@ -67,5 +67,4 @@ def canonical(name: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Return whether a canonical name belongs to a result file."""
     return name.lower() in _KNOWN or name.startswith((INPUT, ANSWER)) or name.lower() == OLD_ANSWERS

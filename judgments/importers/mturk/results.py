@@ -66,7 +66,6 @@ class ResultRow:
         return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
 
     def whole(self, column: str) -> int | None:
-        """Return a whole number from 0, or None for an empty cell."""
         return self._read(column, _whole, "a whole number from 0")
 
     def _read(self, column: str, read: Callable[[str], T], expected: str) -> T | None:
@@ -80,7 +79,6 @@ class ResultRow:
 
     @property
     def rejected(self) -> bool:
-        """Return whether the requester rejected it."""
         return self.text("AssignmentStatus").strip().lower() == "rejected"
 
     @property
