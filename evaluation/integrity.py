@@ -207,7 +207,7 @@ def quizzes_count_their_answers() -> Sentences:
 
 
 def quiz_items_stand_apart() -> Sentences:
-    """Quiz items are in no HIT, as their answers are known to whoever passed."""
+    """Quiz items are in no HIT, as passing reveals their answers."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
     for slug, key in units.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: quiz item {key} stands in a HIT."

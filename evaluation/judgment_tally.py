@@ -155,7 +155,7 @@ class Difference:
     found: Value
 
     def __str__(self) -> str:
-        return f"{self.field}: stated {_said(self.stated)}, found {_said(self.found)}"
+        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.found)}"
 
 
 def differences(stated: Signature, found: Signature) -> list[Difference]:
@@ -169,5 +169,5 @@ def differences(stated: Signature, found: Signature) -> list[Difference]:
     ]
 
 
-def _said(value: Value) -> str:
+def _value_text(value: Value) -> str:
     return "nothing" if value is None else str(value)

@@ -128,10 +128,10 @@ def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Show
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return Shown(figures.compute(study))
-    kept, many = _kept(study, figures)
+    kept, many = _cached(study, figures)
     if kept is None:
         if beyond or (many and not wait):
-            _ask_first(study, figures.name)
+            _start_unless_failed(study, figures.name)
             return Shown(None, again=True)
         return Shown(_counted(study, figures))
     same = kept.version == _version(study, figures)
@@ -145,7 +145,7 @@ def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Show
     return Shown(figures.from_json(kept.value), kept.made_at, again)
 
 
-def _kept(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
+def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
     """Return the cached figures, and whether they are large, in one query."""
     if figures.many is None:
         return KeptFigures.objects.filter(study=study, name=figures.name).first(), False
@@ -164,8 +164,8 @@ def newest_count(study: Study) -> Job | None:
     return Job.objects.filter(kind=JOB, args__study=study.slug).first()
 
 
-def _ask_first(study: Study, name: str) -> None:
-    """Return whether to start a job; not right after a failure, or a waiting page would retry for ever."""
+def _start_unless_failed(study: Study, name: str) -> None:
+    """Start a job unless one just failed: a waiting page would retry for ever."""
     last = newest_count(study)
     failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:

@@ -34,7 +34,7 @@ class Content:
     texts: Captions = NONE
 
     def keys(self, *, reference: bool, two_sided: bool) -> Iterator[tuple[Hashable, bool]]:
-        """Return (key, whether the candidates are swapped in it), by ids and by texts."""
+        """Yield (key, whether the candidates are swapped in it), by ids and by texts."""
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
             shown, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
@@ -184,8 +184,8 @@ def match_sources(first: Source, second: Source) -> Matched:
         groups.join(own, split + other_own, odd=False)
     group, odd, count = groups.numbered()
     mine, theirs = group[:split], group[split:]
-    shared = _held(mine[first.unit], count) & _held(theirs[second.unit], count)
-    by_id = _held(mine[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    shared = _occurring(mine[first.unit], count) & _occurring(theirs[second.unit], count)
+    by_id = _occurring(mine[np.array([one for one, _ in ids], dtype=np.int64)], count)
     return Matched(
         first=first.over(mine, odd[:split], count),
         second=second.over(theirs, odd[split:], count),
@@ -198,7 +198,7 @@ def match_sources(first: Source, second: Source) -> Matched:
     )
 
 
-def _held(groups: Ints, count: int) -> Flags:
+def _occurring(groups: Ints, count: int) -> Flags:
     """Return (count,) bool: which groups occur."""
     found = np.zeros(count, dtype=bool)
     found[groups] = True

@@ -177,7 +177,7 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     growth = (
         [] if kind.is_open else agreement_grows(_votes(table, agreed, code_of), kind.level, seed=design.seed)
     )
-    kept = _kept_scores(study)
+    kept = _stored_scores(study)
     scores = candidate_scores(study) if kept is None else kept
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, code_of, scores)
@@ -229,7 +229,7 @@ def store_board(board: Board) -> BoardSnapshot:
     return stored
 
 
-def _kept_scores(study: Study) -> dict[str, Any] | None:
+def _stored_scores(study: Study) -> dict[str, Any] | None:
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
     return kept if kept and "of" in kept else None
 

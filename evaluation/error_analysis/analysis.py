@@ -245,7 +245,7 @@ def _unpacked(text: str) -> Ranked:
         )
 
 
-def _stands_on(study: Study) -> object:
+def _rankings_version(study: Study) -> object:
     """Return the version of the rankings."""
     analysis = newest_evaluation(study)
     return [str(one) for one in _stamp(study, analysis)] if analysis else None
@@ -256,7 +256,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
         "disagreements",
         _ranked_by_all,
         rows=len,
-        version=_stands_on,
+        version=_rankings_version,
         exact=True,
         beyond_a_page=_has_many,
     )

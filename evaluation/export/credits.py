@@ -55,7 +55,7 @@ class Credits:
             System.objects.filter(dataset=self.study.dataset_id).values_list("pk", "name")
         )
         self._credits.clear()
-        given = self._given({place for captions in shown.values() for _, place, _ in captions})
+        given = self._lists_with({place for captions in shown.values() for _, place, _ in captions})
         found: dict[int, Systems] = {}
         for pk, captions in shown.items():
             own: Systems = {}
@@ -77,7 +77,7 @@ class Credits:
         made = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), made)
 
-    def _given(self, wanted: set[Place]) -> Lists:
+    def _lists_with(self, wanted: set[Place]) -> Lists:
         """Return the lists that contain each wanted text or image: annotations first, then by name."""
         # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()

@@ -151,7 +151,7 @@ def compute_plan(
         )
     except StatisticsError as error:
         raise EvaluationError(f"{error}.") from None
-    return _told(plan, assumptions, design)
+    return _plan_as_json(plan, assumptions, design)
 
 
 def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
@@ -169,7 +169,7 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
     return forecast.cents + -(-forecast.cents * again // max(1, forecast.places))
 
 
-def _told(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
+def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
     def row(one: PowerResult | None) -> dict[str, Any] | None:
         if one is None:
             return None

@@ -164,7 +164,7 @@ def _in_cell(value: float) -> str:
     return "0" if text == ".00" else text.removesuffix(".00")
 
 
-def _said(level: Level) -> str:
+def _level_label(level: Level) -> str:
     return f"{level.words} {_in_cell(level.value)}"
 
 
@@ -174,12 +174,12 @@ def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str
     ends: list[float] = []  # how far each line is filled
     for level in sorted(panel.levels, key=lambda one: one.value):
         share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
-        length = LETTER * (SMALL - 1.5) * len(_said(level)) / wide
+        length = LETTER * (SMALL - 1.5) * len(_level_label(level)) / wide
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
         line = next((place for place, end in enumerate(ends) if start >= end + 0.03), len(ends))
         ends[line : line + 1] = [start + length]
-        placed.append((share, _said(level), line, align))
+        placed.append((share, _level_label(level), line, align))
     return placed
 
 

@@ -257,7 +257,7 @@ class ReleasedRows:
         return times
 
     def on_controls(self) -> list[tuple[int, Any, Any, str]]:
-        """Yield (person, given, expected, kind of control item) for controls that were not withdrawn.
+        """Return (person, given, expected, kind of control item) for controls that were not withdrawn.
 
         A repeated unit expects the same person's first answer.
         """

@@ -133,10 +133,10 @@ def check_terms(study: Study, terms: Terms) -> None:
             "them."
         )
     if study.releases.filter(version=terms.version).exists():
-        raise NotReleasable(_taken(study, terms.version))
+        raise NotReleasable(_version_exists(study, terms.version))
 
 
-def _taken(study: Study, version: str) -> str:
+def _version_exists(study: Study, version: str) -> str:
     return (
         f"Study {study.slug!r} was released as {version} before; expected another version, such as "
         f"{next_version(study)}."
@@ -178,5 +178,5 @@ def note_release(*, study: Study, bundle: Bundle, file: str = "", by: User | Non
                 sha256=bundle.sha256,
             )
     except IntegrityError:
-        raise NotReleasable(_taken(study, about.version)) from None
+        raise NotReleasable(_version_exists(study, about.version)) from None
     return release

@@ -72,7 +72,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
         )
     if not user.is_active:
         raise DesignError(f"The account {user.get_username()!r} is not active.", field="user")
-    had = _held(study, user)
+    had = _role_and_lock(study, user)
     if had == role:
         return StudyRole.objects.get(study=study, user=user)
     if had == Role.OWNER:
@@ -99,7 +99,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
     Raises:
         WrongState: the study would lose its last owner.
     """
-    had = _held(study, user)
+    had = _role_and_lock(study, user)
     if had is None:
         return
     if had == Role.OWNER:
@@ -115,7 +115,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
     )
 
 
-def _held(study: Study, user: User) -> str | None:
+def _role_and_lock(study: Study, user: User) -> str | None:
     """Return the person's role and lock the study's row, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()

@@ -58,21 +58,21 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Return candidate places, best first: upper edge, sides, then outside."""
+    """Yield candidate places, best first: upper edge, sides, then outside."""
     left, top = box["x"], box["y"]
     wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
     rank = 0
     for down in range(_STEPS + 1):
         for along in range(_STEPS + 1):
-            yield *_held(left + wide * along / _STEPS, top + high * down / _STEPS), rank
+            yield *_clamped(left + wide * along / _STEPS, top + high * down / _STEPS), rank
             rank += 1
     for ring in range(1, _STEPS + 1):
         for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
-            yield *_held(left + dx * ring * TAG, top + dy * ring * TAG), rank
+            yield *_clamped(left + dx * ring * TAG, top + dy * ring * TAG), rank
             rank += 1
 
 
-def _held(x: float, y: float) -> tuple[float, float]:
+def _clamped(x: float, y: float) -> tuple[float, float]:
     return round(min(max(x, 0.0), 1 - TAG), 4), round(min(max(y, 0.0), 1 - TAG), 4)
 
 

@@ -103,7 +103,7 @@ def _abbreviates(word: str, behind: str) -> bool:
 
 
 def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
-    """Return every run of ``SHORTEST`` to ``longest`` words, with its start."""
+    """Yield every run of ``SHORTEST`` to ``longest`` words, with its start."""
     for start in range(len(words)):
         for end in range(start + SHORTEST, min(start + longest, len(words)) + 1):
             yield " ".join(words[start:end]), start

@@ -33,7 +33,7 @@ WRITTEN = "An answer of a simulated worker."
 
 
 def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
-    """Return how control items contradict a template; each clause begins with the design's key."""
+    """Yield how control items contradict a template; each clause begins with the design's key."""
     if design.controls.known:
         yield (
             "controls.known names items, but those of a template are rows of its inputs that say what is expected "

@@ -260,7 +260,9 @@ class HITTemplate(OpenKind):
         cells = unit.content["fields"]
         return {
             "fields": {name: cells.get(name, "") for name in self.page.fields},
-            "questions": [_told(question) for question in self.questions(unit) if question.shape != "fixed"],
+            "questions": [
+                _described(question) for question in self.questions(unit) if question.shape != "fixed"
+            ],
             **({"picture": picture_url} if picture_url else {}),
         }
 
@@ -311,9 +313,9 @@ class HITTemplate(OpenKind):
         given: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
         for unit, value in zip(units, values, strict=True):
             given[unit].append(value)
-        return {unit: self._said(answers) for unit, answers in given.items()}
+        return {unit: self._aggregated(answers) for unit, answers in given.items()}
 
-    def _said(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
+    def _aggregated(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
         said: dict[str, Any] = {}
         votes: dict[str, int] = {}
         shares, margins, ties = [], [], []
@@ -411,7 +413,7 @@ class HITTemplate(OpenKind):
         return True
 
 
-def _told(question: Question) -> dict[str, Any]:
+def _described(question: Question) -> dict[str, Any]:
     """Describe a question to clients that draw their own page."""
     bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
     return {

@@ -220,7 +220,7 @@ def _single_label(element: Element, control: str, own: str) -> str:
 
 
 def _take_list(element: Element, one: _Found) -> None:
-    """Return a list's options.
+    """Read a list's options.
 
     A list without an empty first entry gets one and must be answered; otherwise its first option would
     count as an answer.

@@ -51,7 +51,7 @@ class RankedLists:
     line: array[int] = field(default_factory=lambda: array("q"))
 
     def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
-        """Yield (query, item, rank from 1, score) by query and rank, the first ``depth`` of each list.
+        """Return (query, item, rank from 1, score) by query and rank, the first ``depth`` of each list.
 
         Ranks decide; contradicting scores are noted.
 

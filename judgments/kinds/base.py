@@ -209,7 +209,7 @@ class Kind(ABC):
         return self
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Return how a design contradicts this kind; each clause begins with the key concerned."""
+        """Yield how a design contradicts this kind; each clause begins with the key concerned."""
         return iter(())
 
     @abstractmethod

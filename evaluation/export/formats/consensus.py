@@ -57,7 +57,7 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Return a unit's lines, or None for nothing."""
+        """Yield a unit's lines, or None for nothing."""
 
 
 class Qrels(LineParts):

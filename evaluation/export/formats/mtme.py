@@ -359,7 +359,7 @@ class References:
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
-    """Return the texts of captions by row id, in order; None for 0."""
+    """Yield the texts of captions by row id, in order; None for 0."""
     for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
         found = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
         yield from (found.get(pk) for pk in some)

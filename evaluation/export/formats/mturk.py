@@ -106,7 +106,7 @@ class Results(Encoding):
                 .order_by("hit__position", "hit_id")
             )
             for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
-                given = _given(study, moment, batch)
+                given = _answers_of(study, moment, batch)
                 for assignment in batch:
                     units = places.get(assignment.hit_id or 0, [])
                     judged = given.get(str(assignment.pk), {})
@@ -166,7 +166,7 @@ def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     return dict(found)
 
 
-def _given(
+def _answers_of(
     study: Study, moment: Moment, batch: Sequence[Assignment]
 ) -> dict[str, dict[int, tuple[Any, ...]]]:
     """Return assignment -> unit -> its latest (value, answer, seconds, comment)."""

@@ -49,7 +49,7 @@ def _first_letter(path: Path, encoding: str | None) -> str:
 
 
 def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
-    """Return a task's annotations; a ground-truth annotation gives the expected answer."""
+    """Yield a task's annotations; a ground-truth annotation gives the expected answer."""
     task = record.values
     data, annotations = task.get("data"), task["annotations"]
     if not isinstance(data, dict):

@@ -252,7 +252,7 @@ class ResultJudgments(TableJudgments):
             )
 
     def _places(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
-        """Return name -> column for each thing the HIT asked about; one mapping without numbered columns."""
+        """Yield name -> column for each thing the HIT asked about; one mapping without numbered columns."""
         numbered = [column for column in self._columns.values() if NUMBER in column]
         if not numbered:
             yield self._columns
