@@ -60,7 +60,6 @@ def load_demo(*, progress: Progress = no_progress) -> list[Study]:
 
 
 def _generated(name: str) -> Study:
-    """Get or create a demo study with its HITs."""
     path = FOLDER / "studies" / f"{name}.toml"
     design = read_toml(path.read_text(encoding="utf-8"), source=str(path))
     study = Study.objects.filter(slug=design.slug).first() or create_study(design=design)

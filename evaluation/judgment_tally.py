@@ -48,7 +48,6 @@ class JudgmentTally:
             self.first_left += presented == FIRST_LEFT
 
     def _close(self) -> None:
-        """Count a completed unit."""
         if self._votes:
             self.least = min(self.least, self._votes) if self.units else self._votes
             self.most = max(self.most, self._votes)

@@ -200,7 +200,6 @@ def _hashed(
     answer: Sequence[Any],
     used: Flags,
 ) -> str:
-    """Return the data hash of ordered judgments."""
     known, code = np.unique(value, return_inverse=True)
     answers: list[Any] = [None if np.isnan(one) else int(one) for one in known.tolist()]
     given = [row for row, one in enumerate(answer) if one is not None]

@@ -89,7 +89,6 @@ def _few(images: list[str]) -> str:
 
 
 def _checked(number: int, entry: Any) -> tuple[str, str]:
-    """Return image and caption of the file's ``number``-th entry."""
     if not isinstance(entry, dict):
         raise SubmissionRefused(
             _("Entry %(number)s is no object; expected one with image_id and caption.") % {"number": number}

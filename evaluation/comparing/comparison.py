@@ -231,7 +231,6 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
 
 
 def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
-    """Correlate the scores of the shared units."""
     reason = _no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
     if reason:
         return {

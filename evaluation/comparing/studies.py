@@ -72,7 +72,6 @@ def _left_out(table: JudgmentTable) -> dict[str, int]:
 
 
 def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
-    """Return row id -> key and content of some units."""
     rows = list(
         plain_rows(
             Unit.objects.filter(study=study, control=False)

@@ -165,7 +165,6 @@ class Closer:
 
 
 def newest_evaluation(study: Study) -> Analysis | None:
-    """Return the meta-evaluation whose scores are stored."""
     found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
     scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
     return found.filter(scored).order_by("-created_at", "-pk").first()
@@ -246,7 +245,6 @@ def _unpacked(text: str) -> Ranked:
 
 
 def _rankings_version(study: Study) -> object:
-    """Return the version of the rankings."""
     analysis = newest_evaluation(study)
     return [str(one) for one in _stamp(study, analysis)] if analysis else None
 
@@ -378,7 +376,6 @@ def _references_of(item: int) -> list[tuple[str, str]]:
 
 
 def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
-    """Return each unit's votes by worker name, including excluded ones."""
     unused = loaders.unused_workers(study)
     rows = Judgment.objects.current().filter(unit__in=units)
     names = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")

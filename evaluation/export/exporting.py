@@ -133,7 +133,6 @@ def export_judgments(
 
 
 def _write(begun: Begun, work: Work, output: Path, encoding: Encoding, *, progress: Progress) -> HashedFile:
-    """Write the parts, and the file from them."""
     try:
         write_in_parts(begun, work, encoding, progress=_part_of(progress, *SHARES[:2]))
         progress(SHARES[1], f"joining {output.name}")

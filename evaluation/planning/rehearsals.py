@@ -159,7 +159,6 @@ def _metric_row(
 
 
 def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
-    """Return pairs of two different systems, with their names."""
     of_pair = loaders.systems_of_pairs(study)
     rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in pairs.truth}
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}
@@ -239,7 +238,6 @@ def _power(
 
 
 def _work(study: Study) -> dict[str, Any]:
-    """Return cost, hours and the wage at this pace."""
     design, forecast = design_of(study), forecast_of(study)
     seconds = dict(
         Judgment.objects.of_study(study)

@@ -80,7 +80,6 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
-    """Describe the plot."""
     metrics = result.get("metrics", {})
     if not metrics:
         return NOTHING

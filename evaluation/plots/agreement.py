@@ -61,7 +61,6 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
-    """Describe the plot."""
     if not agreement or not agreement["alpha"]["n"]:
         why = agreement["alpha"]["reason"] if agreement else ""
         return f"Agreement is not measured: {why.rstrip('.')}." if why not in ("", NO_PAIRS) else NOTHING

@@ -63,7 +63,6 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describe the plot."""
     if not rows:
         return "Agreement is measured once two people judged the same unit."
     last = rows[-1]

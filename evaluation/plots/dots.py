@@ -52,7 +52,6 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
 
 
 def _range(drawing: Dots) -> tuple[float, float]:
-    """Return the axis limits: all data with a margin."""
     values = [
         value
         for panel in drawing.panels

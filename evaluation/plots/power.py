@@ -88,7 +88,6 @@ def power_figure(result: Mapping[str, Any]) -> str:
 
 
 def power_sentence(result: Mapping[str, Any]) -> str:
-    """Describe the plot."""
     best = result["best"]
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])

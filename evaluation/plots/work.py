@@ -94,7 +94,6 @@ def _name_times(axes: Axes, start: float, span: float) -> None:
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:
-    """Describe the plot."""
     done, wanted = progress["judgments"], progress["wanted"]
     if not done:
         return (
@@ -166,7 +165,6 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simul
 
 
 def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
-    """Describe the plot."""
     if not workers:
         return NO_WORKERS
     seen = [row for row in workers if row["controls_seen"]]

@@ -70,7 +70,6 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
 
 
 def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
-    """Compare the keys of the study file."""
     design = design_of(study)
     # The hash covers the stored content; its meaning is read with today's keys.
     then = stored_design(registration.content["design"]).model_dump(mode="json")

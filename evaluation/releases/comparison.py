@@ -87,7 +87,6 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
 
 
 def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changed outcomes of the registered plan."""
     then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
     said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
     return {
@@ -146,7 +145,6 @@ def _headlines(bundle: Bundle) -> dict[str, float | None]:
 
 
 def _swapped(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> list[list[str]]:
-    """Return pairs of metrics that changed places."""
     swapped = []
     for one, two in combinations(sorted(before.keys() & after.keys()), 2):
         then, now = (_ahead(found[one], found[two]) for found in (before, after))

@@ -232,7 +232,6 @@ def shareable_design(study: Study) -> dict[str, Any]:
 
 
 def _how_evaluated(found: Evaluated) -> dict[str, Any]:
-    """Return how metrics were compared with people, for the manifest."""
     computed = found.computed
     return {
         "settings": json.loads(json.dumps(computed.settings)),
@@ -249,7 +248,6 @@ def _filter_counts(study: Study) -> dict[str, int]:
 
 
 def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
-    """Return the report of the bundle's own rows."""
     evaluation = findings.inputs.evaluation
     return assemble(
         study,
@@ -263,7 +261,6 @@ def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
 
 
 def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:
-    """Return further facts for the datasheet."""
     times = (
         Assignment.objects.filter(study=study).finished().aggregate(Min("submitted_at"), Max("submitted_at"))
     )

@@ -333,7 +333,6 @@ def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
 
 @lru_cache(maxsize=4_096)  # the rows of an assignment share their times
 def _between(accepted: str | None, submitted: str | None) -> float:
-    """Return the seconds between two times; 0 if one is unknown."""
     if not accepted or not submitted:
         return 0.0
     return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

@@ -147,7 +147,6 @@ def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption],
 
 
 def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None:
-    """Record each caption's writers and judgments."""
     WrittenCaption.objects.bulk_create(
         (
             WrittenCaption(

@@ -305,7 +305,6 @@ def _stopping() -> Section:
 
 
 def _crowds() -> list[Section]:
-    """Return crowd settings: shared ones, then each crowd's."""
     return [
         Section(
             "Crowd and pay",

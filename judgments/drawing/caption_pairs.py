@@ -234,7 +234,6 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
 
 
 def _listed(design: StudyDesign, material: Material, division: Division) -> Found:
-    """Return the pairs that the design lists."""
     by_key: dict[str, Text] = {}
     by_words: dict[str, Text] = {}
     for image in material.images:

@@ -104,7 +104,6 @@ def _known_control(
     images: Sequence[Image],
     rng: np.random.Generator,
 ) -> Group:
-    """Return a row with a known answer as a control item."""
     row, fields = items[0].image, dict(items[0].image.fields)
     unit = UnitSpec(
         key=content_key("control", design.protocol, design.seed, place, row.name, fields),

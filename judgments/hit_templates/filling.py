@@ -151,7 +151,6 @@ def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
 
 
 def _address(tag: str, text: str, step: _Step) -> str:
-    """Return an allowed address, or ''."""
     address = text.strip()
     if tag == "a" and address.startswith("#"):
         return f"#t{step.position}-{address[1:]}"
@@ -172,7 +171,6 @@ def _address(tag: str, text: str, step: _Step) -> str:
 def _control(
     element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
 ) -> dict[str, str]:
-    """Return a control's attributes: its form name and the answer."""
     question = step.questions[element.question]
     if element.tag == "option":
         option = question.options[element.option]

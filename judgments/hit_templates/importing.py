@@ -122,7 +122,6 @@ def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) 
 
 
 def _options_of(template: Template) -> set[str]:
-    """Return fields with options to choose from."""
     return {
         name
         for question in template.questions
@@ -167,7 +166,6 @@ def _about_cells(
 
 
 def _about_known(template: Template, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
-    """Return notes on rows with expected answers."""
     told = expected_columns(columns, template.questions)
     if not told:
         return []

@@ -296,7 +296,6 @@ def csv_records(
 
 
 def _csv_fault(error: csv.Error) -> str:
-    """Describe a damaged record."""
     reason = str(error)
     if "unexpected end" in reason:
         return "a quotation mark that is never closed"

@@ -230,7 +230,6 @@ def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None
 
 
 def _size(record: Record) -> tuple[float, float] | None:
-    """Return the picture's size in pixels, if given."""
     width, height = (_side(record, name) for name in SIZE)
     if (width is None) != (height is None):
         missing = SIZE[1 if height is None else 0]

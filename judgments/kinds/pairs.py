@@ -170,7 +170,6 @@ class PairKind(ChoiceKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """Return the designer's item, its texts in random order."""
         (item,) = items
         if item.first is None or item.second is None or item.first.text == item.second.text:
             raise known_problem(item, "needs two different texts, first and second")

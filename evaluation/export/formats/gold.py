@@ -121,7 +121,6 @@ def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
 
 
 def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
-    """Filter (unit row id, answers) to those with answers."""
     answers = [(unit, given) for unit, own in some for given in own]
     if not answers:
         return

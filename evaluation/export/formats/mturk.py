@@ -208,7 +208,6 @@ def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool)
 def _own_answers(
     units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind, *, single: bool
 ) -> dict[str, str]:
-    """Return the answers as the kind's columns."""
     return {
         _named(number, name, single=single): cell
         for number, unit in _numbered(units)

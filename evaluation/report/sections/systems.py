@@ -29,7 +29,7 @@ TASKS = {
 MOST_CURVES = 8
 MEANS = "interval"  # the level of what is averaged
 NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
-THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # h13 prints thresholds of thirds truncated to two digits
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
 
 def grades(inputs: ReportInputs) -> Section | None:
@@ -162,7 +162,6 @@ def rankings(inputs: ReportInputs) -> Section | None:
 
 
 def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any]) -> Table:
-    """Return S@k and R-precision of one task."""
     name, title, words, query, item = TASKS[task]
     audited = "audited" in rows[0]
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
@@ -188,7 +187,6 @@ def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[s
 
 
 def _by_original(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return R@k and median rank of one task."""
     name, title, _, query, item = TASKS[task]
     columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
     columns += [("median rank", "number"), (f"{query}s", "count")]

@@ -82,7 +82,6 @@ def systems(inputs: ReportInputs) -> Section | None:
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
-    """Return the ceiling: the result of human captions."""
     return [
         Level("human captions", one.value, dashed=False, low=one.low, high=one.high)
         for name, one in zip(names, estimates, strict=True)

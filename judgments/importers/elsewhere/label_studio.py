@@ -86,7 +86,6 @@ def _results(path: Path, line: int | None, annotation: Mapping[str, Any]) -> dic
 
 
 def _short(path: Path, record: Record, zone: tzinfo | None) -> ResultRow:
-    """Return a record of JSON-MIN or CSV."""
     values = record.values
     cells = {}
     for name, value in values.items():
