@@ -1,16 +1,13 @@
-"""What it means."""
+"""The app of results."""
 
 from django.apps import AppConfig
 
 
 class EvaluationConfig(AppConfig):
-    """Consensus, agreement, metrics and exports."""
-
     name = "evaluation"
     verbose_name = "Evaluation"
 
     def ready(self) -> None:
-        """Registers the long work of this app."""
         from judgments.jobs import register
 
         kinds = ("aggregate", "evaluate", "export", "board", "plan_power", "rehearse", "report")

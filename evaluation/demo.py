@@ -1,6 +1,6 @@
-"""The demo: a small dataset with pictures, two systems, four open studies and a finished, simulated one.
+"""The demo: a small dataset with pictures, two systems, four open studies and a simulated one.
 
-Loading it again changes nothing; a load that was interrupted goes on where it stopped.
+Loading is idempotent; an interrupted load continues.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FINISHED = "triplet-finished"
 
 
 def load_demo(*, progress: Progress = no_progress) -> list[Study]:
-    """Import the demo's data and set up its studies; returns them, the open ones first."""
+    """Import the demo's data and create its studies; return them, open ones first."""
     progress(0.05, "photographs and captions")
     import_dataset(
         format="jsonl",
@@ -60,7 +60,6 @@ def load_demo(*, progress: Progress = no_progress) -> list[Study]:
 
 
 def _generated(name: str) -> Study:
-    """The study of a demo design, with its HITs."""
     path = FOLDER / "studies" / f"{name}.toml"
     design = read_toml(path.read_text(encoding="utf-8"), source=str(path))
     study = Study.objects.filter(slug=design.slug).first() or create_study(design=design)
@@ -70,7 +69,7 @@ def _generated(name: str) -> Study:
 
 
 def attribution() -> str:
-    """A line for each photograph: title, author, licence, source."""
+    """Return a credit line per photograph: title, author, licence, source."""
     with (FOLDER / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as file:
         return "\n".join(
             f"{row['file']}: {row['title']}, {row['author']}, {row['licence']} ({row['source']})"

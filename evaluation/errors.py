@@ -6,43 +6,41 @@ from common.errors import QuorumError
 
 
 class EvaluationError(QuorumError):
-    """Something that cannot be computed from what the study holds, or a name that is not known."""
+    """A study lacks what a computation needs, or a name is unknown."""
 
     title = "Not possible to compute"
 
 
 class ExportError(QuorumError):
-    """A format that does not exist, or that cannot hold the study."""
+    """An unknown format, or one that cannot represent the study."""
 
     title = "The export is not possible"
 
 
 class VerificationError(QuorumError):
-    """Something stated that does not follow from the rows, or that cannot be verified."""
+    """A claim that contradicts the rows, or cannot be verified."""
 
     title = "It does not hold"
 
 
 class ReleaseError(QuorumError):
-    """A release that cannot be made as it was asked for."""
+    """A release that cannot be made as requested."""
 
     title = "The release is not possible"
 
 
 class NotReleasable(ReleaseError):
-    """A study that is not at an end, or a version that is there already."""
+    """An unfinished study, or an existing version."""
 
     status = 409
 
 
 class RegistrationError(QuorumError):
-    """A plan that cannot be registered."""
-
     title = "The registration is not possible"
 
 
 class ChallengeError(QuorumError):
-    """A challenge that cannot be made as it was asked for; ``field`` names what is wrong."""
+    """An invalid challenge; ``field`` names the cause."""
 
     title = "The challenge is not possible"
 
@@ -52,13 +50,13 @@ class ChallengeError(QuorumError):
 
 
 class SubmissionRefused(QuorumError):
-    """A file of captions that cannot be scored. It does not count against any limit."""
+    """A file of captions that cannot be scored. It counts against no limit."""
 
     title = "The submission cannot be used"
 
 
 class LimitReached(QuorumError):
-    """As many submissions as the challenge allows were made."""
+    """The account reached the challenge's limit of submissions."""
 
     status = 429
     title = "No more submissions now"

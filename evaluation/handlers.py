@@ -1,4 +1,4 @@
-"""What the jobs of this app do: find the study, compute outside any transaction, store with the job's end."""
+"""Job handlers of this app: find the study, compute outside any transaction, store with the job's end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ MOST_FLIPPED = 100
 
 
 def aggregate(run: Run, *, study: str) -> None:
-    """Consensus, agreement and workers of a study."""
     aggregation = compute_aggregation(study=find_study(study), progress=run.progress)
     with run.commit() as result:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.counts}
@@ -46,7 +45,6 @@ def evaluate(
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
 ) -> None:
-    """Metrics against the consensus of a study."""
     evaluation = compute_evaluation(
         study=find_study(study), metrics=metrics, tokenizer=tokenizer, progress=run.progress
     )
@@ -55,7 +53,7 @@ def evaluate(
 
 
 def export(run: Run, *, study: str, format: str, task: str = "annotation") -> dict[str, Any]:
-    """A study's judgments as a file in the export folder; a second run writes the same file again."""
+    """Export to the export folder; a rerun writes the same file."""
     return export_for_download(
         study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
     )
@@ -70,7 +68,7 @@ def plan_power(
     first: str = "",
     second: str = "",
 ) -> None:
-    """How many pairs, references and votes a difference takes; of no study yet, it is kept with the job alone."""
+    """Compute a power plan; without a study it is stored with the job only."""
     found = find_study(study) if study else None
     source: dict[str, str] = {}
     if pilot:
@@ -90,9 +88,9 @@ def plan_power(
 
 
 def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
-    """Let a simulated crowd answer a study, its HITs generated first where it is a draft, and see what came of it.
+    """Simulate a crowd's answers to a study, generating HITs of a draft first, and evaluate them.
 
-    Every step of the crowd is a transaction of its own: a rehearsal that was cut off goes on where it stopped.
+    Every step is a transaction, so an interrupted rehearsal continues.
     """
     found, asked = find_study(study), Crowd(**crowd)
     if found.state == Study.State.DRAFT:
@@ -112,7 +110,7 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
 
 
 def board(run: Run, *, study: str) -> None:
-    """What a study's board shows; earlier jobs of this kind are of no use to anybody."""
+    """Make a study's dashboard snapshot; delete earlier jobs of this kind."""
     computed = compute_board(study=find_study(study), progress=run.progress)
     with run.commit():
         store_board(computed)
@@ -122,7 +120,6 @@ def board(run: Run, *, study: str) -> None:
 
 
 def report(run: Run, *, study: str) -> None:
-    """The report of a study: its numbers as an analysis, its files as an archive in the export folder."""
     found = find_study(study)
     made, file = report_for_download(study=found, job_id=run.job_id, progress=run.progress)
     with run.commit() as result:
@@ -130,7 +127,7 @@ def report(run: Run, *, study: str) -> None:
 
 
 def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
-    """A frozen bundle in the export folder; the row that makes it a release comes with the job's end."""
+    """Write a release bundle to the export folder; the release's row is stored with the job's end."""
     found = find_study(study)
     path = place_for_release(study=found, version=version, job_id=run.job_id, attempt=run.attempts)
     written = write_release(
@@ -145,14 +142,14 @@ def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
 
 
 def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
-    """Every figure of a release again from its rows."""
+    """Recompute a release's figures from its rows."""
     run.progress(0.1, "computing its figures again")
     found = verify_bundle(release_file(find_release(find_study(study), version)))
     return {"checked": found.checked, "count": found.count, "differences": list(found.differences)}
 
 
 def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[str, Any]:
-    """What changed between two releases; of flipped consensus the first ``MOST_FLIPPED``."""
+    """Compare two releases; list the first ``MOST_FLIPPED`` changed consensuses."""
     of_study = find_study(study)
     run.progress(0.1, "reading both")
     found = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
@@ -160,7 +157,7 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
 
 
 def score_submission(run: Run, *, submission: int) -> None:
-    """The scores of a submission to a challenge; its place on the leaderboard is another job's."""
+    """Score a submission to a challenge; another job ranks it."""
     scored = score_stored(submission_id=submission, progress=run.progress)
     with run.commit() as result:
         store_scores(scored)
@@ -168,7 +165,7 @@ def score_submission(run: Run, *, submission: int) -> None:
 
 
 def rank_submissions(run: Run, *, challenge: str) -> None:
-    """Which submissions on a leaderboard can be told apart; earlier jobs of this kind are of no use to anybody."""
+    """Compare the submissions of a leaderboard; delete earlier jobs of this kind."""
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)

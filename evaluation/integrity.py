@@ -37,7 +37,7 @@ Status, Booked = CrowdSession.Status, CrowdSession.Booked
 
 
 def budgets_are_what_their_ledger_says() -> Sentences:
-    """A budget's counters are the sums of its ledger; what is reserved is kept by held places and by calls."""
+    """Budget counters equal the sums of the ledger; reservations belong to held slots and calls."""
     for budget in Budget.objects.select_related("study").order_by("study__slug", "place"):
         where = f"Study {budget.study.slug}: the budget at {budget.place}"
         reserved, spent = ledger_sums(budget)
@@ -55,7 +55,7 @@ def budgets_are_what_their_ledger_says() -> Sentences:
 
 
 def money_is_kept_within_a_budget() -> Sentences:
-    """Where places are held or calls keep money, there is a budget."""
+    """Held slots and reserving calls require a budget."""
     own = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
     for rows in (Publication.objects.filter(held__gt=0), CrowdCall.objects.filter(reserved_cents__gt=0)):
         for slug, pk in rows.exclude(Exists(own)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
@@ -64,7 +64,7 @@ def money_is_kept_within_a_budget() -> Sentences:
 
 
 def decided_sessions_are_booked() -> Sentences:
-    """Approved work is spent, by one entry of its price; rejected work gave its price back; nothing else did."""
+    """Approved work is one ledger entry of its price; rejected work refunded it; nothing else did."""
     rows = CrowdSession.objects.all()
     wrong = rows.exclude(
         Q(status=Status.APPROVED, booked=Booked.SPENT)
@@ -89,7 +89,7 @@ def decided_sessions_are_booked() -> Sentences:
 
 
 def bonuses_that_are_done_are_spent() -> Sentences:
-    """By one entry each."""
+    """Each paid bonus is one ledger entry."""
     done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
     counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
     for slug, key, count in counted.values_list("study__slug", "key", "count").iterator(ROWS_AT_ONCE):
@@ -100,7 +100,7 @@ def bonuses_that_are_done_are_spent() -> Sentences:
 
 
 def what_is_not_up_holds_no_money() -> Sentences:
-    """Places are held from being put up until all is decided; a call that is dropped keeps nothing."""
+    """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle, held__gt=0)
     for slug, pk, state, held in rows.values_list("study__slug", "pk", "state", "held"):
@@ -111,7 +111,7 @@ def what_is_not_up_holds_no_money() -> Sentences:
 
 
 def paid_work_stays_in_its_study_and_place() -> Sentences:
-    """Publications, sessions, calls, entries and pages of work name the same study, place and worker."""
+    """External HITs, sessions, calls, entries and assignments agree on study, slot and worker."""
     at_home = Q(publication__study=F("study"), publication__place=F("place"))
     publications = Publication.objects.filter(
         ~Q(place=F("study__place")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
@@ -156,7 +156,7 @@ CROWD_CHECKS: tuple[Callable[[], Sentences], ...] = (
 
 
 def layouts_show_units_of_the_hit() -> Sentences:
-    """The order of an assignment names each place of its HIT at most once, and its sides are as many as its places."""
+    """An assignment's order names each place of its HIT at most once, with one side per place."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=Study.Source.DESIGNED)
     names = ("study__slug", "pk", "hit_id", "order", "flips")
@@ -180,7 +180,7 @@ def revisions_replace_their_own() -> Sentences:
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
-    """What is reserved or accepted has a lease and no time of submission."""
+    """Reserved or accepted assignments have a lease and no submission time."""
     held = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=Study.Source.DESIGNED)
     wrong = held.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
     for slug, pk, state in wrong.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
@@ -188,7 +188,7 @@ def work_that_is_held_was_never_sent() -> Sentences:
 
 
 def slots_are_spared_where_studies_stop_early() -> Sentences:
-    """Elsewhere every slot is asked for, but where somebody let open ones expire, which the log says."""
+    """Slots are saved only with early stopping, or where the log says that open ones expired."""
     for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
         if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
             count = HIT.objects.filter(study=study, spared__gt=0).count()
@@ -196,7 +196,7 @@ def slots_are_spared_where_studies_stop_early() -> Sentences:
 
 
 def quizzes_count_their_answers() -> Sentences:
-    """Answers of an attempt stand at places that it has; a finished one has them all and no more right than asked."""
+    """Answers of a quiz attempt have valid positions; a finished attempt is complete."""
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
     for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator(ROWS_AT_ONCE):
         asked = {str(place) for place in range(1, len(items) + 1)}
@@ -207,14 +207,14 @@ def quizzes_count_their_answers() -> Sentences:
 
 
 def quiz_items_stand_apart() -> Sentences:
-    """An item of the quiz stands in no HIT: whoever passed knows its answer."""
+    """Quiz items are in no HIT, as passing reveals their answers."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
     for slug, key in units.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: quiz item {key} stands in a HIT."
 
 
 def cases_name_their_exclusion() -> Sentences:
-    """The exclusion of a case is of the same worker and study; a decided case says when and why."""
+    """A flag's exclusion has the same worker and study; a decided flag has time and reason."""
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
     for slug, pk in wrong.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
@@ -225,7 +225,7 @@ def cases_name_their_exclusion() -> Sentences:
 
 
 def adjudications_are_of_judged_units() -> Sentences:
-    """Of the same study, no control items, and decided by an answer that the kind knows."""
+    """Adjudications are on judged units of the same study, with valid answers."""
     rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
     for slug, pk in rows.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: adjudication {pk} is of a control item or of another study's unit."
@@ -255,7 +255,7 @@ FINISHED = [Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.St
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Broken invariants, and notes about what is merely out of date; one sentence each."""
+    """Broken invariants, and notes on stale data; one sentence each."""
 
     problems: list[str]
     notes: list[str]
@@ -265,7 +265,7 @@ Sentences = Iterator[str]
 
 
 def designs_can_be_read() -> Sentences:
-    """A study's stored design is a design, and names its slug, protocol and dataset."""
+    """A stored design is valid and names its study's slug, protocol and dataset."""
     for study in Study.objects.select_related("dataset").order_by("slug"):
         try:
             design = design_of(study)
@@ -278,22 +278,23 @@ def designs_can_be_read() -> Sentences:
 
 
 def drafts_are_empty() -> Sentences:
-    """HITs, units and pairs come with generation."""
     for study in Study.objects.filter(state=Study.State.DRAFT).order_by("slug"):
         if study.hits.exists() or study.units.exists() or study.pairs.exists():
             yield f"Study {study.slug}: a draft, but it has HITs, units or pairs."
 
 
 def generated_studies_have_hits() -> Sentences:
-    """A designed study that is no draft has HITs."""
     studies = Study.objects.filter(source=DESIGNED).exclude(state=Study.State.DRAFT)
     for slug in studies.filter(hits=None).order_by("slug").values_list("slug", flat=True):
         yield f"Study {slug}: past drafting, but it has no HIT."
 
 
 def units_stand_in_one_hit() -> Sentences:
-    """Each unit and control item of a designed study stands in exactly one HIT; one that was struck before opening in
-    none, one that was struck later where it stood. Items of the quiz stand in none."""
+    """Each unit of a designed study is in exactly one HIT.
+
+    Exceptions: quiz items and controls withdrawn before opening are in none; controls withdrawn later
+    stay.
+    """
     units = (
         Unit.objects.filter(study__source=DESIGNED)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -312,7 +313,7 @@ def units_stand_in_one_hit() -> Sentences:
 
 
 def rows_of_a_study_belong_together() -> Sentences:
-    """Units, pairs, HITs, assignments and images name the same study and dataset."""
+    """Units, pairs, HITs, assignments and images agree on study and dataset."""
     places = HITUnit.objects.exclude(hit__study=F("unit__study"))
     for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_AT_ONCE):
         yield f"HIT {hit}: unit {unit} is another study's."
@@ -331,7 +332,7 @@ def rows_of_a_study_belong_together() -> Sentences:
 
 
 def pairs_have_units() -> Sentences:
-    """Each candidate pair of a designed study is judged by a unit; pairs of imports may only have a winner."""
+    """Each candidate pair of a designed study has a unit; imported pairs may only have a winner."""
     pairs = CandidatePair.objects.filter(units=None).filter(
         Q(study__source=DESIGNED) | Q(published_winner=None)
     )
@@ -340,7 +341,7 @@ def pairs_have_units() -> Sentences:
 
 
 def pairs_name_known_references() -> Sentences:
-    """The references that a pair lists are captions of the dataset."""
+    """A pair's references are captions of the dataset."""
     known: dict[int, set[str]] = {}
     rows = CandidatePair.objects.order_by("study_id", "pk")
     for slug, dataset, key, references in rows.values_list(
@@ -355,8 +356,7 @@ def pairs_name_known_references() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Live assignments, open and spared slots make up what a HIT asks for, and each assignment sits in a seat of its
-    own."""
+    """Live assignments, open and saved slots add up to what a HIT wants; each assignment has its own slot."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
@@ -375,8 +375,11 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """``judgments_per_unit`` workers a HIT, and what was added since; more only where a seat was filled anew
-    (docs/stopping.md), or a crowd let somebody in for whom no seat was free."""
+    """HITs want ``judgments_per_unit`` workers plus extensions.
+
+    More only where a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
+    slot.
+    """
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
         others = study.hits.exclude(required=wanted + F("extra"))
@@ -402,7 +405,7 @@ def finished_work_is_complete() -> Sentences:
 
 
 def judgments_belong_to_finished_work() -> Sentences:
-    """Judgments are stored by a submission, on the units of its HIT."""
+    """Judgments come from submissions, on the units of their HIT."""
     kept = (*FINISHED, Assignment.State.APART)
     early = Judgment.objects.exclude(assignment__state__in=kept).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
@@ -424,7 +427,7 @@ def judgments_belong_to_finished_work() -> Sentences:
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    """Across HITs and assignments; a revision is the same judgment."""
+    """A worker judges a unit once across HITs and assignments; revisions count as one."""
     twice = (
         Judgment.objects.current()
         .values("assignment__study__slug", "unit__key", "assignment__worker__name")
@@ -438,8 +441,11 @@ def a_worker_judges_a_unit_once() -> Sentences:
 
 
 def exclusions_hold() -> Sentences:
-    """Who is excluded has no work that counts; invalidated work names a standing exclusion of its own worker and knows
-    what it was; and a worker's standing says the same."""
+    """Excluded workers have no included work.
+
+    Invalidated work names an active exclusion of its worker and its earlier state; the worker's status
+    agrees.
+    """
     standing = Exclusion.objects.filter(lifted_at=None)
     own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))
     counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
@@ -464,8 +470,7 @@ def exclusions_hold() -> Sentences:
 
 
 def values_are_allowed() -> Sentences:
-    """A judgment's value is one that its kind knows, or it has an answer where those are open; sides are recorded where
-    the kind has them."""
+    """A judgment has a valid value, or an open answer, and a side if the kind has sides."""
     for study in Study.objects.order_by("slug"):
         kind = KINDS.get(study.protocol)
         if kind is None:
@@ -487,8 +492,8 @@ def values_are_allowed() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Each control item of a designed study has an expected answer; other units and repeated ones have none."""
-    # a JSON null and an SQL NULL both mean that there is none
+    """Control items of designed studies have expected answers; other and repeated units have none."""
+    # JSON null and SQL NULL both mean none.
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
     lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
@@ -500,7 +505,7 @@ def controls_know_their_answer() -> Sentences:
 
 
 def people_and_rehearsals_are_apart() -> Sentences:
-    """A study that holds simulated answers is marked so; a rehearsed one holds no real answers."""
+    """A study with simulated answers is marked as rehearsed, and has no real answers."""
     work = Assignment.objects.filter(state__in=FINISHED)
     unmarked = work.filter(simulated=True, study__simulated=False)
     for slug in unmarked.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
@@ -511,7 +516,6 @@ def people_and_rehearsals_are_apart() -> Sentences:
 
 
 def pictures_are_there() -> Sentences:
-    """The file of each uploaded picture exists."""
     items = Item.objects.exclude(picture="").select_related("dataset").order_by("pk")
     for item in items.iterator(ROWS_AT_ONCE):
         if not item.picture.storage.exists(str(item.picture.name)):
@@ -519,7 +523,7 @@ def pictures_are_there() -> Sentences:
 
 
 def written_captions_have_their_writers() -> Sentences:
-    """An adopted caption's writer made the judgment it comes from, in a study of the same dataset."""
+    """An adopted caption's writer made its judgment, in a study of the same dataset."""
     written = WrittenCaption.objects.filter(judgment__isnull=False).exclude(
         judgment__assignment__worker=F("worker"), judgment__unit__study__dataset=F("caption__dataset")
     )
@@ -552,14 +556,14 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
 
 
 def leases_that_ended() -> Sentences:
-    """No fault: the next search for work, or ``close_study``, frees them."""
+    """Note expired leases; the next claim or ``close_study`` frees them."""
     overdue = Assignment.objects.overdue(timezone.now())
     for slug, count in overdue.values_list("study__slug").annotate(count=Count("pk")).order_by("study__slug"):
         yield f"Study {slug}: {count} leases ended and are not freed yet."
 
 
 def results_older_than_the_data() -> Sentences:
-    """No fault: ``aggregate`` computes them again."""
+    """Note stale results; ``aggregate`` recomputes them."""
     newest = Analysis.objects.filter(what=Analysis.What.AGGREGATION).order_by("study_id", "-created_at")
     seen: set[int] = set()
     for slug, study, made in newest.values_list("study__slug", "study_id", "created_at"):
@@ -575,7 +579,6 @@ NOTES: tuple[Callable[[], Sentences], ...] = (leases_that_ended, results_older_t
 
 
 def check_integrity() -> Findings:
-    """Run every check."""
     return Findings(
         problems=[sentence for check in CHECKS for sentence in check()],
         notes=[sentence for check in NOTES for sentence in check()],

@@ -1,8 +1,8 @@
-"""Judgments files -> columns for the agreement figures. Pure: no database, no Django.
+"""Read judgments files as columns for agreement. Pure: no database, no Django.
 
-JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md); every other column may be
-absent. Rows with `used` false or `control` true do not count, and neither do rows without a value. `read_source` takes
-released formats too, and what units show, so that two sources can be matched by it.
+JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md); other columns are optional. Rows
+with `used` false or `control` true are excluded, and so are rows without a value. `read_source` also
+takes released formats, and reads contents to match two sources.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ from judgments.importers.readers import Columns, read_csv, read_json_lines
 from judgments.importers.textio import read_lines, unguard_formula
 from judgments.kinds import KINDS, Kind
 
-# What a source of judgments can be read from, besides a judgments file that says itself which of the two it is.
+# Formats of sources besides judgments files, whose format is detected.
 SOURCE_FORMATS = (*TABLE_FORMATS, *JUDGMENT_FORMATS)
 
-# A progress display hears of the file once in this many rows.
+# Rows between two progress reports.
 _STEP = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class JudgmentTable:
-    """The judgments that count, one a row of N, and what was left out.
+    """N included judgments, and counts of what was excluded.
 
-    units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) numbers (float64), or
-    objects where a text is among them. protocol: the one that the rows name, or None. contents: of each unit, where
-    they were asked for.
+    units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if
+    any is a text. protocol: as named by the rows, or None. contents: of each unit, if requested.
     """
 
     units: NDArray[np.int64]
@@ -55,13 +54,12 @@ class JudgmentTable:
 
     @property
     def level(self) -> str:
-        """The level at which these judgments are compared when none is asked for."""
         kind = KINDS.get(self.protocol or "")
         return kind.level if kind is not None else DEFAULT_LEVEL
 
 
 class _Needed(Columns):
-    """Columns of which the required ones must be there; others are welcome and not looked at."""
+    """Columns with required ones; others are ignored."""
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
@@ -79,12 +77,11 @@ def read_judgment_table(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> JudgmentTable:
-    """Read a judgments file, one line at a time; UTF-8, or what a byte order mark or `encoding` says.
+    """Read a judgments file line by line; UTF-8, or by byte order mark or `encoding`.
 
-    `numeric` refuses values that are no numbers. `contents` reads what units show. `progress` is told the
-    line it has come to. Raises ImportProblem
-    (file, line, column, found, expected), also where a worker judged a unit twice or where the rows
-    name two protocols, whose values cannot be compared.
+    `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
+    Raise ImportProblem (file, line, column, found, expected), also for a repeated judgment of a unit by a
+    worker and for mixed protocols.
     """
     units, workers, lines = array("q"), array("q"), array("q")
     unit_index: dict[str, int] = {}
@@ -146,10 +143,9 @@ def read_source(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Source:
-    """Read judgments to compare with others: a judgments file, or what one of SOURCE_FORMATS names.
+    """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS.
 
-    `protocol` stands in for a judgments file that names none, and chooses among those of a released set. Raises
-    ImportProblem.
+    `protocol` is for files that name none, and selects within a released set. Raise ImportProblem.
     """
     if format is None or format in TABLE_FORMATS:
         return _source_of_table(path, protocol, encoding, progress)
@@ -229,13 +225,13 @@ def _content(record: Record) -> Content:
 
 
 def _stripped(*texts: str | None) -> Captions:
-    """Blanks at the edges of a text do not make it another one."""
+    """Strip blanks, which do not make another text."""
     reference, first, second = (None if text is None else text.strip() for text in texts)
     return reference, first, second
 
 
 def _records(path: Path, encoding: str | None) -> Iterator[Record]:
-    """The first character tells JSON lines from CSV, whatever the file is called."""
+    """Detect JSON lines or CSV by the first character, whatever the file's name."""
     columns = _Needed(("unit", "worker", "value"))
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     if not first:
@@ -290,7 +286,7 @@ def _refuse_duplicates(path: Path, table: JudgmentTable, lines: NDArray[np.int64
     ordered = np.sort(keys)
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     if repeated.size:
-        # The row at which a reader first meets the repetition, whatever the order of the keys.
+        # The first repeated row in file order.
         rows = np.flatnonzero(np.isin(keys, ordered[repeated]))
         seen: dict[int, int] = {}
         for row in rows.tolist():

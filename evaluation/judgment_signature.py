@@ -1,4 +1,4 @@
-"""The judgment signature of a study, from its rows (docs/signatures.md)."""
+"""Compute the judgment signature of a study from its rows (docs/signatures.md)."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ ROWS_AT_ONCE = 2_000
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """How the study's judgments came about, as they stand now.
+    """Return the current judgment signature.
 
-    Reads every judgment once, in memory that does not grow with them; pages show ``stored_signature`` instead.
+    Reads every judgment once in constant memory; pages use ``stored_signature``.
 
     Args:
-        table: the judgments, where they were loaded already.
+        table: the judgments, if already loaded.
     """
     votes = votes_of(study) if table is None else votes_of_table(table)
     return signature_from(study, material_of(study), votes, circumstances(study))
 
 
 def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
-    """The signature of what was counted already."""
+    """Return the signature of given counts."""
     return judgment_signature(
         KINDS[study.protocol],
         material,
@@ -58,18 +58,17 @@ def signature_from(study: Study, material: Material, votes: Votes, others: Mappi
 
 
 def stored_signature(study: Study) -> str:
-    """The judgment signature of the study's newest analysis, for pages; '' where nothing was computed yet."""
+    """Return the signature of the newest analysis; '' if there is none."""
     newest = Analysis.objects.filter(study=study).exclude(judgments="").order_by("-created_at", "-pk")
     return newest.values_list("judgments", flat=True).first() or ""
 
 
 def compare_signature(study: Study, stated: Signature) -> list[Difference]:
-    """What a stated signature says otherwise than the study's rows do; empty where it holds."""
     return differences(stated, signature_of_study(study))
 
 
 def material_of(study: Study) -> Material:
-    """What was judged, counted by the database."""
+    """Count the judged material in the database."""
     units = Unit.objects.filter(study=study, control=False)
     counts = units.aggregate(units=Count("pk"), images=Count("item", distinct=True))
     pairs = None
@@ -90,7 +89,7 @@ def material_of(study: Study) -> Material:
 
 
 def votes_of(study: Study, *, moment: Moment | None = None) -> Votes:
-    """What people gave: every current judgment, by unit and worker's name; with ``moment``, as they stood then."""
+    """Return the votes of every current judgment; with ``moment``, as of then."""
     tally = JudgmentTally()
     for _ in counted_votes(study, moment, tally):
         continue
@@ -100,11 +99,12 @@ def votes_of(study: Study, *, moment: Moment | None = None) -> Votes:
 def counted_votes(
     study: Study, moment: Moment | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, int, str, Any]]:
-    """(unit, worker, worker's name, answer) of the judgments that enter consensus and agreement, streamed in the order
-    of the units and the workers' names; ``tally`` takes in every current judgment on the way.
+    """Yield (unit, worker, worker's name, answer) of judgments in consensus and agreement.
+
+    Ordered by unit and worker name. ``tally`` takes in every current judgment.
 
     Args:
-        units: row ids; of these alone.
+        units: limit to these row ids.
     """
     if moment is None:
         unused, gone = unused_workers(study), frozenset[UUID]()
@@ -133,7 +133,7 @@ def counted_votes(
 
 
 def votes_of_table(table: JudgmentTable) -> Votes:
-    """The same from loaded judgments."""
+    """Return the votes of loaded judgments."""
     counted = table.counted
     _, votes = np.unique(table.unit[counted], return_counts=True)
     sided = counted & table.sided
@@ -142,7 +142,7 @@ def votes_of_table(table: JudgmentTable) -> Votes:
         least=int(votes.min(initial=votes.max(initial=0))),
         most=int(votes.max(initial=0)),
         sided=int(sided.sum()),
-        # the left was chosen and it was the first, or the right was chosen and it was the second
+        # The left option was first and chosen, or second and the other was chosen.
         first_left=int((sided & (table.left == (table.value == 1))).sum()),
         data_hash=table.data_hash,
         counted=int(counted.sum()),
@@ -150,7 +150,6 @@ def votes_of_table(table: JudgmentTable) -> Votes:
 
 
 def control_rule(study: Study) -> Value:
-    """The share of control items a worker must get right."""
     if study.source == Study.Source.IMPORTED:
         return "as-imported"
     controls = design_of(study).controls
@@ -158,7 +157,7 @@ def control_rule(study: Study) -> Value:
 
 
 def circumstances(study: Study, *, moment: Moment | None = None) -> dict[str, Value]:
-    """Fields that most studies do not have; with ``moment``, as it was then."""
+    """Return uncommon signature fields; with ``moment``, as of then."""
     found: dict[str, Value] = {}
     if stops_early(study):
         found["stopping"] = stopping_in_words(design_of(study))

@@ -1,8 +1,8 @@
-"""The judgment signature: how a set of judgments came about, in one line. Pure.
+"""The judgment signature: how judgments were collected, in one line. Pure.
 
-sacrebleu's signature says how a score was made (Post 2018, "A Call for Clarity in Reporting BLEU Scores"); this one
-says how people's judgments were: how many pairs, references and votes, how evenly sides were shown, which control rule,
-how votes become a consensus, what becomes of ties, the seed, a hash of the data, the version (docs/signatures.md).
+sacrebleu's signature says how a score was made (Post 2018, "A Call for Clarity in Reporting BLEU
+Scores"); this one covers human judgments: pairs, references and votes, balance of sides, control rule,
+aggregation, ties, seed, data hash, version (docs/signatures.md).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
 
 FIRST_LEFT = "first-left"
-DIGITS_OF_HASH = 16  # 64 bits: enough to tell data apart, short enough for a caption
+DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """Takes in judgments by unit, and within a unit by worker's name; keeps nothing of them but counts and a hash."""
+    """Collect judgments by unit, then worker name; keep only counts and a hash."""
 
     counted: int = 0
     sided: int = 0
@@ -34,7 +34,7 @@ class JudgmentTally:
     _hash: DataHash = field(default_factory=DataHash)
 
     def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
-        """Take in one judgment; ``answer`` is the canonical one, ``presented`` '' where there are no sides."""
+        """Add a judgment; ``answer`` is canonical, ``presented`` is '' without sides."""
         self._hash.add(unit, worker, answer, used)
         if control or not used:
             return
@@ -48,7 +48,6 @@ class JudgmentTally:
             self.first_left += presented == FIRST_LEFT
 
     def _close(self) -> None:
-        """A unit has all its votes."""
         if self._votes:
             self.least = min(self.least, self._votes) if self.units else self._votes
             self.most = max(self.most, self._votes)
@@ -56,7 +55,6 @@ class JudgmentTally:
         self._votes = 0
 
     def facts(self) -> Votes:
-        """What was taken in so far."""
         self._close()
         self._unit = None
         return Votes(
@@ -72,14 +70,14 @@ class JudgmentTally:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """What people gave.
+    """Vote counts.
 
     Attributes:
-        units: judged units with a counted vote.
-        least, most: counted votes of a unit that has any.
-        sided, first_left: counted votes on units with two sides, and those whose first option stood on the left.
-        data_hash: of all judgments, used or not.
-        counted: how many counted votes there are.
+        units: judged units with an included vote.
+        least, most: included votes per such unit.
+        sided, first_left: included votes on two-sided units, and those with the first option on the left.
+        data_hash: of all judgments, included or not.
+        counted: number of included votes.
     """
 
     units: int
@@ -93,11 +91,11 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What was judged: no control items.
+    """The judged material, without control items.
 
     Attributes:
-        pairs: candidate pairs; None where units stand alone.
-        references: the fewest and most references that a pair was judged against; (0, 0) where none was shown.
+        pairs: candidate pairs; None for single units.
+        references: fewest and most references per pair; (0, 0) if none was shown.
     """
 
     units: int
@@ -107,7 +105,7 @@ class Material:
 
 
 def span(low: int, high: int) -> Value:
-    """``3``, or ``2-5`` where uneven."""
+    """Return ``3``, or ``2-5`` for a range."""
     return low if low == high else f"{low}-{high}"
 
 
@@ -121,11 +119,11 @@ def judgment_signature(
     version: str,
     others: Mapping[str, Value] | None = None,
 ) -> Signature:
-    """The signature of judgments of ``kind``.
+    """Return the signature of judgments of ``kind``.
 
     Args:
-        controls: the share of control items a worker must get right; 'none', or 'as-imported'.
-        others: what stands there only where it is so: a stopping rule, adjudicated units, simulated answers.
+        controls: the required share of right control items; 'none', or 'as-imported'.
+        others: optional fields: a stopping rule, adjudicated units, simulated answers.
     """
     least = votes.least if votes.units == material.units else 0
     fields: dict[str, Value] = {}
@@ -149,18 +147,18 @@ def judgment_signature(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field of two signatures that is not the same; None where one has no such field."""
+    """A field that differs between two signatures; None where it is missing."""
 
     field: str
     stated: Value
     found: Value
 
     def __str__(self) -> str:
-        return f"{self.field}: stated {_said(self.stated)}, found {_said(self.found)}"
+        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.found)}"
 
 
 def differences(stated: Signature, found: Signature) -> list[Difference]:
-    """Field by field, in the order of ``stated``; the protocol and the version are fields too."""
+    """Compare all fields, protocol and version included, in the order of ``stated``."""
     one = {"protocol": stated.name, **stated.fields, "v": stated.version}
     two = {"protocol": found.name, **found.fields, "v": found.version}
     return [
@@ -170,5 +168,5 @@ def differences(stated: Signature, found: Signature) -> list[Difference]:
     ]
 
 
-def _said(value: Value) -> str:
+def _value_text(value: Value) -> str:
     return "nothing" if value is None else str(value)

@@ -1,7 +1,6 @@
-"""From rows to arrays and plain records: the only bridge between the database and the numbers.
+"""Load rows as arrays and records: the only bridge between the database and the numbers.
 
-Everything is read in the order of the units and, within a unit, of the workers' names, which is the same on
-every database whatever its row ids and collation.
+Order is by unit, then worker name, equal on every database whatever its row ids and collation.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ NO_VALUE = -1e9
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
-    """Everyone who finished work in the study, by name."""
     finished = Assignment.objects.filter(study=study).finished()
     simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
     rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
@@ -45,9 +43,9 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 
 def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[int, ControlRecord]:
-    """What the control items say of each worker who saw one.
+    """Return control item results of each worker who saw one.
 
-    An import says of each judgment whether it is used, so there the rule sets nobody aside a second time.
+    Imports state per judgment whether it is used, so the rule excludes nobody again.
     """
     imported = study.source == Study.Source.IMPORTED
     threshold = 0.0 if imported else design_of(study).controls.threshold
@@ -57,23 +55,24 @@ def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[in
 
 
 def unused_workers(study: Study, *, moment: Moment | None = None) -> frozenset[int]:
-    """The workers whose judgments the control rule sets aside."""
     records = control_records_of(study, moment=moment)
     return frozenset(worker for worker, record in records.items() if not record.used)
 
 
 def unnamed_work(study: Study) -> QuerySet[Assignment]:
-    """Paid work that its crowd, which tells what it has, did not name (yet): anybody can open a page with ids that
-    are made up, so that its answers count once the crowd does."""
+    """Return unconfirmed paid work, which the crowd has not named (yet).
+
+    Anyone can open a page with made-up ids, so such answers count only after confirmation.
+    """
     if not study.place or Ability.LIST not in backend_of(study).can:
         return Assignment.objects.none()
     return Assignment.objects.filter(study=study, session__confirmed=False)
 
 
 def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
-    """``rows`` sorted by unit, put in order of workers' names within each unit.
+    """Sort ``rows`` by unit and worker name.
 
-    Sorting names here and not in the database: its collation is not ours to know.
+    Python sorts the names: database collations differ.
     """
     for _, group in groupby(rows, key=itemgetter(unit)):
         yield from sorted(group, key=itemgetter(worker))
@@ -82,13 +81,13 @@ def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iter
 def load_judgments(
     study: Study, *, newest: int | None = None, unused: Collection[int] | None = None
 ) -> JudgmentTable:
-    """All judgments of ``study`` as arrays.
+    """Load all judgments of ``study`` as arrays.
 
-    They pass by as plain numbers, and the text that is hashed is put together from parts: a million take two seconds.
+    Streams plain numbers and hashes text assembled from parts: a million take two seconds.
 
     Args:
-        newest: row id of the last one taken in; None: all.
-        unused: row ids of the workers whom the control rule sets aside, where that is known already.
+        newest: last row id to include; None: all.
+        unused: row ids of workers excluded by the control rule, if known.
     """
     pk, unit, worker, value, seconds, side, aside, is_open = _columns(study, newest)
     names = dict(
@@ -96,7 +95,7 @@ def load_judgments(
             "pk", "name"
         )
     )
-    # in the order of names: that of the database's collation is not ours to know
+    # Sorted here by name: database collations differ.
     people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
     units = list(
         plain_rows(
@@ -141,8 +140,11 @@ def load_judgments(
 
 
 def _columns(study: Study, newest: int | None) -> tuple[Any, ...]:
-    """(N,) each, in no order: row ids of judgment, unit and worker, value and seconds (nan where there are none), the
-    option that stood on the left (0: none), whether it is set aside, and whether the answer is an open one."""
+    """Return unordered (N,) columns.
+
+    Row ids of judgment, unit and worker, value and seconds (or nan), the option on the left (0: none),
+    whether it is excluded, and whether the answer is open.
+    """
     rows = Judgment.objects.current().filter(assignment__study=study)
     if newest is not None:
         rows = rows.filter(pk__lte=newest)
@@ -170,7 +172,7 @@ def _columns(study: Study, newest: int | None) -> tuple[Any, ...]:
 
 
 def _places(known: Ints, wanted: Ints) -> Ints:
-    """Where each of ``wanted`` stands in ``known``; all do."""
+    """Return positions of ``wanted`` in ``known``; all must occur."""
     order = np.argsort(known)
     found = order[np.searchsorted(known, wanted, sorter=order)] if len(wanted) else wanted
     assert (known[found] == wanted).all(), "judgments are of the study's own units and workers"
@@ -178,13 +180,11 @@ def _places(known: Ints, wanted: Ints) -> Ints:
 
 
 def _of_unnamed_work(study: Study) -> Ints:
-    """Row ids of judgments of ``unnamed_work``."""
     rows = Judgment.objects.filter(assignment__in=unnamed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
 
 def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
-    """Row id -> open answer of the judgments of a study."""
     rows = Judgment.objects.current().filter(assignment__study=study, answer__isnull=False)
     if newest is not None:
         rows = rows.filter(pk__lte=newest)
@@ -200,7 +200,6 @@ def _hashed(
     answer: Sequence[Any],
     used: Flags,
 ) -> str:
-    """The data hash of judgments in their order."""
     known, code = np.unique(value, return_inverse=True)
     answers: list[Any] = [None if np.isnan(one) else int(one) for one in known.tolist()]
     given = [row for row, one in enumerate(answer) if one is not None]
@@ -216,7 +215,7 @@ def _hashed(
 
 
 def hash_of_judgments(study: Study) -> str:
-    """The data hash alone, of the judgments as they stand now: tells whether a result is older than the data."""
+    """Return the data hash of the current judgments, to detect stale results."""
     unused = unused_workers(study)
     unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
     rows = (
@@ -239,12 +238,12 @@ def hash_of_judgments(study: Study) -> str:
 def counted_answers(
     study: Study, moment: Moment, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
-    """(unit row id, its answers that counted at ``moment``, by workers' names) in the order of the units, streamed.
+    """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
 
-    Control items are left out; a unit of which no answer counted has an empty list, or does not occur.
+    Control items are omitted; a unit without included answers has an empty list, or is missing.
 
     Args:
-        units: row ids; of these alone.
+        units: limit to these row ids.
     """
     rows = (
         moment.judgments(study, units=units)
@@ -266,7 +265,7 @@ def counted_answers(
 
 
 def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
-    """The judgments of ``table`` that count, each with the row of its unit, its image and its captions."""
+    """Return the included judgments of ``table`` with unit, image and captions."""
     counted = table.counted
     units = {
         unit.pk: unit
@@ -281,10 +280,10 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
 
 
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
-    """Of some workers (row ids): seconds a unit of each finished assignment, from its wall time.
+    """Return seconds per unit of finished assignments, by wall time, for some workers.
 
-    Assignments without a time between taking and submitting (imports) give none. It counts the judgments of all their
-    work: ask for those alone whose judgments have no times of their own (``without_times``).
+    Assignments without times (imports) give none. It counts all judgments: use it only for workers
+    ``without_times``.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)
@@ -300,19 +299,17 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
 
 
 def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
-    """The workers none of whose judgments has a time."""
     timed = np.unique(table.worker[~np.isnan(table.seconds)])
     return {worker.pk for worker in workers}.difference(timed.tolist())
 
 
 def unit_rows(study: Study) -> list[UnitRow]:
-    """The judged units in their order."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return list(map(UnitRow._make, plain_rows(rows.values_list("pk", "key", "kind", "pair_id"))))
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
-    """The judged units that passed the filter, and those drawn from what did not."""
+    """Return the judged units that passed the filter, and the audited ones."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
     found: tuple[set[int], set[int]] = set(), set()
     for pk, audited in rows.iterator(ROWS_AT_ONCE):
@@ -321,14 +318,14 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
 
 
 def full_depth_units(study: Study) -> set[int] | None:
-    """The units that get all their judgments where others stop early; None where none does."""
+    """Return the unstopped sample of units; None without early stopping."""
     if not stops_early(study):
         return None
     return set(Outlook.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
 
 
 def decisions_of(study: Study) -> dict[int, Decision]:
-    """Unit row id -> what an adjudicator decided of it, in the order of the units."""
+    """Return unit row id -> adjudicated decision, in unit order."""
     rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
     names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
     return {
@@ -338,14 +335,13 @@ def decisions_of(study: Study) -> dict[int, Decision]:
 
 
 def pair_rows(study: Study) -> list[PairRow]:
-    """The candidate pairs in their order."""
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     names = ("pk", "key", "kind", "first__key", "second__key", "published_winner")
     return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]
 
 
 def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
-    """Pair key -> the systems behind its first and second caption; 'people' for captions of no system."""
+    """Return pair key -> systems of both captions; 'people' for none."""
     rows = CandidatePair.objects.filter(study=study).values_list(
         "key", "first_system__name", "second_system__name"
     )
@@ -354,10 +350,10 @@ def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSet:
-    """The references of the images in the splits that a study judges, in import order.
+    """References of images in the judged splits, in import order.
 
     Attributes:
-        of_item: image row id -> its (key, text) references in their order.
+        of_item: image row id -> its ordered (key, text) references.
         splits: the splits' names; [""] for a dataset without splits.
     """
 
@@ -366,7 +362,7 @@ class ReferenceSet:
 
 
 def load_references(study: Study) -> ReferenceSet:
-    """The references of every image in the splits of the study's judged images; of all, where there are no splits."""
+    """Load the references of all images in the judged splits; of all images without splits."""
     if KINDS[study.protocol].compares_pairs:
         items: Any = CandidatePair.objects.filter(study=study).values_list("item_id")
     else:
@@ -386,21 +382,22 @@ def load_references(study: Study) -> ReferenceSet:
 
 
 def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
-    """(row id, kind, image row id, first text, second text, keys of its references) of each candidate pair."""
+    """Return (row id, kind, image row id, first text, second text, reference keys) of each pair."""
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
 
 
 def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
-    """(row id, image row id, caption id, caption text) of each judged image-caption unit."""
+    """Return (row id, image row id, caption id, caption text) of each judged unit."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
 
 
 def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str]]:
-    """Whether each metric of the newest meta-evaluation names people's winner, and the kinds of those pairs.
+    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs'
+    kinds.
 
-    Of the pairs with a consensus, in their order; a metric's tie is wrong.
+    Only pairs with a consensus, in order; a metric's tie is wrong.
     """
     newest = (
         Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)

@@ -1,4 +1,4 @@
-"""What the judgments mean. Every row here can be computed again from raw rows."""
+"""Models of results. Every row can be recomputed from raw rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Consensus(models.Model):
-    """What the used judgments of a unit, or of a candidate pair's units, say together."""
+    """The consensus of a unit's, or a candidate pair's, included judgments."""
 
     class Source(models.TextChoices):
         JUDGMENTS = "judgments", "computed from judgments"
@@ -60,7 +60,7 @@ class Consensus(models.Model):
             )
         ]
         indexes = [
-            # disputed units are looked through, the closest first
+            # For lists of disputed units, the closest first.
             models.Index(
                 fields=["study", "margin", "id"], condition=Q(unit__isnull=False), name="units_by_margin"
             )
@@ -71,10 +71,9 @@ class Consensus(models.Model):
 
 
 class Analysis(models.Model):
-    """A stored result: what was computed, with which settings, from which data.
+    """A stored result with its settings and data.
 
-    ``data_hash`` is the SHA-256 over the judgments it was computed from, so that a page can say when a result is
-    older than the data.
+    ``data_hash`` is the SHA-256 of its judgments, so that pages can mark stale results.
     """
 
     class What(models.TextChoices):
@@ -104,7 +103,7 @@ class Analysis(models.Model):
 
 
 class MetricScore(models.Model):
-    """A metric's score of one candidate of a pair, or of an image-caption unit."""
+    """A metric's score of a pair's candidate, or of an image-caption unit."""
 
     of_study = ("analysis__study",)
 
@@ -123,7 +122,7 @@ class MetricScore(models.Model):
 
 
 class Registration(AppendOnlyRow):
-    """What was fixed before a study opened: what is expected, and how it will be looked at."""
+    """A study's plan, registered before it opened: hypotheses and analyses."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="registration")
     content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")
@@ -142,7 +141,7 @@ class Registration(AppendOnlyRow):
 
 
 class Release(AppendOnlyRow):
-    """A frozen bundle of a study's judgments, as it was given away."""
+    """A frozen bundle of a study's judgments, as published."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="releases")
     version = models.CharField(max_length=20)
@@ -173,7 +172,7 @@ class Release(AppendOnlyRow):
 
 
 class BoardSnapshot(models.Model):
-    """What the board of a study shows that takes long to compute: a memory, made anew while somebody looks."""
+    """The slow part of a study's dashboard: a cache, renewed while it is viewed."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="board")
     judgments = models.PositiveBigIntegerField(help_text="How many had come in.")

@@ -1,4 +1,4 @@
-"""What a result must carry to be made again: versions, settings in one line, and a hash of the data."""
+"""Provenance of results: versions, settings in one line, and a data hash."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ LINES_AT_ONCE = 20_000
 
 @cache
 def quorum_version() -> str:
-    """The version that pyproject.toml states."""
     with (Path(__file__).resolve().parent.parent / "pyproject.toml").open("rb") as file:
         return str(tomllib.load(file)["project"]["version"])
 
 
 def versions() -> dict[str, str]:
-    """Of Quorum and of what the numbers rest on."""
+    """Return the versions of Quorum and its numeric libraries."""
     return {
         "quorum": quorum_version(),
         "python": platform.python_version(),
@@ -42,14 +41,16 @@ def versions() -> dict[str, str]:
 
 
 def signature(name: str, settings: dict[str, Any]) -> str:
-    """``name|key:value|...|v:version``, in the order of ``settings``; equal text means equal procedure."""
+    """Return ``name|key:value|...|v:version`` in the order of ``settings``; equal text means equal
+    procedure.
+    """
     return str(Signature(name, settings, quorum_version()))
 
 
 class DataHash:
-    """SHA-256 over judgments in the order of units, then of workers' names.
+    """SHA-256 over judgments by unit, then worker name.
 
-    It changes with any answer and with whether it is used, and not with row ids, times, or the database.
+    It depends on answers and their inclusion, not on row ids, times, or the database.
     """
 
     def __init__(self) -> None:
@@ -57,18 +58,17 @@ class DataHash:
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
-        """Take in one judgment."""
         self._hash.update(f"{self._encode([unit, worker, answer, used])}\n".encode())
 
     def add_coded(
         self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
     ) -> None:
-        """Take in many judgments as ``add`` does one by one; what many of them say is written out once.
+        """Add many judgments at once; equal to repeated ``add``, with texts encoded once.
 
         Args:
-            units, workers, answers: each that occurs.
-            codes: four (N,) int64, in the order of the judgments: places among ``units``, ``workers`` and ``answers``,
-                and 0 or 1 for whether it is used.
+            units, workers, answers: the distinct ones.
+            codes: four (N,) int64, in judgment order: positions in ``units``, ``workers`` and
+                ``answers``, and 0 or 1 for used.
         """
         parts = (
             [f"[{encode_basestring(one)}, " for one in units],
@@ -84,24 +84,23 @@ class DataHash:
             self._hash.update("".join(chain.from_iterable(zip(*columns, strict=True))).encode())
 
     def hexdigest(self) -> str:
-        """The hash of what was taken in so far."""
         return self._hash.hexdigest()
 
 
 def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
-    """SHA-256 of a data hash together with other data, as JSON with sorted keys."""
+    """Return the SHA-256 of a data hash with other data, as JSON with sorted keys."""
     return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
 
 
 def plain(value: float | None) -> float | None:
-    """``value`` as JSON can hold it: an undefined figure is null."""
+    """Return ``value`` for JSON; undefined numbers become null."""
     return None if value is None or math.isnan(value) else float(value)
 
 
 def as_json(value: Any) -> Any:
-    """Return ``value`` as JSON can hold it, at any depth: dataclasses become objects, undefined numbers null.
+    """Return ``value`` for JSON at any depth: dataclasses become objects, undefined numbers null.
 
-    An object's own ``as_json`` method goes before its fields.
+    An object's own ``as_json`` method takes precedence.
     """
     if hasattr(value, "as_json"):
         return as_json(value.as_json())

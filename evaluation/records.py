@@ -1,4 +1,4 @@
-"""The shapes in which a study reaches the numbers: arrays and plain records, without a database behind them."""
+"""Arrays and records of a study, without a database."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from evaluation.arrays import Flags, Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class JudgmentTable:
-    """The judgments of a study, one a row.
+    """The judgments of a study, one per row.
 
     Attributes:
-        pk: (N,) int64, row ids, ascending in the order in which judgments came in.
+        pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64; row ids of units and workers.
-        value: (N,) float64 in the unit's order; nan where the answer is an open one.
-        answer: N open answers in the unit's order; None where there is a value.
+        value: (N,) float64 in the unit's order; nan for open answers.
+        answer: N open answers in the unit's order; None for values.
         control: (N,) bool, judgments on control items.
-        used: (N,) bool, judgments that count: not set aside by an import, nor by the control rule.
-        left: (N,) bool, the option on the left was chosen; meaningless where ``sided`` is false.
+        used: (N,) bool, excluded neither by an import nor by the control rule.
+        left: (N,) bool, the left option was chosen; undefined where ``sided`` is false.
         sided: (N,) bool, whether the unit had sides.
-        seconds: (N,) float64; nan where unknown.
+        seconds: (N,) float64; nan if unknown.
         data_hash: SHA-256 of all of them.
     """
 
@@ -45,11 +45,11 @@ class JudgmentTable:
 
     @property
     def counted(self) -> Flags:
-        """(N,) bool: judgments that enter consensus and agreement: used, and on no control item."""
+        """Return (N,) bool: used judgments on no control item."""
         return self.used & ~self.control
 
     def given(self, keep: Flags) -> list[Any]:
-        """The answers of the rows that ``keep`` names, as their kind takes them: whole numbers, or open ones."""
+        """Return the answers of the rows ``keep`` for their kind: whole numbers, or open ones."""
         return [
             self.answer[row] if np.isnan(self.value[row]) else int(self.value[row])
             for row in np.flatnonzero(keep).tolist()
@@ -58,7 +58,7 @@ class JudgmentTable:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker of a study; ``anonymous`` stands for a place in a published total, not for a person."""
+    """A worker of a study; ``anonymous`` for a rater of published totals."""
 
     pk: int
     name: str
@@ -67,7 +67,7 @@ class WorkerRow:
 
 
 class UnitRow(NamedTuple):
-    """A judged unit, no control item. A tuple, as there are many of them."""
+    """A judged unit, no control item. A tuple, as there are many."""
 
     pk: int
     key: str
@@ -77,8 +77,9 @@ class UnitRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What an adjudicator decided of a unit, in the unit's order, and how it came about: by whom and when (ISO 8601),
-    why, and the votes as they stood when it was sent."""
+    """An adjudicated unit: decision in the unit's order, by whom, when (ISO 8601), why, and the votes at
+    the time.
+    """
 
     value: int
     by: str
@@ -89,8 +90,6 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """A candidate pair of a study."""
-
     pk: int
     key: str
     kind: str

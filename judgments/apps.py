@@ -1,16 +1,13 @@
-"""What is asked."""
+"""The app of datasets, studies and HITs."""
 
 from django.apps import AppConfig
 
 
 class JudgmentsConfig(AppConfig):
-    """Datasets, studies, units, HITs, and the jobs that make them."""
-
     name = "judgments"
     verbose_name = "Judgments"
 
     def ready(self) -> None:
-        """Registers the long work of this app."""
         from judgments.jobs import register
 
         register("import_dataset", "judgments.handlers.import_dataset")

@@ -1,8 +1,8 @@
-"""Countries by their two letters (ISO 3166-1), for the question where a worker lives.
+"""Countries by ISO 3166-1 two-letter codes, for workers' residence.
 
-The codes and English names in countries.csv are those of the public-domain table iso3166.tab of the IANA time zone
-database, which is why no library of the Unicode CLDR gives them ("Caribbean NL"); translations in locale/ are the
-CLDR's.
+The codes and English names in countries.csv are those of the public-domain table iso3166.tab of the IANA
+time zone database; libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in
+locale/ are the CLDR's.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ COUNTRIES = _read()  # code -> English name
 
 
 def country_name(code: str) -> str:
-    """Its name in the reader's language; the code itself where the table does not know it."""
+    """Return its name in the reader's language, or the code if unknown."""
     return gettext(COUNTRIES.get(code, code))
 
 
 def countries_by_name() -> dict[str, str]:
-    """Code -> name in the reader's language, in the order of the names; marks on letters do not count."""
+    """Return code -> translated name, sorted by name without diacritics."""
     names = {code: country_name(code) for code in COUNTRIES}
     return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
 

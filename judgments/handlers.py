@@ -1,4 +1,4 @@
-"""What the jobs of this app do: find what the ids mean, call one service, tell how far it is."""
+"""Job handlers of this app: resolve ids, call one service, report progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgments.studies.studies import find_study
 def import_dataset(
     run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
 ) -> None:
-    """Import an uploaded dataset; the upload goes once the rows are stored."""
+    """Import an uploaded dataset; delete the upload once the rows are stored."""
     with uploads.opened(upload) as files:
         pictures = files.pictures or images or None
         with run.commit() as result:
@@ -32,7 +32,6 @@ def import_dataset(
 
 
 def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
-    """Import a system's uploaded captions."""
     with uploads.opened(upload) as files, run.commit() as result:
         summary = importing.import_candidates(
             format=format, path=files.path, dataset=dataset, system=system, progress=run.progress
@@ -42,7 +41,7 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
 
 
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
-    """Import uploaded rankings; ``format`` is the task that they are of."""
+    """Import uploaded rankings; ``format`` is their task."""
     with uploads.opened(upload) as files, run.commit() as result:
         summary = rankings.import_rankings(
             path=files.path, dataset=dataset, task=format, progress=run.progress
@@ -52,7 +51,6 @@ def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None
 
 
 def generate(run: Run, *, study: str) -> None:
-    """Draw a study's HITs, then store them."""
     found = find_study(study)
     batch = draw_hits(study=found, progress=run.progress)
     with run.commit() as result:
@@ -61,7 +59,7 @@ def generate(run: Run, *, study: str) -> None:
 
 
 def figures(run: Run, *, study: str, names: list[str]) -> None:
-    """Count what pages of a large study show; earlier jobs of this kind are of no use to anybody."""
+    """Compute the cached figures of a large study; delete earlier jobs of this kind."""
     rows = count_again(find_study(study), names)
     with run.commit():
         store_figures(rows)

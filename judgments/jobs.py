@@ -1,9 +1,9 @@
-"""Long work that neither a lost message nor a killed worker can lose or do twice.
+"""Long work that survives lost messages and killed workers, and is done once.
 
-The row is the truth and the message only wakes a worker. A worker claims a row by a guarded update; the
-handler reads and computes outside any transaction, reports progress, and writes inside `run.commit()`,
-whose one transaction also moves the row to done. A kill leaves both or neither. Rows whose worker is gone
-and rows whose message was lost are found by `sweep_jobs`. docs/decisions/0002-jobs.md has the reasons.
+The row is the source of truth. A worker claims it by a guarded update; the handler reads and computes
+outside any transaction, reports progress, and writes inside `run.commit()`, whose one transaction also
+marks the row done. A kill leaves both or neither. `sweep_jobs` finds rows of dead workers.
+docs/decisions/0002-jobs.md has the reasons.
 """
 
 import logging
@@ -34,44 +34,46 @@ log = logging.getLogger(__name__)
 RUN_TASK = "judgments.run_job"
 MAX_ATTEMPTS = 3
 RESEND_AFTER = timedelta(seconds=30)
-LOOK_EVERY = 1.0  # seconds between two looks at whether there is progress to write down
-BEAT_EVERY = 10.0  # seconds after which a sign of life is written without progress
+LOOK_EVERY = 1.0  # seconds between checks for progress to write
+BEAT_EVERY = 10.0  # seconds between heartbeats without progress
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _handlers: dict[str, str] = {}
 
 
 class UnknownJobKind(Exception):
-    """Raised for a kind that no app has registered."""
+    """No app has registered the kind."""
 
 
 class LostClaim(Exception):
-    """Raised inside a run whose job was given to another worker; its transaction is rolled back."""
+    """The job was given to another worker; the run's transaction is rolled back."""
 
 
 class Progress(Protocol):
-    """What services take as `progress`: the share done, 0 to 1, and what is being done."""
+    """The `progress` argument of services: the share done, 0 to 1, and what is being done."""
 
     def __call__(self, share: float, words: str = "") -> None:
-        """Notes how far the work is."""
+        """Report progress."""
 
 
 def register(kind: str, handler: str) -> None:
-    """Names the dotted path of the function `handler(run, **args) -> dict | None` that does `kind`."""
+    """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`."""
     if _handlers.setdefault(kind, handler) != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
 
 
 def handlers() -> dict[str, str]:
-    """The registered kinds and the dotted paths of the functions that do them."""
     return dict(_handlers)
 
 
 def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None = None) -> Job:
-    """Writes the job's row and wakes a worker once the transaction around it is committed.
+    """Create the job's row and wake a worker on commit.
 
-    args: JSON values, passed to the handler by name; slugs and ids, never data.
-    Raises UnknownJobKind.
+    Args:
+        args: JSON values, passed to the handler by name; slugs and ids, never data.
+
+    Raises:
+        UnknownJobKind: nobody registered ``kind``.
     """
     if kind not in _handlers:
         known = ", ".join(sorted(_handlers)) or "none"
@@ -86,13 +88,13 @@ def _send(job_id: int) -> None:
     try:
         current_app.send_task(RUN_TASK, args=[job_id], retry=False)
     except (KombuError, OSError) as error:
-        # Not the caller's trouble: the row stands, and the sweep sends again.
+        # Do not fail the caller: the row exists, and the sweep retries.
         log.warning("Job %s is stored, but the broker could not be told: %s", job_id, error)
 
 
 @dataclass
 class Run:
-    """One worker's hold on one job, handed to the handler."""
+    """A worker's claim of a job, passed to the handler."""
 
     job_id: int
     kind: str
@@ -105,14 +107,14 @@ class Run:
     _heart: "_Heart" = field(init=False, repr=False)
 
     def progress(self, share: float, words: str = "") -> None:
-        """Notes how far the work is; a thread of its own writes it down, so this costs nothing."""
+        """Report progress; a separate thread writes it, so this is cheap."""
         self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
 
     @contextmanager
     def commit(self) -> Iterator[dict[str, Any]]:
-        """One transaction for the handler's writes and the job's end; put the result into what it yields.
+        """Open the transaction for the handler's writes and the job's end; yield the result dict.
 
-        Raises LostClaim, and undoes the block's writes, when the job belongs to another worker by now.
+        Raise LostClaim, and roll back, if the job belongs to another worker by now.
         """
         result: dict[str, Any] = {}
         with transaction.atomic():
@@ -147,7 +149,7 @@ class Run:
             log.warning("%s Nothing of this run was kept.", error)
             return True
         if not isinstance(error, Exception):
-            self._give_back()  # the worker is told to stop; another goes on
+            self._give_back()  # the worker was told to stop; another continues
             return False
         if isinstance(error, OperationalError) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
@@ -162,17 +164,17 @@ class Run:
             owner="",
             finished_at=timezone.now(),
         )
-        return named  # an error with a name says it all; any other goes on to the log, traceback and all
+        return named  # a named error explains itself; others are logged with a traceback
 
     def _give_back(self) -> None:
         self._mine().update(state=Job.State.QUEUED, owner="", progress=0.0, words="", heartbeat=None)
 
 
 class _Heart(threading.Thread):
-    """Writes a run's progress and signs of life through a connection of its own.
+    """Write progress and heartbeats through a separate connection.
 
-    The handler's transaction hides what it writes, and on SQLite it keeps every other writer waiting: the
-    heart then waits too, without holding the handler up.
+    The handler's transaction hides its writes, and on SQLite blocks all other writers: then the heartbeat
+    waits without delaying the handler.
     """
 
     def __init__(self, run: Run) -> None:
@@ -180,7 +182,7 @@ class _Heart(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        """Looks every second until stopped."""
+        """Check every second until stopped."""
         written, silent = (0.0, ""), 0.0
         try:
             while not self.stopped.wait(LOOK_EVERY):
@@ -196,20 +198,19 @@ class _Heart(threading.Thread):
             self.run_._mine().update(progress=share, words=words, heartbeat=timezone.now())
         except (OperationalError, InterfaceError) as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
-            connection.close()  # a connection that was cut never comes back by itself
+            connection.close()  # a broken connection does not recover by itself
             return False
         return True
 
     def stop(self) -> None:
-        """Ends the thread and waits for it."""
         self.stopped.set()
         self.join()
 
 
 def run_job(job_id: int) -> bool:
-    """Does a queued job; False when there was nothing to claim, or the claim was lost.
+    """Run a queued job; return False if there was nothing to claim, or the claim was lost.
 
-    Raises what the handler raises, unless it is one of Quorum's own named errors (they go to the row).
+    Raise what the handler raises, except Quorum's named errors, which are stored in the row.
     """
     owner = owners.new_owner()
     try:
@@ -228,7 +229,7 @@ def run_job(job_id: int) -> bool:
                 with run.commit() as stored:
                     stored.update(result or {})
     finally:
-        owners.let_go(owner)  # a database that is away could not be told; the sweep finds the row
+        owners.let_go(owner)  # without a database nothing can be recorded; the sweep finds the row
     return run.finished
 
 
@@ -249,7 +250,7 @@ def _claim(job_id: int, owner: str) -> Run | None:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found: ids of jobs taken from dead workers, sent again, and given up."""
+    """The result of a sweep: ids of jobs reclaimed from dead workers, sent again, and given up."""
 
     requeued: tuple[int, ...]
     resent: tuple[int, ...]
@@ -257,7 +258,7 @@ class Swept:
 
 
 def sweep_jobs(*, resend_after: timedelta = RESEND_AFTER) -> Swept:
-    """Takes jobs from workers that are gone and sends lost messages again; harmless at any time."""
+    """Reclaim jobs of dead workers and resend lost messages; safe at any time."""
     now = timezone.now()
     requeued, given_up = [], []
     silent_before = now - timedelta(seconds=settings.JOB_STALE_SECONDS)

@@ -1,4 +1,4 @@
-"""What each kind of job is called where people read it."""
+"""Names of job kinds for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ WORDS = {
 
 
 def work_in_words(job: Job) -> str:
-    """What the job does."""
     return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
 
 
@@ -44,7 +43,7 @@ FOR_MACHINES = {"what", "analysis", "created"}
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:
-    """What came of a job as labelled values; what is nested further is left to the pages that know it."""
+    """Return a job's result as labelled values; pages that know nested ones show those."""
     if not isinstance(job.result, dict):
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}

@@ -1,4 +1,4 @@
-"""Who holds a job: a process, named so that another can tell whether it still lives."""
+"""Identify the process that holds a job, and tell whether it lives."""
 
 import os
 import secrets
@@ -6,26 +6,26 @@ import socket
 from pathlib import Path
 
 _PROC = Path("/proc")
-# Names this process works under: it may live on after it lost the database, and a hold.
+# Owners of this process: it may outlive a lost database connection and its claim.
 _held: set[str] = set()
 
 
 def new_owner() -> str:
-    """A name for this process's hold, unlike any other: host, process room, id, start, and a random word."""
+    """Return a unique owner: host, process namespace, id, start, and a random word."""
     owner = f"{_this_process()}|{secrets.token_hex(4)}"
     _held.add(owner)
     return owner
 
 
 def let_go(owner: str) -> None:
-    """This process no longer works under `owner`, whether or not it could write that down."""
+    """Give up `owner`, whether or not the database recorded it."""
     _held.discard(owner)
 
 
 def owner_lives(owner: str) -> bool | None:
-    """Whether the process that took `owner` lives; None when it ran where this process cannot look.
+    """Return whether the owner's process lives; None if it ran where this process cannot look.
 
-    Of its own names a process knows more: those it let go are dead.
+    A process counts its own released owners as dead.
     """
     if owner.rpartition("|")[0] == _this_process():
         return owner in _held
@@ -41,13 +41,13 @@ def _this_process() -> str:
 
 
 def _place() -> str:
-    """Host and process room: containers may share a host's name and count their processes alike."""
+    """Return host and process namespace: containers may share a host's name and number processes alike."""
     room = _PROC / "self/ns/pid"
     return f"{socket.gethostname()}/{room.stat().st_ino if room.exists() else 0}"
 
 
 def _started(pid: int) -> str | None:
-    """When the process began, in the kernel's ticks since boot; None when there is none, or it is dead."""
+    """Return the process's start in kernel ticks since boot; None if it is gone."""
     try:
         after_name = (
             (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2]

@@ -1,11 +1,11 @@
-"""Figures of a large study, kept in a row: a page that counts a million rows must not count them at each look.
+"""Cache the figures of large studies in rows, since counting a million rows is slow.
 
-What was counted within the last minute is shown as it is. What is older is shown too, with the time it was counted,
-while a job counts again: nobody waits. Nor at the first look at a large study: the page says that it is being counted,
-and fills in when the job ends. Figures over few rows are counted at each look and never kept.
+Figures less than a minute old are shown as they are. Older ones are shown with their time while a job
+recomputes them. On the first view of a large study, the page says that they are being computed and fills
+in later. Figures over few rows are computed at each view and never cached.
 
-Where a person did something to the study since, figures that are quick to count are counted at once, so that who acts
-sees what came of it; others are shown as before, marked as being counted again.
+After a person's action on the study, quick figures are recomputed at once, so that the person sees the
+effect; others are marked as being recomputed.
 """
 
 from __future__ import annotations
@@ -25,39 +25,36 @@ from judgments.models import Job, KeptFigures, Study
 
 T = TypeVar("T")
 MANY_ROWS = 20_000
-FRESH = 60.0  # seconds for which figures are shown without counting again
-QUICK = 1.0  # seconds of counting that whoever did something to the study waits for
-COST = 10.0  # counting may take this part of the time: what took 12 s is counted every two minutes
+FRESH = 60.0  # seconds for which cached figures are fresh
+QUICK = 1.0  # longest computation in seconds to wait for after a person's action
+COST = 10.0  # share of time for computing: what takes 12 s is recomputed every two minutes
 JOB = "figures"
 
 
 def as_it_is(value: Any) -> Any:
-    """For figures that are JSON values themselves."""
     return value
 
 
 def version_of(study: Study) -> object:
-    """Changes with whatever a person does to the study; its log has a row for each."""
+    """Return a version that changes with every logged action on the study."""
     last = study.events.aggregate(last=Max("pk"))["last"]
     return str(study.created_at), study.state, str(study.paused_at), last
 
 
 @dataclass(frozen=True, slots=True)
 class Figures(Generic[T]):
-    """What is counted over the rows of a study.
+    """A figure over the rows of a study.
 
     Attributes:
-        name: once in the project.
-        compute: counts.
-        rows: how many rows a result stands for.
-        as_json, from_json: to a JSON value, and back.
-        version: as JSON, what else than time makes kept figures old.
-        exact: whether they follow from their version alone: they never grow old, and those of another version are wrong
-            and not shown.
-        many: an expression by which the database tells in a moment whether there is so much to count that a job does it
-            the first time.
-        beyond_a_page: the same where it takes so long that a page never counts, whatever was kept; what is not beyond
-            it is counted at each look.
+        name: unique in the project.
+        compute: computes it.
+        rows: number of rows behind a result.
+        as_json, from_json: convert to a JSON value, and back.
+        version: as JSON, what else than time makes cached figures stale.
+        exact: whether they depend on the version only: they never expire, and other versions are not
+            shown.
+        many: a quick database expression for whether the first computation needs a job.
+        beyond_a_page: the same for figures that a page never computes; others are computed at each view.
     """
 
     name: str
@@ -73,12 +70,12 @@ class Figures(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Shown(Generic[T]):
-    """Figures as a page shows them.
+    """Figures as shown on a page.
 
     Attributes:
-        value: None only where a job counts them for the first time.
-        made_at: when they were counted; None: just now.
-        again: whether a job is counting them again.
+        value: None only while a job computes them for the first time.
+        made_at: when they were computed; None: just now.
+        again: whether a job is recomputing them.
     """
 
     value: T | None
@@ -91,13 +88,12 @@ _BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
 
 
 def add_figures(figures: Figures[T]) -> Figures[T]:
-    """Let the job know them by their name."""
     _KNOWN[figures.name] = figures
     return figures
 
 
 def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
-    """Let the job know figures named ``<prefix>:<more>``, such as those of a study beside another one."""
+    """Register figures named ``<prefix>:<more>``, such as those of a study beside another one."""
     _BY_PREFIX[prefix] = figures_named
 
 
@@ -109,11 +105,11 @@ def _named(name: str) -> Figures[Any] | None:
 
 
 class BeingCounted(Exception):
-    """Figures without which a page has nothing to show are being counted for the first time; the page says so."""
+    """Figures that a page cannot do without are being computed for the first time."""
 
 
 def certain(shown: Shown[T]) -> T:
-    """Of figures without which a page has nothing to show.
+    """Return figures that a page cannot do without.
 
     Raises:
         BeingCounted: there are none yet.
@@ -124,18 +120,18 @@ def certain(shown: Shown[T]) -> T:
 
 
 def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Shown[T]:
-    """The figures of a study: counted now, or kept.
+    """Return the figures of a study, computed now or cached.
 
     Args:
-        wait: for programs: they are counted at once where there are none, however many rows that takes.
+        wait: for programs: compute missing figures at once, whatever their size.
     """
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return Shown(figures.compute(study))
-    kept, many = _kept(study, figures)
+    kept, many = _cached(study, figures)
     if kept is None:
         if beyond or (many and not wait):
-            _ask_first(study, figures.name)
+            _start_unless_failed(study, figures.name)
             return Shown(None, again=True)
         return Shown(_counted(study, figures))
     same = kept.version == _version(study, figures)
@@ -149,8 +145,8 @@ def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Show
     return Shown(figures.from_json(kept.value), kept.made_at, again)
 
 
-def _kept(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
-    """What is kept, and whether there is much to count; one query for both, as pages ask few."""
+def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
+    """Return the cached figures, and whether they are large, in one query."""
     if figures.many is None:
         return KeptFigures.objects.filter(study=study, name=figures.name).first(), False
     own = FilteredRelation("kept_figures", condition=Q(kept_figures__name=figures.name))
@@ -165,12 +161,11 @@ def _kept(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool
 
 
 def newest_count(study: Study) -> Job | None:
-    """The last job that was asked to count something of the study."""
     return Job.objects.filter(kind=JOB, args__study=study.slug).first()
 
 
-def _ask_first(study: Study, name: str) -> None:
-    """Where counting failed a moment ago, nobody is asked again: a page that waits would ask for ever."""
+def _start_unless_failed(study: Study, name: str) -> None:
+    """Start a job unless one just failed: a waiting page would retry for ever."""
     last = newest_count(study)
     failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
@@ -178,7 +173,7 @@ def _ask_first(study: Study, name: str) -> None:
 
 
 def ask_for_figures(study: Study, names: Iterable[str]) -> None:
-    """Have them counted by a job, unless that is under way."""
+    """Start a job for the figures, unless one is running."""
     under_way = Job.objects.filter(
         kind=JOB, args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
     )
@@ -189,13 +184,13 @@ def ask_for_figures(study: Study, names: Iterable[str]) -> None:
 
 
 def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
-    """Rows of the figures of these names, not stored yet (``store_figures``)."""
+    """Compute rows of figures by name, for ``store_figures``."""
     rows = []
     for name in names:
         figures = _named(name)
         if figures is None:
             continue
-        # what happens while it is counted makes it old
+        # Read before computing: changes meanwhile make the result stale.
         version, made_at, began = _version(study, figures), timezone.now(), time.monotonic()
         found = figures.compute(study)
         rows.append(_row(study, figures, found, version, made_at, time.monotonic() - began))
@@ -203,7 +198,7 @@ def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
 
 
 def store_figures(rows: Iterable[KeptFigures]) -> None:
-    """In place of those before."""
+    """Replace the cached rows."""
     for row in rows:
         KeptFigures.objects.update_or_create(
             study_id=row.study_id,
@@ -218,7 +213,7 @@ def store_figures(rows: Iterable[KeptFigures]) -> None:
 
 
 def _counted(study: Study, figures: Figures[T]) -> T:
-    """For a page; what is kept says so only then, as most studies are small and pages ask few questions."""
+    """Compute for a page; read the cache only here, as most studies are small."""
     made_at, began = timezone.now(), time.monotonic()
     found = figures.compute(study)
     if figures.rows(found) >= MANY_ROWS:

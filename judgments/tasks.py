@@ -1,4 +1,4 @@
-"""The messages of this app: each carries an id at most, calls one service, and may arrive twice."""
+"""Celery messages of this app: each has at most an id, calls one service, and may arrive twice."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,21 +12,20 @@ from judgments import jobs
 
 @shared_task(name=jobs.RUN_TASK)
 def run_job(job_id: int) -> None:
-    """Does the job, unless another worker has it or it is done."""
     jobs.run_job(job_id)
 
 
 @shared_task(name="judgments.sweep_jobs")
 def sweep_jobs(resend_all: bool = False) -> None:
-    """Takes up what dead workers and lost messages left behind."""
+    """Recover work of dead workers and lost messages."""
     jobs.sweep_jobs(**({"resend_after": timedelta(0)} if resend_all else {}))
 
 
 @worker_ready.connect
 def _sweep_from_now_on(sender: Any, **_: object) -> None:
-    """A new worker takes up at once what its predecessor left, and looks again by its own clock.
+    """Sweep when a worker starts, then periodically.
 
-    Its own timer rather than Celery's beat: beat is a second process, which outlives a killed worker.
+    A timer of its own replaces Celery's beat, a second process that outlives a killed worker.
     """
     every = settings.JOB_SWEEP_SECONDS
     sweep_jobs.delay(resend_all=True)

@@ -1,4 +1,4 @@
-"""Challenges: made, changed and closed by researchers; what is done to them is written down."""
+"""Challenges: create, change and close them, with a log."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from evaluation.models import Challenge, ChallengeEvent, Submission
 from judgments.jobs import enqueue
 from judgments.models import Caption, Dataset
 
-# What the paired test compares are means over images; the leaderboard's own figure must be one.
+# The paired test compares means over images, so the leaderboard's score must be one.
 RANKABLE = "mean over images"
 
 
 def find_challenge(slug: str) -> Challenge:
-    """The challenge of this short name.
+    """Return the challenge of this slug.
 
     Raises:
         NotThere: there is none.
@@ -34,7 +34,7 @@ def find_challenge(slug: str) -> Challenge:
 
 
 def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
-    """Image -> references, in the order that captions are scored in; images without a reference are left out."""
+    """Return image -> references in scoring order, without images that have none."""
     rows: QuerySet[Caption] = Caption.objects.filter(item__dataset=dataset, role=Caption.Role.REFERENCE)
     if split:
         rows = rows.filter(item__split=split)
@@ -46,7 +46,7 @@ def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
 
 
 def image_names(challenge: Challenge) -> list[str]:
-    """The images of a challenge in the order that captions are scored in; their references are not read."""
+    """Return the images of a challenge in scoring order, without reading references."""
     rows = challenge.dataset.items.filter(references__role=Caption.Role.REFERENCE)
     if challenge.split:
         rows = rows.filter(split=challenge.split)
@@ -55,7 +55,7 @@ def image_names(challenge: Challenge) -> list[str]:
 
 
 def hash_of(references: dict[str, list[str]]) -> str:
-    """SHA-256 over images and references; no text can be read as another's part."""
+    """Return the SHA-256 of images and references, unambiguously delimited."""
     digest = sha256()
     for image, texts in references.items():
         for text in (image, *texts):
@@ -66,8 +66,8 @@ def hash_of(references: dict[str, list[str]]) -> str:
 
 
 def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
-    """Raises ChallengeError for metrics or a tokenizer that cannot make a leaderboard."""
-    # the metrics bring their compiler along, which a web process does without until it is asked for them
+    """Raise ChallengeError for metrics or a tokenizer unfit for a leaderboard."""
+    # Imported lazily: the metrics load a compiler.
     from evaluation.metrics.errors import UnknownName
     from evaluation.metrics.registry import metric_named
     from evaluation.metrics.text import tokenizer_named
@@ -93,10 +93,10 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
 
 
 def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
-    """Store a challenge that was filled in, with the hash of its references.
+    """Store a new challenge with the hash of its references.
 
     Raises:
-        ChallengeError: the metrics cannot be used, there are no references, or it closes before it opens.
+        ChallengeError: unusable metrics, no references, or it closes before it opens.
     """
     check_challenge(challenge)
     references = references_of(challenge.dataset, challenge.split)
@@ -110,7 +110,7 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
 
 
 def check_challenge(challenge: Challenge) -> None:
-    """Raises ChallengeError where it cannot be as it was filled in."""
+    """Raise ChallengeError if the challenge's fields are invalid."""
     check_metrics(challenge.metrics, challenge.tokenizer)
     if challenge.closes_at is not None and challenge.closes_at < challenge.opens_at:
         raise ChallengeError("The challenge closes before it opens.", field="closes_at")
@@ -125,7 +125,7 @@ def check_challenge(challenge: Challenge) -> None:
 
 
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
-    """Store what was changed of its words, times and limits; what is scored, and how, stays as it is.
+    """Store changed words, times and limits; what is scored, and how, cannot change.
 
     Raises:
         ChallengeError: it would close before it opens.
@@ -139,11 +139,10 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
-    """No more captions from now on.
+    """Stop accepting captions.
 
     Raises:
-        ChallengeError: no reason was given.
-        WrongState: it is closed already, or not open yet.
+        ChallengeError: no reason was given. WrongState: it is closed already, or not open yet.
     """
     if not why.strip():
         raise ChallengeError("Say why the challenge is closed.", field="why")
@@ -157,11 +156,10 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
 
 
 def remove_submission(*, submission: Submission, why: str, by: User | None = None) -> None:
-    """Take a submission off the leaderboard; the row stays, and counts against its author's limits.
+    """Take a submission off the leaderboard; it still counts against its author's limits.
 
     Raises:
-        ChallengeError: no reason was given.
-        WrongState: it was removed already.
+        ChallengeError: no reason was given. WrongState: it was removed already.
     """
     if not why.strip():
         raise ChallengeError("Say why the submission is removed.", field="why")
@@ -184,7 +182,7 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
 def note_challenge(
     *, challenge: Challenge, what: str, words: str, why: str = "", by: User | None = None
 ) -> None:
-    """Write down, within the caller's transaction, what was done."""
+    """Log an action, in the caller's transaction."""
     ChallengeEvent.objects.create(
         challenge=challenge, what=what, words=words[:1000], why=why.strip()[:500], by=by or acting_person()
     )

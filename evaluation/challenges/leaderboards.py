@@ -1,6 +1,7 @@
-"""Leaderboards: whose scores can be told apart, by paired randomisation tests over the images with Holm's correction.
+"""Leaderboards: compare scores by paired randomisation tests over images with Holm's correction.
 
-A p-value of two submissions never changes, so each is computed once; a new submission costs one test for every other.
+A p-value of two submissions never changes, so it is computed once; a new submission costs one test per
+other submission.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from judgments.jobs import Progress, enqueue
 
 REASSIGNMENTS = 10_000
 CORRECTION, LEVEL = "holm", 0.05
-MOST_SHOWN = 1_000  # systems on the page of a leaderboard, the best ones
+MOST_SHOWN = 1_000  # maximal number of systems on a leaderboard page
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One figure of a leaderboard, with its interval where there is one."""
+    """A score, with its interval if there is one."""
 
     metric: str
     corpus: float
@@ -46,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A submission on a leaderboard; ``low`` and ``high`` are None until its ranks were computed."""
+    """A submission on a leaderboard; ``low`` and ``high`` are None before its ranks are computed."""
 
     submission: Submission
     cells: list[Cell]
@@ -56,12 +57,12 @@ class Row:
 
 
 def compute_standing(*, slug: str, progress: Progress) -> Computed:
-    """Compare the submissions of a leaderboard; nothing is written.
+    """Compare the submissions of a leaderboard without storing the result.
 
     Raises:
-        NotThere: there is no such challenge.
+        NotThere: no such challenge.
     """
-    # not needed by the pages that show leaderboards, and heavy
+    # Imported lazily: heavy, and not needed to show leaderboards.
     from evaluation.challenges.scoring import image_scores
     from evaluation.statistics.meta import clusters_of_p_values
     from evaluation.statistics.significance import randomization_test
@@ -98,7 +99,7 @@ def compute_standing(*, slug: str, progress: Progress) -> Computed:
 
 
 def store_standing(computed: Computed) -> None:
-    """Write it down within the job's transaction; where the leaderboard changed meanwhile, ask for another."""
+    """Store the result in the job's transaction; start another job if the leaderboard changed meanwhile."""
     Standing.objects.update_or_create(
         challenge=computed.challenge,
         defaults={
@@ -115,7 +116,7 @@ def store_standing(computed: Computed) -> None:
 
 
 def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:
-    """The rows of a challenge's leaderboard, the best first; none while scores are not shown."""
+    """Return the rows of a leaderboard, best first; none while scores are hidden."""
     if not challenge.shows_scores_at(now):
         return []
     every = Submission.objects.on_leaderboard(challenge)
@@ -124,7 +125,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     ranks: dict[str, Any] = {}
     if shown:
         standing = Standing.objects.filter(challenge=challenge).first()
-        # ranks count everybody: those of another set of submissions would be wrong
+        # Ranks depend on the whole set of submissions.
         if standing is not None and _is_of(standing.of, shown, every):
             ranks = standing.ranks
     rows = []
@@ -135,16 +136,15 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
 
 
 def _is_of(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
-    """Whether these submissions are all that are on the leaderboard."""
     if len(shown) < MOST_SHOWN:
         return sorted(compared) == sorted(one.pk for one in shown)
-    # too many to be fetched: as many, with the same sum and the same last one
+    # Compare count, sum and maximum; the ids are too many to fetch.
     found = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
     return found == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
 
 
 def cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
-    """A submission's figures in the order of the challenge's metrics."""
+    """Return a submission's scores in the order of the challenge's metrics."""
     found = []
     for metric in challenge.metrics:
         figures = submission.scores.get(metric)

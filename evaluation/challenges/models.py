@@ -1,4 +1,4 @@
-"""The evaluation server: challenges whose references stay hidden, and what was submitted to them."""
+"""The evaluation server: challenges with hidden references, and submissions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from judgments.models import Dataset
 
 
 class Challenge(models.Model):
-    """A dataset's split whose images may be captioned by anybody with an account, scored with fixed settings.
+    """A dataset's split that any account may caption, scored with fixed settings.
 
-    ``references_sha256`` is what the references were when it was made: scores of other references would not belong on
-    the same leaderboard.
+    ``references_sha256`` fixes the references: scores by other references would not be comparable.
     """
 
     slug = models.SlugField("short name", max_length=80, unique=True, help_text="Part of its address.")
@@ -65,36 +64,31 @@ class Challenge(models.Model):
 
     @property
     def ranked_by(self) -> str:
-        """The metric that the leaderboard is ordered by."""
         return str(self.metrics[0])
 
     def is_open_at(self, now: datetime) -> bool:
-        """Whether captions are taken."""
         return self.opens_at <= now and not self.is_over_at(now)
 
     def is_over_at(self, now: datetime) -> bool:
-        """Whether no more captions are taken, ever."""
         return self.closes_at is not None and self.closes_at <= now
 
     def shows_scores_at(self, now: datetime) -> bool:
-        """Whether scores and the leaderboard are shown."""
         return self.shown_before_end or self.is_over_at(now)
 
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
-    """Named after what pages ask."""
-
     def on_leaderboard(self, challenge: Challenge) -> SubmissionQuerySet:
-        """Scored, shown by their authors, and not removed."""
+        """Return submissions that are scored, public and not removed."""
         return self.filter(
             challenge=challenge, state=Submission.State.SCORED, public=True, removed_at__isnull=True
         )
 
 
 class Submission(models.Model):
-    """A system's captions of all images of a challenge, and their scores.
+    """A system's captions of a challenge's images, and their scores.
 
-    ``nth`` and ``nth_of_day`` number the submissions of an account: two uploads at once cannot take the same place.
+    ``nth`` and ``nth_of_day`` number an account's submissions, so concurrent uploads cannot exceed the
+    limits.
     """
 
     class State(models.TextChoices):
@@ -145,7 +139,7 @@ class Submission(models.Model):
 
 
 class SubmissionContent(models.Model):
-    """What is too large for lists: the captions, and the score of every image, which nobody is shown."""
+    """A submission's captions and hidden scores by image, too large for lists."""
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="content")
     captions = models.BinaryField(help_text="JSON list in the order of the images, packed by zlib.")
@@ -156,7 +150,7 @@ class SubmissionContent(models.Model):
 
 
 class Standing(models.Model):
-    """Which submissions of a leaderboard can be told apart, as last computed."""
+    """The last computed ranks of a leaderboard."""
 
     challenge = models.OneToOneField(Challenge, on_delete=models.CASCADE, related_name="standing")
     of = models.JSONField(help_text="Ids of the submissions that were compared.")
@@ -170,7 +164,7 @@ class Standing(models.Model):
 
 
 class ChallengeEvent(AppendOnlyRow):
-    """Who did what to a challenge, when and why."""
+    """An action on a challenge: who, what, when and why."""
 
     challenge = models.ForeignKey(Challenge, on_delete=models.PROTECT, related_name="events")
     what = models.CharField(max_length=40)

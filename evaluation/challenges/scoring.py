@@ -1,4 +1,4 @@
-"""The scores of a submission. The references of a challenge are prepared once in a process, then kept."""
+"""Score submissions. A process caches the prepared references of a challenge."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from judgments.jobs import Progress, enqueue
 
 KEPT = 2  # challenges whose references a process keeps
 RESAMPLES = 2000
-# hash of the references, metrics, tokenizer -> what was made of them; row ids are used again after a deletion
+# (hash of references, metrics, tokenizer) -> prepared references; row ids may be reused.
 _PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What came of a submission."""
-
     submission_id: int
     challenge: str
     state: str
@@ -40,13 +38,12 @@ class Scored:
 
 
 def prepared_references(challenge: Challenge) -> PreparedReferences:
-    """The references of a challenge, ready to be scored against.
+    """Return the prepared references of a challenge.
 
-    They are read and hashed at each call: what a process keeps is what was made of these very texts, so that all of
-    them answer alike, however long ago they first saw the challenge.
+    References are read and hashed at each call, so every process uses the current texts.
 
     Raises:
-        WrongState: they are not what they were when the challenge was made.
+        WrongState: they changed since the challenge was made.
     """
     references = references_of(challenge.dataset, challenge.split)
     if hash_of(references) != challenge.references_sha256:
@@ -65,10 +62,10 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
 
 
 def score_stored(*, submission_id: int, progress: Progress) -> Scored:
-    """Score the captions of a submission; nothing is written.
+    """Score the captions of a submission without storing.
 
     Raises:
-        NotThere: there is no such submission.
+        NotThere: no such submission.
     """
     content = (
         SubmissionContent.objects.select_related("submission__challenge__dataset")
@@ -107,7 +104,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
 
 
 def store_scores(scored: Scored) -> None:
-    """Write them down within the job's transaction, and ask for the ranks that follow."""
+    """Store the scores in the job's transaction, and start a ranking job."""
     Submission.objects.filter(pk=scored.submission_id).update(
         state=scored.state,
         reason=scored.reason,
@@ -121,7 +118,7 @@ def store_scores(scored: Scored) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """(images,) the scores of one metric, for comparing systems; no page shows them."""
+    """Return (images,) scores by one metric for the paired tests; no page shows them."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
         found: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]

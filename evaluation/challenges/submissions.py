@@ -1,4 +1,4 @@
-"""Submissions to a challenge: streamed, checked, numbered."""
+"""Receive submissions to a challenge: stream, check and number them."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _BLANKS = " \t\r\n"
 
 
 def most_bytes(images: int) -> int:
-    """The largest file that a challenge of so many images takes."""
+    """Return the maximal file size for a challenge of ``images`` images."""
     return BYTES_AT_LEAST + BYTES_AN_IMAGE * images
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
-    """The caption of every image, in the order of ``positions`` (image -> 0, 1, ...).
+    """Return every image's caption in the order of ``positions`` (image -> 0, 1, ...).
 
     Raises:
-        SubmissionRefused: the file is not of the format, an image is missing, unknown or there twice, or a caption is
-            empty or too long.
+        SubmissionRefused: a malformed file, a missing, unknown or repeated image, or an empty or overlong
+            caption.
     """
     found: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
@@ -89,13 +89,12 @@ def _few(images: list[str]) -> str:
 
 
 def _checked(number: int, entry: Any) -> tuple[str, str]:
-    """Image and caption of the entry, the ``number``-th of the file."""
     if not isinstance(entry, dict):
         raise SubmissionRefused(
             _("Entry %(number)s is no object; expected one with image_id and caption.") % {"number": number}
         )
     image, caption = entry.get("image_id"), entry.get("caption")
-    # True is an int to Python and no image's name
+    # True is an int to Python but no image's name.
     if isinstance(image, bool) or not isinstance(image, str | int):
         raise SubmissionRefused(
             _("Entry %(number)s has no image_id that is a name or a whole number.") % {"number": number}
@@ -118,7 +117,7 @@ def _checked(number: int, entry: Any) -> tuple[str, str]:
 
 
 def _entries(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """The values of the file's array, one after the other; at most one of them is held."""
+    """Yield the values of the file's array, one in memory at a time."""
     text = _Text(chunks)
     if text.next() != "[":
         raise _no_array()
@@ -143,7 +142,7 @@ def _no_array() -> SubmissionRefused:
 
 
 class _Text:
-    """A window on the decoded file that moves on."""
+    """A moving window on the decoded file."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -152,7 +151,7 @@ class _Text:
         self._buffer, self._at, self._ended = "", 0, False
 
     def _more(self) -> bool:
-        """Read on; False at the end of the file."""
+        """Read on; return False at the end of the file."""
         if self._ended:
             return False
         chunk = next(self._chunks, b"")
@@ -165,7 +164,7 @@ class _Text:
         return True
 
     def next(self, *, peek: bool = False) -> str:
-        """The next mark that is no blank; '' at the end."""
+        """Return the next non-blank character; '' at the end."""
         while True:
             while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
                 self._at += 1
@@ -177,7 +176,7 @@ class _Text:
                 return ""
 
     def value(self) -> Any:
-        """The JSON value that comes next."""
+        """Return the next JSON value."""
         self.next(peek=True)
         while True:
             try:
@@ -196,12 +195,12 @@ class _Text:
             return value
 
 
-TRIES = 20  # uploads of one account that may be stored at the same moment
+TRIES = 20  # maximal concurrent uploads of an account
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a participant says of their system."""
+    """A participant's description of the system."""
 
     system: str
     team: str
@@ -212,19 +211,17 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """How many submissions of an account a challenge still takes."""
+    """The number of submissions an account may still make."""
 
     today: int
     at_all: int
 
     @property
     def left(self) -> int:
-        """Now."""
         return min(self.today, self.at_all)
 
 
 def places_left(*, challenge: Challenge, user: User) -> Places:
-    """For one person, at this moment."""
     own = Submission.objects.filter(challenge=challenge, user=user)
     today = own.filter(day=timezone.now().astimezone(UTC).date()).count()
     return Places(max(challenge.per_day - today, 0), max(challenge.per_total - own.count(), 0))
@@ -233,15 +230,14 @@ def places_left(*, challenge: Challenge, user: User) -> Places:
 def submit_captions(
     *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
-    """Check a file, store its captions, and queue them for scoring; the same captions again are the same submission.
+    """Check a file, store its captions and queue scoring; equal captions are the same submission.
 
     Returns:
         The submission, and whether it is new.
 
     Raises:
-        WrongState: the challenge is not open.
-        SubmissionRefused: the file cannot be used; nothing is counted.
-        LimitReached: the account has made as many submissions as the challenge allows.
+        WrongState: the challenge is not open. SubmissionRefused: the file is unusable; it does not count.
+            LimitReached: the account reached its limit.
     """
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))
@@ -258,7 +254,7 @@ def submit_captions(
             return _again(known), False
         try:
             return _store(challenge, user, about, digest, len(captions), packed), True
-        except IntegrityError:  # another upload of this account took the place first
+        except IntegrityError:  # a concurrent upload of this account took the number
             continue
     raise LimitReached(_("Too many uploads at the same moment; please try again."))
 
@@ -298,7 +294,7 @@ def _store(
 
 @transaction.atomic
 def _again(known: Submission) -> Submission:
-    """Captions that are there already; where scoring them failed, another try that costs nothing."""
+    """Return a known submission; if its scoring failed, retry at no cost."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):
         enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)
@@ -308,7 +304,7 @@ def _again(known: Submission) -> Submission:
 
 @transaction.atomic
 def show_submission(*, submission: Submission, public: bool) -> None:
-    """Put one's submission on the leaderboard, or take it off."""
+    """Publish one's submission on the leaderboard, or withdraw it."""
     changed = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
     if changed:
         enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})

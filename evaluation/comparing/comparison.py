@@ -1,7 +1,7 @@
-"""How far two sources of judgments agree: kappa at thresholds, precision, recall, alpha, correlations. Pure.
+"""Compare two sources of judgments: kappa at thresholds, precision, recall, alpha, correlations. Pure.
 
-The first source is held against the second: precision is the share of the first's yes that the second confirms, recall
-the share of the second's yes that the first finds. docs/statistics.md has each figure and the rules behind it.
+The second source is the standard: precision is the share of the first's yes that the second confirms,
+recall the share of the second's yes that the first finds. docs/statistics.md defines each statistic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ JOINED = "several units of one source are one here, so a rater may have answered
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sources, matched, and every figure of them as JSON; an undefined one is null beside its `reason`."""
+    """Two matched sources with all statistics as JSON; an undefined one is null with a `reason`."""
 
     matched: Matched
     grid: KappaGrid | None
@@ -62,16 +62,17 @@ def compare_sources(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
-    """Compare the first source with the second, which is taken as the standard.
+    """Compare the first source with the second, the standard.
 
     Args:
-        first_at_least, second_at_least: where each source's scores are cut into yes and no; None: at every cut that its
-            protocol is reported at.
-        missing: units that only the second source has are left out, or count as a no of the first (H13's convention for
-            pairs that the filter kept from the crowd). Units that only the first has are always left out.
+        first_at_least, second_at_least: thresholds that cut scores into yes and no; None: every threshold
+            that the protocol is reported at.
+        missing: whether units of only the second source are excluded, or count as a no of the first
+            (H13's convention for pairs filtered before the crowd). Units of only the first are always
+            excluded.
 
     Raises:
-        EvaluationError: sources that cannot be compared. BadOption: an unknown `missing`, or a broken number.
+        EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
     """
     one_of(missing, MISSING, "missing")
     matched = match_sources(first, second)
@@ -95,7 +96,7 @@ def compare_sources(
 
 
 def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
-    """What the source is, and alpha within it over all of its units, or those judged to full depth."""
+    """Describe a source, with alpha over all its units, or over the unstopped sample."""
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def _units(matched: Matched) -> dict[str, Any]:
 
 
 def _left_out(matched: Matched, missing: str) -> dict[str, Any]:
-    """What becomes of units that one source lacks, in the figures at thresholds."""
+    """Describe how units of one source only are treated at thresholds."""
     units = _units(matched)
     taken = missing == "no"
     return {
@@ -164,7 +165,9 @@ def _grid(
     resamples: int,
     seed: int,
 ) -> tuple[KappaGrid | None, str]:
-    """The second's units (with "no": also those that the first lacks), cut at each pair of thresholds."""
+    """Compare the second's units (with "no": also those missing from the first) at each pair of
+    thresholds.
+    """
     reason = _no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
     for one, own in zip((matched.first, matched.second), cuts, strict=True):
@@ -201,7 +204,7 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
 
 
 def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
-    """Kappa of the two consensuses over shared units that both decide, and the table of their answers."""
+    """Return kappa and the confusion table of both consensuses over shared decided units."""
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     kinds = matched.first.kind, matched.second.kind
     if any(one.level != "nominal" for one in (matched.first, matched.second)):
@@ -228,7 +231,6 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
 
 
 def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
-    """Between the scores of the shared units."""
     reason = _no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
     if reason:
         return {
@@ -244,7 +246,7 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
 
 
 def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
-    """Alpha of both sources' raters together over the shared units, beside alpha within each over the same units."""
+    """Return alpha of all raters together and within each source, over the shared units."""
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
@@ -254,7 +256,7 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
         return nothing | {"reason": STOPPED}
     one, other = matched.first.among(matched.shared), matched.second.among(matched.shared)
     level = one.level
-    # A name in both sources is two raters: nobody knows whether it is the same person.
+    # An equal name in both sources is two raters: they may be different people.
     raters = np.concatenate([one.rater, other.rater + 1 + one.rater.max(initial=0)])
     values = np.concatenate([one.value, other.value])
 
@@ -269,7 +271,7 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
-    """What the figures say, in one or two sentences; no adjective stands for a number."""
+    """Summarise the result in one or two sentences, without evaluative adjectives."""
     shared = result["units"]["shared"]
     if not shared:
         return "The two share no unit, so nothing can be said about their agreement."

@@ -1,7 +1,7 @@
-"""Two sources of judgments on the same units, and which unit of one is which of the other. Pure: no database.
+"""Match the units of two sources of judgments. Pure: no database.
 
-Units match by their id, else by what they show: the image and the ids of the captions, or their texts. The order of two
-candidates does not matter: where the sources have them in opposite orders, the second source's answers are exchanged.
+Units match by id, else by content: the image and the ids or texts of the captions. Two candidates may be
+in either order; the second source's answers are flipped where needed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ NONE: Captions = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a unit shows, as far as its source says: the image, and ids and texts of reference, first and second."""
+    """A unit's content, as far as known: the image, and ids and texts of reference, first and second."""
 
     image: str | None = None
     ids: Captions = NONE
     texts: Captions = NONE
 
     def keys(self, *, reference: bool, two_sided: bool) -> Iterator[tuple[Hashable, bool]]:
-        """(key, whether the two candidates changed places in it): by ids and by texts, as far as they are known."""
+        """Yield (key, whether the candidates are swapped in it), by ids and by texts."""
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
             shown, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
@@ -49,11 +49,11 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Judgments of some people, one a row of N.
+    """N judgments of a source.
 
-    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects where a text is among
-    them. contents: one a unit. kind: of the protocol; None where the source names none. left_out: why -> rows.
-    full_depth: (U,) units that got all their judgments where others stopped early; None where none did.
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is
+    a text. contents: one per unit. kind: of the protocol, or None. left_out: reason -> rows. full_depth:
+    (U,) units of the unstopped sample; None without early stopping.
     """
 
     name: str
@@ -80,13 +80,12 @@ class Source:
 
     @property
     def score(self) -> str:
-        """What the score of a unit is, in words."""
         if self.two_sided:
             return "share for the first"
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
     def over(self, groups: Ints, turned: Flags, count: int) -> Source:
-        """The same judgments on `count` groups of units instead of units; answers on turned units are exchanged."""
+        """Return the judgments on `count` groups of units; flip answers on turned units."""
         value = self.value
         if self.kind is not None and turned.any():
             value = value.copy()
@@ -96,7 +95,6 @@ class Source:
         return Source(self.name, self.kind, names, (), groups[self.unit], self.rater, value, self.left_out)
 
     def among(self, kept: Flags) -> Source:
-        """The judgments on the units that are kept."""
         rows = kept[self.unit]
         return Source(
             self.name, self.kind, self.units, self.contents,
@@ -104,7 +102,7 @@ class Source:
         )  # fmt: skip
 
     def scores(self) -> Floats:
-        """(U,) score of each unit; nan where there is no judgment. Values are numbers."""
+        """Return (U,) numeric scores; nan without judgments."""
         found = np.full(len(self.units), np.nan)
         if len(self.unit):
             value = (self.value == 1).astype(np.float64) if self.two_sided else self.value
@@ -113,7 +111,7 @@ class Source:
         return found
 
     def consensus(self) -> dict[int, Any]:
-        """Unit -> the answer of its judgments together; units that are tied are missing."""
+        """Return unit -> consensus, without tied units."""
         if not len(self.unit):
             return {}
         if self.kind is None:
@@ -127,12 +125,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Both sources over the same groups of units, and how these were found.
+    """Two sources over the same groups of units.
 
-    shared: (G,) bool, groups of units that both sources have. by_id: how many of them share an id. turned: units of the
-    second source whose candidates stand the other way round. joined: of each source, units that show what another one
-    of it shows, and count with it. without_reference: one source shows references and the other none, so that the
-    reference was ignored.
+    shared: (G,) bool, groups in both sources. by_id: number matched by id. turned: units of the second
+    source with swapped candidates. joined: per source, units merged with others of equal content.
+    without_reference: whether references were ignored, because only one source shows them.
     """
 
     first: Source
@@ -146,7 +143,6 @@ class Matched:
 
     @property
     def same_scale(self) -> bool:
-        """Whether an answer means the same in both sources."""
         kinds = self.first.kind, self.second.kind
         if kinds[0] is None or kinds[1] is None:
             return kinds[0] is kinds[1]
@@ -154,10 +150,10 @@ class Matched:
 
 
 def match_sources(first: Source, second: Source) -> Matched:
-    """Find out which units of two sources are the same.
+    """Match the units of two sources.
 
     Raises:
-        EvaluationError: a protocol whose answers are no numbers, or two that are about different things.
+        EvaluationError: a protocol with non-numeric answers, or incompatible protocols.
     """
     for one in (first, second):
         if one.kind is not None and one.kind.is_open:
@@ -182,14 +178,14 @@ def match_sources(first: Source, second: Source) -> Matched:
         for key, turned in content.keys(reference=all(references), two_sided=two_sided):
             there, other = known.setdefault(key, (place, turned))
             groups.join(there, place, odd=turned != other)
-    # After the contents, which tell the sides as well.
+    # Contents go first: they also tell the sides.
     ids = _same_ids(first, second)
     for own, other_own in ids:
         groups.join(own, split + other_own, odd=False)
     group, odd, count = groups.numbered()
     mine, theirs = group[:split], group[split:]
-    shared = _held(mine[first.unit], count) & _held(theirs[second.unit], count)
-    by_id = _held(mine[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    shared = _occurring(mine[first.unit], count) & _occurring(theirs[second.unit], count)
+    by_id = _occurring(mine[np.array([one for one, _ in ids], dtype=np.int64)], count)
     return Matched(
         first=first.over(mine, odd[:split], count),
         second=second.over(theirs, odd[split:], count),
@@ -202,8 +198,8 @@ def match_sources(first: Source, second: Source) -> Matched:
     )
 
 
-def _held(groups: Ints, count: int) -> Flags:
-    """(count,) which groups occur."""
+def _occurring(groups: Ints, count: int) -> Flags:
+    """Return (count,) bool: which groups occur."""
     found = np.zeros(count, dtype=bool)
     found[groups] = True
     return found
@@ -218,7 +214,7 @@ def _has_references(source: Source) -> bool:
 
 
 def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
-    """Positions of the units with one id in both sources, unless what they show says that they are two."""
+    """Return positions of units with equal ids in both sources, unless their contents differ."""
     theirs = {name: place for place, name in enumerate(second.units)}
     pairs = ((mine, theirs[name]) for mine, name in enumerate(first.units) if name in theirs)
     if not first.contents or not second.contents:
@@ -229,7 +225,7 @@ def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
 
 
 def _differ(one: Content, other: Content) -> bool:
-    """Whether what is known of two contents cannot be of one unit; ids weigh more than texts."""
+    """Return whether two contents contradict each other; ids outweigh texts."""
     if one.image is not None and other.image is not None and one.image != other.image:
         return True
     for mine, theirs in ((one.ids, other.ids), (one.texts, other.texts)):
@@ -239,33 +235,32 @@ def _differ(one: Content, other: Content) -> bool:
 
 
 class _Groups:
-    """Units that are the same, directly or through others, and whether their candidates stand the other way round."""
+    """Union-find of equal units, with the orientation of their candidates."""
 
     def __init__(self, size: int) -> None:
         self._parent = list(range(size))
         self._odd = [False] * size
 
     def _root(self, place: int) -> tuple[int, bool]:
-        """The first unit of the group, and whether `place` is turned against it."""
+        """Return the root of the group, and whether `place` is turned against it."""
         odd, path = False, []
         while self._parent[place] != place:
             path.append(place)
             place = self._parent[place]
-        for step in reversed(path):  # from the root outwards, so that each step knows the one before
+        for step in reversed(path):  # from the root outwards, so that each step uses the one before
             odd ^= self._odd[step]
             self._parent[step], self._odd[step] = place, odd
         return place, odd
 
     def join(self, one: int, other: int, *, odd: bool) -> None:
-        """Make them one group; nothing changes where they are one already."""
+        """Merge two groups, if they differ."""
         (root, turned), (second, again) = self._root(one), self._root(other)
         low, high = min(root, second), max(root, second)
         if low != high:
             self._parent[high], self._odd[high] = low, odd ^ turned ^ again
 
     def numbered(self) -> tuple[Ints, Flags, int]:
-        """(N,) groups numbered from 0 in the order of their first units, (N,) which units are turned, and how many
-        groups there are."""
+        """Return (N,) group numbers by first unit, (N,) which units are turned, and the number of groups."""
         found = [self._root(place) for place in range(len(self._parent))]
         roots = np.array([root for root, _ in found], dtype=np.int64)
         known, number = np.unique(roots, return_inverse=True)

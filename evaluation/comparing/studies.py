@@ -1,4 +1,4 @@
-"""Comparing two studies: their judgments as sources, and the figures, which a job computes where a study is large."""
+"""Compare the judgments of two studies, in a job if one is large."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ MANY_UNITS = 3_000  # of a slider, the slowest, about a second
 
 
 def source_of_study(study: Study) -> Source:
-    """The judgments of a study that count, and what its units show.
+    """Return a study's included judgments and the contents of its units.
 
     Raises:
-        EvaluationError: the study's answers are open, or nobody has judged anything.
+        EvaluationError: open answers, or no judgments.
     """
     kind = kind_of(study)
     if kind.is_open:
@@ -72,7 +72,6 @@ def _left_out(table: JudgmentTable) -> dict[str, int]:
 
 
 def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
-    """Row id -> key, and what it shows, of some units."""
     rows = list(
         plain_rows(
             Unit.objects.filter(study=study, control=False)
@@ -99,7 +98,7 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
-    """Other studies of the same dataset whose answers can be compared with this one's, by name."""
+    """Return other studies of the dataset with comparable answers, by name."""
     numeric = [name for name, kind in KINDS.items() if not kind.is_open]
     collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     found = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
@@ -109,7 +108,7 @@ def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
 def compare_studies(
     *, first: Study, second: Study, missing: str = MISSING[0], resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """The figures of two studies (docs/statistics.md); nothing is stored.
+    """Compare two studies (docs/statistics.md) without storing the result.
 
     Raises:
         EvaluationError: they cannot be compared.
@@ -126,16 +125,16 @@ def compare_studies(
 
 
 def remembered_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
-    """The figures of two studies, computed now or, where one is large, by a job.
+    """Return the comparison, computed now or, for large studies, by a job.
 
     Raises:
-        BeingCounted: the job is at it.
-        EvaluationError: they cannot be compared, or `missing` is none of MISSING.
+        BeingCounted: the job is running. EvaluationError: they cannot be compared, or `missing` is not in
+            MISSING.
     """
     if missing not in MISSING:
         raise EvaluationError(f"The rule for missing units is {missing!r}, expected {' or '.join(MISSING)}.")
     shown = remembered(first, _figures(second, missing))
-    # A row id can be another study's by now.
+    # The row id may have been reused.
     if shown.value is None or shown.value["of"] != _named(second):
         raise BeingCounted
     if shown.value["refused"]:
@@ -163,7 +162,7 @@ def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Of a name that `_figures` gave, for the job.
+    """Return the figures for a name from `_figures`.
 
     Raises:
         NotThere: the second study is gone.
@@ -185,7 +184,6 @@ def _rows_behind(found: dict[str, Any]) -> int:
 
 
 def _is_large(study: Study) -> bool:
-    """Whether comparing it is nothing for a page to wait for."""
     if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
         return True
     return bool(Study.objects.filter(much_work(study), pk=study.pk).exists())

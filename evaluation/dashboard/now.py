@@ -1,4 +1,4 @@
-"""What changes on a board from minute to minute: a few cheap questions beside the snapshot."""
+"""The dashboard's live counters: cheap queries beside the snapshot."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from judgments.models import Job, Study
 
 HELD_SHOWN = 20
 EVERY = 15.0  # seconds between two snapshots, at least
-COST = 10.0  # a snapshot may take this part of the time: one that took 3 s is made every 30 s
+COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s
 
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """Whether anything happened since a page was made, in two queries beside the study's row.
+    """Detect changes since a page was made, in two queries besides the study's row.
 
     Attributes:
         snapshot: without its scores and result; None before the first.
         new: judgments since then.
-        held: (assignment, until) of those that are held.
+        held: (assignment, until) of active leases.
     """
 
     snapshot: BoardSnapshot | None
@@ -36,14 +36,13 @@ class Pulse:
     held: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *more: object) -> str:
-        """An ETag: equal while the board would look the same."""
+        """Return an ETag: equal while the dashboard would look the same."""
         made = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused = study.paused_at.isoformat() if study.paused_at else ""
         return f'"{content_key(study.pk, study.state, paused, made, self.new, self.held, *more)}"'
 
 
 def pulse_of(study: Study, now: datetime | None = None) -> Pulse:
-    """As of now."""
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
     new = Judgment.objects.filter(pk__gt=newest, assignment__study=study, replaces=None).count()
@@ -55,7 +54,9 @@ def pulse_of(study: Study, now: datetime | None = None) -> Pulse:
 
 
 def is_stale(study: Study, pulse: Pulse, now: datetime | None = None) -> bool:
-    """Whether a snapshot should be made: something happened, and the last one is old enough for what it cost."""
+    """Return whether to make a new snapshot: there are changes, and the last one is old enough for its
+    cost.
+    """
     if pulse.snapshot is None:
         return True
     age = ((now or timezone.now()) - pulse.snapshot.made_at).total_seconds()
@@ -68,7 +69,7 @@ def is_stale(study: Study, pulse: Pulse, now: datetime | None = None) -> bool:
 
 
 def ask_for_board(study: Study) -> bool:
-    """Have the snapshot made anew, unless that is under way; whether it was asked for."""
+    """Start a snapshot job unless one is running; return whether it was started."""
     under_way = Job.objects.filter(
         kind="board", args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
     )
@@ -80,15 +81,15 @@ def ask_for_board(study: Study) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The counters of a board.
+    """The counters of a dashboard.
 
     Attributes:
-        judgments, wanted: in so far, and in all (0 where that is not known yet).
+        judgments, wanted: so far, and in all (0 if unknown).
         an_hour: judgments of the last hour.
-        hours_left: at that pace; None where nothing comes in, or nothing is left.
-        held: those who hold a HIT, at most 20, by when they have to be done.
+        hours_left: at that pace; None if nothing arrives, or nothing is left.
+        held: at most 20 active leases with their expiry.
         held_more: whether there are more.
-        spending: at the crowd; None where no budget was set.
+        spending: at the crowd; None without a budget.
         local_cents: rewards of approved work of this site's own people.
     """
 
@@ -103,17 +104,16 @@ class Now:
 
     @property
     def a_minute(self) -> float:
-        """Judgments."""
         return self.an_hour / 60
 
 
 def board_now(study: Study, pulse: Pulse, result: dict[str, Any]) -> Now:
-    """The counters, as cheaply as they can be had; ``result`` is the snapshot's, {} before the first."""
+    """Return the counters cheaply; ``result`` is the snapshot's, {} before the first."""
     now = timezone.now()
     known = pulse.snapshot.judgments if pulse.snapshot else 0
     judgments, wanted = known + pulse.new, result.get("wanted", 0)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
-    # counted page by page: asked for all at once, a database may go through every judgment there is
+    # One query per form; a single query may make the database scan every judgment.
     own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = own.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
     counted = Subquery(first.values("n"), output_field=IntegerField())

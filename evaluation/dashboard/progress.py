@@ -1,4 +1,4 @@
-"""How far a study is: counts and the course of its judgments over time."""
+"""Progress of a study: counts and judgments over time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.St
 
 
 def study_progress(study: Study) -> dict[str, Any]:
-    """Counts of HITs, assignments and judgments.
+    """Count HITs, assignments and judgments.
 
     Returns:
-        ``judgments`` that are in, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every seat submitted),
-        ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at submissions, ``revised_at``:
-        when an answer was revised last, or None, and ``stopping``: what early stopping saves, None where the design
-        has none.
+        ``judgments`` so far, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every slot
+            submitted), ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at
+            submissions, ``revised_at``: the last revision, or None, and ``stopping``: savings of early
+            stopping, or None.
     """
     states, timeline, revised_at = _work(study)
     return {
@@ -40,8 +40,7 @@ def study_progress(study: Study) -> dict[str, Any]:
 
 
 def study_counts(study: Study) -> dict[str, Any]:
-    """Of ``study_progress``, ``wanted``, ``hits``, ``hits_done``, ``assignments`` and ``stopping``: what can be told
-    without going through the judgments."""
+    """Return the part of ``study_progress`` that needs no scan of judgments."""
     states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
     return _counts(study, dict(states.annotate(n=Count("pk"))))
 
@@ -60,8 +59,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def _stopping(study: Study) -> dict[str, Any]:
-    """What early stopping saves: of the votes that full depth asks for on the units, how many are not wanted any more,
-    and how many copies of HITs; beside them what the design was expected to use."""
+    """Return the saved votes and slots of early stopping, with the design's expectation."""
     design = design_of(study)
     units = Outlook.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
@@ -90,32 +88,31 @@ def _stopping(study: Study) -> dict[str, Any]:
 
 
 def _hits(study: Study) -> dict[str, int]:
-    """How many HITs there are, how many judgments they want, and how many of them have every seat submitted."""
+    """Return the number of HITs, of wanted judgments, and of completed HITs."""
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
         size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), handed_in=_beside(finished, "hit")
     )
     complete = Q(handed_in__gte=F("required") - F("spared"))
-    if not stops_early(study):  # where it does, a HIT may be complete because nobody was needed
+    if not stops_early(study):  # with early stopping a HIT may be complete without any assignment
         complete &= Q(handed_in__gt=0)
     return rows.aggregate(
         n=Count("pk"),
-        # each unit of a HIT is wanted from as many workers as the HIT
+        # Each unit of a HIT needs as many workers as the HIT.
         wanted=Sum(F("required") * F("size"), default=0),
         done=Count("pk", filter=complete),
     )
 
 
 def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """How many of ``rows`` belong to the outer row, counted beside it: they stand together in an index, and nothing is
-    sorted or grouped."""
+    """Count the ``rows`` of the outer row in a subquery: an index serves it without sorting or grouping."""
     counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
 def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
-    """Assignments by state, moments with how many judgments there were, and when the last of them was revised."""
-    # what replaces nothing is counted, not asked for: a database may look for it in the index of what replaces
+    """Return assignments by state, judgments over time, and the time of the last revision."""
+    # Subtract instead of filtering by null: a database may otherwise scan the index of revisions.
     own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment
     revised = own.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")

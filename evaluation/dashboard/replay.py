@@ -1,7 +1,6 @@
-"""A study's judgments replayed in the order they came in: what was known after so many of them. Pure; arrays in.
+"""Replay judgments in arrival order: results after the first n. Pure; takes arrays.
 
-Nothing is computed anew per judgment: votes are added up from one checkpoint to the next, and each checkpoint looks at
-units and pairs, of which there are few beside judgments.
+Votes accumulate from checkpoint to checkpoint; each checkpoint only visits units and pairs.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from evaluation.statistics.significance import holm, mcnemar_counts
 CHECKPOINTS = 20
 RESAMPLES = 400
 CONFIDENCE = 0.95
-SETTLED = 0.05  # adjusted p below which two metrics are told apart
+SETTLED = 0.05  # adjusted p below which two metrics differ
 
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Judgments that count, in the order they came in.
+    """Included judgments in arrival order.
 
     Attributes:
         unit: (N,) codes of units from 0.
         value: (N,) float64.
-        units: how many units there are.
+        units: number of units.
     """
 
     unit: Ints
@@ -48,15 +47,15 @@ class Votes:
 
 
 def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
-    """Ascending numbers of judgments after which a look is taken, ``count`` the last; none before the first."""
+    """Return ascending numbers of judgments to evaluate at, ending with ``count``; [] for 0."""
     return sorted({max(1, round(count * step / most)) for step in range(1, most + 1)}) if count else []
 
 
 def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, Any]]:
-    """Krippendorff's alpha with its bootstrap interval over units after each checkpoint.
+    """Compute Krippendorff's alpha with its bootstrap interval over units at each checkpoint.
 
-    A row has ``judgments``, ``n`` units with two of them or more, and ``value``, ``low``, ``high``, None where alpha is
-    not defined.
+    Rows have ``judgments``, ``n`` units with at least two judgments, and ``value``, ``low``, ``high``,
+    None if alpha is undefined.
     """
     labels, codes = np.unique(votes.value, return_inverse=True)
     rows = []
@@ -79,13 +78,13 @@ def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, An
 def winners_so_far(
     votes: Votes, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
 ) -> Iterator[tuple[int, Ints]]:
-    """After each checkpoint, (P,) winners of the pairs: 1, 2, or 0 where there is none yet (V15 section 3).
+    """Return, per checkpoint, (P,) winners of the pairs: 1, 2, or 0 for undecided (V15 section 3).
 
-    The majority of its judgments gives a unit to a candidate, the majority of its units a pair; ties decide nothing.
+    Majorities of judgments decide units, majorities of units decide pairs; ties decide nothing.
 
     Args:
         pair: (U,) code of each unit's pair from 0.
-        decided: unit code -> winner that an adjudicator named; counts at the end alone.
+        decided: unit code -> adjudicated winner, applied at the end only.
     """
     balance = np.zeros(votes.units)
     done, looks = 0, checkpoints(len(votes))
@@ -106,16 +105,16 @@ def accuracy_so_far(
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
 ) -> dict[str, dict[str, Any]]:
-    """Per pair kind, how often each metric names the winner: now, and had collection stopped at each checkpoint.
+    """Return each metric's pairwise accuracy by pair kind, now and at each checkpoint.
 
     Args:
-        winners: as ``winners_so_far`` gives them.
+        winners: from ``winners_so_far``.
         scores: metric -> (P, 2) scores of the candidates.
-        kinds: pair kind -> (P,) which pairs are of it.
+        kinds: pair kind -> (P,) bool.
 
     Returns:
-        kind -> ``metrics`` (metric -> value, low, high, n), ``earlier`` (metric -> rows with ``judgments`` beside), and
-        ``verdict``.
+        kind -> ``metrics`` (metric -> value, low, high, n), ``earlier`` (metric -> rows with
+            ``judgments``), and ``verdict``.
     """
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
     found: dict[str, dict[str, Any]] = {}
@@ -143,7 +142,7 @@ def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def told_apart(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
-    """Which metrics are ahead of the rest: the best, and those that cannot be told apart from it.
+    """Return the best metric with those not significantly worse, and the rest.
 
     McNemar's exact test of the best with each other metric on the same pairs, p adjusted by Holm.
 
@@ -171,7 +170,7 @@ def told_apart(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
 
 
 def means_so_far(votes: Votes) -> Iterator[tuple[int, Floats]]:
-    """After each checkpoint, (U,) mean judgment of each unit; nan where it has none."""
+    """Return, per checkpoint, (U,) mean judgments; nan without judgments."""
     total, count = np.zeros(votes.units), np.zeros(votes.units)
     done = 0
     for upto in checkpoints(len(votes)):
@@ -186,10 +185,11 @@ def means_so_far(votes: Votes) -> Iterator[tuple[int, Floats]]:
 def correlation_so_far(
     means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], *, seed: int
 ) -> dict[str, Any]:
-    """Kendall's tau-b of each metric with people's means: now with an interval, and at each checkpoint.
+    """Compute Kendall's tau-b of each metric with mean judgments: now with an interval, and at each
+    checkpoint.
 
     Args:
-        scores: metric -> (U,) score of each unit's caption; nan where it has none.
+        scores: metric -> (U,) score of each unit's caption, or nan.
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:
@@ -216,7 +216,7 @@ def correlation_so_far(
 
 
 def _overlap(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Correlations are told apart here by their intervals alone: no p is given."""
+    """Compare correlations by overlapping intervals only; there is no p."""
     known = {name: cell for name, cell in cells.items() if cell["value"] is not None}
     if not known:
         return {"leaders": [], "rest": [], "p": None, "n": 0}
@@ -237,7 +237,7 @@ def _overlap(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def verdict_sentence(verdict: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether it is settled which metric is ahead, and what the figure means."""
+    """Say whether the best metric is decided, and what the value means."""
     leaders, rest = list(verdict["leaders"]), list(verdict["rest"])
     if not leaders:
         return False, "No metric can be held against people yet."

@@ -1,4 +1,4 @@
-"""The dashboard's slow part: computed by a job, stored as a snapshot, drawn."""
+"""The dashboard's slow part: computed by a job, stored as a snapshot, plotted."""
 
 from __future__ import annotations
 
@@ -43,8 +43,11 @@ from judgments.studies.studies import design_of
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """JSON: ``of`` the row ids of pairs or units in order, ``metrics``: metric -> their scores (two of a pair), and
-    ``reason`` why there are none."""
+    """Return scores as JSON:
+
+    ``of`` row ids of pairs or units, ``metrics``: metric -> scores (two per pair), and ``reason`` if
+    there are none.
+    """
     kind = KINDS[study.protocol]
     if kind.instead_of_evaluate:
         return {"of": [], "metrics": {}, "reason": kind.instead_of_evaluate}
@@ -98,11 +101,11 @@ def _of_captions(study: Study) -> dict[str, Any]:
 
 
 def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
-    """``growth``: figure and sentence; ``kinds``: pair kind -> its two figures and their sentences.
+    """Plot ``growth`` and, by pair kind, ``kinds``, each with its sentence.
 
-    ``stamp``: the judgment signature of the judgments behind them, which stands at the foot of each figure.
+    ``stamp`` is the judgment signature printed below each plot.
     """
-    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.canvas import stamped
     from evaluation.plots.dashboard import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
@@ -145,7 +148,7 @@ KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Everything a snapshot holds; nothing is stored yet. ``scores``: None where those before stay, which are many."""
+    """An unstored snapshot. ``scores`` is None to keep the stored ones."""
 
     study: Study
     judgments: int
@@ -157,7 +160,7 @@ class Board:
 
 
 def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
-    """The board of a study as its rows stand; nothing is stored."""
+    """Compute a study's snapshot from its rows without storing it."""
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
@@ -174,7 +177,7 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     growth = (
         [] if kind.is_open else agreement_grows(_votes(table, agreed, code_of), kind.level, seed=design.seed)
     )
-    kept = _kept_scores(study)
+    kept = _stored_scores(study)
     scores = candidate_scores(study) if kept is None else kept
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, code_of, scores)
@@ -203,7 +206,7 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     }
     stamp = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
-    # what came in while this was computed is counted beside the snapshot
+    # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
     made = scores if kept is None else None
     return Board(study, judgments, newest, event, result, made, time.monotonic() - began)
@@ -211,7 +214,7 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
 
 @transaction.atomic
 def store_board(board: Board) -> BoardSnapshot:
-    """In place of the one before."""
+    """Replace the stored snapshot."""
     values = {
         "judgments": board.judgments,
         "newest": board.newest,
@@ -226,14 +229,13 @@ def store_board(board: Board) -> BoardSnapshot:
     return stored
 
 
-def _kept_scores(study: Study) -> dict[str, Any] | None:
-    """Those of the snapshot before, where there is one: a candidate's score does not change."""
+def _stored_scores(study: Study) -> dict[str, Any] | None:
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
     return kept if kept and "of" in kept else None
 
 
 def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
-    """Those of ``keep``, in the order they came in; all are on judged units."""
+    """Select votes in arrival order; all are on judged units."""
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
     known = np.array(sorted(code_of), dtype=np.int64)
@@ -245,7 +247,7 @@ def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
 def _evaluation(
     study: Study, votes: Votes, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
 ) -> dict[str, Any]:
-    """Pair kind (or ``all``) -> metrics now and earlier; {} where there is nothing to say yet."""
+    """Return pair kind (or ``all``) -> metrics now and earlier; {} if nothing is known yet."""
     if not scores["metrics"] or not len(votes):
         return {}
     if not KINDS[study.protocol].compares_pairs:
@@ -274,7 +276,7 @@ def _evaluation(
 def _workers(
     study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
-    """Workers, those to look at first, what the control items say of all of them, and the side they choose."""
+    """Return workers to review first, control results and side preference."""
     people = loaders.worker_rows(study)
     rows = worker_table(
         table, people, records, loaders.work_times(study, loaders.without_times(table, people))

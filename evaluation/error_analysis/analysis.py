@@ -1,4 +1,4 @@
-"""Units on which a metric and people disagree, and one of them seen from all sides."""
+"""Error analysis: units where a metric and people disagree, and details of one of them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """What a metric and people disagree about, the most first.
+    """Disagreements of a metric with people, largest first.
 
     Attributes:
-        rows: (k,) int64, which of the rows that were handed in.
-        metric, people: (k,) float64 from 0 to 1: how sure each is (pairs), or where each ranks the caption.
-        size: (k,) float64 from 0 to 1, how far apart they are.
-        compared: how many rows both say something about.
+        rows: (k,) int64, indices of the input rows.
+        metric, people: (k,) float64 in [0, 1]: confidence of each (pairs), or rank of the caption.
+        size: (k,) float64 in [0, 1], their distance.
+        compared: number of rows with both.
     """
 
     rows: Ints
@@ -46,32 +46,31 @@ class Ranking:
 
 
 def quantiles(values: Floats) -> Floats:
-    """(n,) the share of the values below each, and half of those equal to it."""
+    """Return (n,) shares of smaller values, plus half of the equal ones."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts / 2
     return np.asarray(below[places] / max(values.size, 1))
 
 
 def certainty(wins: Floats, losses: Floats) -> Floats:
-    """(n,) from 0 to 1: how sure so many votes make us of which answer most people would give.
+    """Return (n,) confidences in [0, 1] that the majority of people gives the leading answer.
 
-    The posterior probability p, from a uniform prior, that the share of those who say so is above one half, as
-    |2p - 1|: 0 without votes or where they are even, 0.5 for one vote, 0.875 for three of three.
+    |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one
+    half: 0 for even or no votes, 0.5 for one vote, 0.875 for three of three.
     """
     return np.asarray(np.abs(1.0 - 2.0 * betainc(wins + 1.0, losses + 1.0, 0.5)))
 
 
 def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:
-    """Candidate pairs whose winner by the metric is not people's.
+    """Rank candidate pairs where the metric's winner is not people's.
+
+    The size is the product of the quantile of the metric's margin and people's ``certainty``.
 
     Args:
         first, second: (n,) the metric's scores of both candidates.
-        winner: (n,) 1 or 2 by people; 0 where there is no consensus.
-        wins, losses: (n,) votes for the first and for the second; both 0 where a winner was published without votes,
-            which counts as one vote.
-
-    How far they are apart is the product of how sure both are: the quantile of the metric's margin among all of its
-    margins, and people's ``certainty``.
+        winner: (n,) 1 or 2 by people; 0 without consensus.
+        wins, losses: (n,) votes for first and second; both 0 for a winner published without votes, which
+            counts as one vote.
     """
     known = winner > 0
     margin = np.abs(first - second)
@@ -84,7 +83,7 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
 
 
 def rank_captions(scores: Floats, people: Floats) -> Ranking:
-    """Captions by how far apart the metric's rank and people's are; (n,) each, nan where people say nothing."""
+    """Rank captions by distance of the metric's rank from people's; (n,) each, nan for missing."""
     known = ~np.isnan(people)
     ours, theirs = np.zeros(scores.size), np.zeros(scores.size)
     ours[known], theirs[known] = quantiles(scores[known]), quantiles(people[known])
@@ -104,7 +103,7 @@ CORPORA = 4  # document corpora
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A pair or a caption in the list; ``thing`` is its row, ``scores`` metric -> score(s)."""
+    """A pair or caption of the list; ``thing`` is its row, ``scores`` metric -> score(s)."""
 
     thing: Any
     consensus: Consensus | None
@@ -116,20 +115,20 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """All disagreements of a study by one metric: row ids, pair kinds and figures, the greatest first."""
+    """A study's disagreements with one metric: row ids, pair kinds and numbers, largest first."""
 
     pks: np.ndarray
     kinds: tuple[str, ...]
     ranking: Ranking
 
     def of_kind(self, kind: str) -> list[int]:
-        """The places in the ranking of one pair kind, or all of them for ''."""
+        """Return the ranking positions of one pair kind; all for ''."""
         return [place for place, one in enumerate(self.kinds) if not kind or one == kind]
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one worker said of one unit; ``used`` as for the consensus."""
+    """A worker's vote on a unit; ``used`` as in the consensus."""
 
     worker: str
     value: float | None
@@ -138,7 +137,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A metric's scores of the candidate(s), taken apart; or why they cannot be."""
+    """A metric's decomposed scores of the candidates, or why there is none."""
 
     metric: str
     signature: str
@@ -148,12 +147,12 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """One pair, or one caption of an image, with what people and metrics say of it.
+    """A pair or an image's caption with the answers of people and metrics.
 
     Attributes:
         captions: the candidates, one or two.
         references: the texts that metrics compared them with.
-        votes: each unit with what its workers said.
+        votes: each unit with its workers' votes.
     """
 
     key: str
@@ -166,21 +165,19 @@ class Closer:
 
 
 def newest_evaluation(study: Study) -> Analysis | None:
-    """The meta-evaluation whose scores are stored."""
     found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
     scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
     return found.filter(scored).order_by("-created_at", "-pk").first()
 
 
 def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: bool = True) -> Ranked:
-    """What the metric and people disagree about.
+    """Return the ranked disagreements of a metric with people.
 
     Args:
-        wait: rank at once, however many there are; a page has a large study ranked by a job.
+        wait: rank now whatever the size; for pages a job ranks large studies.
 
     Raises:
-        NotThere: the analysis has no such metric.
-        BeingCounted: the job is at it.
+        NotThere: the analysis lacks the metric. BeingCounted: the job is running.
     """
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
@@ -192,30 +189,29 @@ def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: b
 
 
 def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
-    """When the scores and the consensus were stored that a ranking stands on."""
+    """Return the times of the scores and the consensus behind a ranking."""
     aggregated = Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION)
     newest = aggregated.order_by("-created_at").values_list("created_at", flat=True).first()
     return analysis.pk, analysis.created_at, newest
 
 
 def _has_many(study: Study) -> bool:
-    """Whether ranking them is nothing for a page to wait for."""
     rows = study.pairs if KINDS[study.protocol].compares_pairs else study.units
     return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 
 @lru_cache(maxsize=KEPT)
 def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
-    """As a job ranked them.
+    """Return a job's ranking.
 
     Raises:
-        BeingCounted: it has not yet.
+        BeingCounted: there is none yet.
     """
     return _unpacked(certain(remembered(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
 
 
 def _ranked_by_all(study: Study) -> dict[str, str]:
-    """Metric of the newest evaluation -> its ranking, packed."""
+    """Return metric of the newest evaluation -> its packed ranking."""
     analysis = newest_evaluation(study)
     if analysis is None:
         return {}
@@ -228,7 +224,7 @@ def _ranked_by_all(study: Study) -> dict[str, str]:
 
 
 def _packed(ranked: Ranked) -> str:
-    """Text that is read back many times faster than lists of numbers, and says the same in every digit."""
+    """Encode a ranking as text that parses much faster than lists of numbers, without loss."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     one, file = ranked.ranking, BytesIO()
     np.savez_compressed(
@@ -248,8 +244,7 @@ def _unpacked(text: str) -> Ranked:
         )
 
 
-def _stands_on(study: Study) -> object:
-    """Of what the rankings are."""
+def _rankings_version(study: Study) -> object:
     analysis = newest_evaluation(study)
     return [str(one) for one in _stamp(study, analysis)] if analysis else None
 
@@ -259,7 +254,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
         "disagreements",
         _ranked_by_all,
         rows=len,
-        version=_stands_on,
+        version=_rankings_version,
         exact=True,
         beyond_a_page=_has_many,
     )
@@ -268,7 +263,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 
 @lru_cache(maxsize=KEPT)
 def _ranked(study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
-    """``stamp`` is when scores and consensus were stored: newer ones are another entry."""
+    """Rank and cache; a newer ``stamp`` (scores and consensus) is another cache entry."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _ranked_pairs(study, rows) if pairs else _ranked_captions(study, rows)
 
@@ -280,7 +275,7 @@ def _ranked_pairs(study: int, rows: Any) -> Ranked:
         pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
         for pk, value, votes in said.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
     }
-    # A pair that is one unit has its voters behind it; one of many units has the units that each candidate won.
+    # A one-unit pair shows its voters; others show the units that each candidate won.
     alone = said.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
     for pk, votes in alone:
         of_pair[pk] = (of_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
@@ -312,7 +307,7 @@ def _as_ranked(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> Ranked:
 def disagreements_at(
     study: Study, analysis: Analysis, ranked: Ranked, places: Sequence[int]
 ) -> list[Disagreement]:
-    """Some of the disagreements with everything that is shown of them: three queries, however many."""
+    """Return some disagreements with all that is shown of them, in three queries."""
     pairs = KINDS[study.protocol].compares_pairs
     pks = [int(ranked.pks[place]) for place in places]
     if pairs:
@@ -345,7 +340,7 @@ def disagreements_at(
 
 
 def look_at(study: Study, key: str) -> Closer:
-    """A candidate pair, or an image-caption unit, by its id.
+    """Return a candidate pair, or an image-caption unit, by id.
 
     Raises:
         NotThere: the study has none of this id.
@@ -369,7 +364,7 @@ def look_at(study: Study, key: str) -> Closer:
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
     if unit is None or unit.first is None:
         raise NotThere(f"Study {study.slug!r} has no judged caption {key!r}.")
-    # as the evaluation does: a reference of the caption's own words is left out for it
+    # As in the evaluation, exclude a reference equal to the caption.
     references = tuple(text for _, text in _references_of(unit.item_id) if text != unit.first.text)
     found = Consensus.objects.filter(unit=unit).first()
     return Closer(key, unit.kind, unit.item, (unit.first,), references, found, _votes(study, [unit]))
@@ -381,7 +376,6 @@ def _references_of(item: int) -> list[tuple[str, str]]:
 
 
 def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
-    """What the workers of each unit said, by their names; those whose answers are set aside too."""
     unused = loaders.unused_workers(study)
     rows = Judgment.objects.current().filter(unit__in=units)
     names = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
@@ -395,12 +389,12 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
 
 
 def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str) -> Explained:
-    """Why the metric gave the candidates the scores that it gave them in this analysis.
+    """Explain the metric's scores of the candidates in this analysis.
 
     Raises:
-        NotThere: the analysis has no such metric.
+        NotThere: the analysis lacks the metric.
     """
-    # Here and not above: the metrics bring a compiler along, which other pages never need.
+    # Imported lazily: the metrics load a compiler that other pages never need.
     from evaluation.metrics import MetricsError, call_of
     from evaluation.metrics.explaining import EXPLAINED, explain
 
@@ -433,7 +427,7 @@ def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str
 def _documents(
     study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
 ) -> Documents:
-    """The document corpus of a study's evaluation; ``references`` is its setting: all, or the first so many."""
+    """Return the document corpus of an evaluation; ``references`` is its setting: all, or the first n."""
     from evaluation.metrics.explaining import Documents, view_of
 
     leading = int(references.removeprefix("first-")) if references.startswith("first-") else None
@@ -443,7 +437,6 @@ def _documents(
 
 
 def other_scores(analysis: Analysis, closer: Closer) -> dict[str, tuple[float, float | None]]:
-    """Metric -> its stored scores of the candidate(s)."""
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=closer.key, pair__study=analysis.study_id)
         | Q(unit__key=closer.key, unit__study=analysis.study_id)

@@ -1,1 +1,1 @@
-"""Judgment sets as files: streamed, in a fixed order, whole or not at all."""
+"""Export judgments as files: streamed, in a fixed order, atomically."""

@@ -1,4 +1,4 @@
-"""Archives in the folder of exports: which files they hold, and each by its name."""
+"""Read archives in the export folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from zipfile import ZipFile
 
 from common.errors import NotThere
 
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
+EPOCH = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the earliest time in an archive, fixed so that equal files give equal archives
 OTHERS = "application/octet-stream"
 CONTENT_TYPES = {
     ".svg": "image/svg+xml",
@@ -35,16 +42,15 @@ class Entry:
 
 
 def entries(path: Path) -> list[Entry]:
-    """What is in an archive, in its order."""
     with ZipFile(path) as archive:
         return [Entry(one.filename, one.file_size, content_type(one.filename)) for one in archive.infolist()]
 
 
 def content_of(path: Path, name: str, *, what: str) -> bytes:
-    """A file by its name in the archive.
+    """Return a file of the archive by name.
 
     Raises:
-        NotThere: there is none of this name; ``what`` says of what.
+        NotThere: it does not exist; ``what`` describes the archive.
     """
     with ZipFile(path) as archive:
         if name not in archive.namelist():
@@ -53,5 +59,4 @@ def content_of(path: Path, name: str, *, what: str) -> bytes:
 
 
 def content_type(name: str) -> str:
-    """By the ending of the name."""
     return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

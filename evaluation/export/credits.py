@@ -1,6 +1,6 @@
-"""Which systems gave the captions that units show.
+"""Find the systems that gave the captions of units.
 
-The outputs of an image are read once for all units of one look-up: ask for many units at a time.
+Each look-up reads an image's outputs once for all its units: look up many units at a time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from judgments.models import Caption, Output, Study, System, Unit
 
 IN_ONE_QUERY = 500
 UNITS_AT_ONCE = 20_000  # in one look-up
-MOST_KEPT = 100_000  # captions whose words are remembered from one look-up to the next
+MOST_KEPT = 100_000  # captions whose hashes are cached between look-ups
 Place = tuple[int, str]  # an image and a text
-Shown = tuple[str, Place, str | None]  # caption id, image and text, and of a pair the system
+Shown = tuple[str, Place, str | None]  # caption id, image and text, and the system for a pair
 Systems = dict[str, list[dict[str, Any]]]
-Lists = dict[Place, list[tuple[str, str, int]]]  # task, system and place of each that has it
+Lists = dict[Place, list[tuple[str, str, int]]]  # task, system and rank of each output
 
 
 @dataclass(slots=True)
 class Credits:
-    """Looks up who gave captions, as it stood at ``moment``; holds no more than the credits of one look-up."""
+    """Look up the systems of captions at ``moment``; memory is limited to one look-up."""
 
     study: Study
     moment: Moment
@@ -41,10 +41,10 @@ class Credits:
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
     def of(self, units: Sequence[int]) -> dict[int, Systems]:
-        """Return unit row id -> caption id -> the systems that gave it for the unit's image, and at which place.
+        """Return unit row id -> caption id -> systems and ranks for the unit's image.
 
-        A caption is known by its words, as units are. Of a pair, only the systems whose captions it compares are
-        named. Control items have no credits.
+        Captions are compared by their words, as units are. Pairs name only the compared systems. Control
+        items have no credits.
         """
         shown: dict[int, list[Shown]] = {}
         for some in batched(units, IN_ONE_QUERY):
@@ -55,7 +55,7 @@ class Credits:
             System.objects.filter(dataset=self.study.dataset_id).values_list("pk", "name")
         )
         self._credits.clear()
-        given = self._given({place for captions in shown.values() for _, place, _ in captions})
+        given = self._lists_with({place for captions in shown.values() for _, place, _ in captions})
         found: dict[int, Systems] = {}
         for pk, captions in shown.items():
             own: Systems = {}
@@ -73,14 +73,13 @@ class Credits:
         return found
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Return the same object for equal credits: thousands of captions share them."""
+        """Return one shared object for equal credits, which thousands of captions repeat."""
         made = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), made)
 
-    def _given(self, wanted: set[Place]) -> Lists:
-        """Return who has each wanted text in a list for the image, or the image in a list for the text: captions
-        first, then by name."""
-        # by image alone, neither by row id nor in its order: else SQLite walks through all for those of a few images
+    def _lists_with(self, wanted: set[Place]) -> Lists:
+        """Return the lists that contain each wanted text or image: annotations first, then by name."""
+        # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         found: defaultdict[Place, list[tuple[str, str, int]]] = defaultdict(list)
         words = [hash(text) for _, text in wanted]
@@ -92,7 +91,7 @@ class Credits:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
                 askers.update(captions[np.isin(self._words_of(captions), words)].tolist())
-        # a constant, not a parameter: else SQLite leaves the index of searches aside
+        # A constant, not a parameter: otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for some in batched(sorted(askers), IN_ONE_QUERY):
             self._take(SEARCH, searches.filter(caption__in=some), of_words, found)
@@ -105,7 +104,7 @@ class Credits:
         wanted: Mapping[tuple[int, int], Place],
         found: defaultdict[Place, list[Any]],
     ) -> None:
-        """Add the wanted places of whole lists: a place is known from all before it.
+        """Collect wanted ranks from whole lists, as a rank depends on all before it.
 
         Args:
             wanted: image and hash of the words -> image and words.
@@ -141,7 +140,7 @@ class Credits:
                 found[there].append((task, self._systems[number], place))
 
     def _words_of(self, captions: Ints) -> Ints:
-        """A number for the words of each caption, equal for equal ones."""
+        """Return a number for each caption's words, equal for equal words."""
         known = np.unique(captions)
         if len(self._words) > MOST_KEPT:
             self._words.clear()
@@ -153,7 +152,7 @@ class Credits:
 
 
 def _shown(units: Sequence[int]) -> dict[int, list[Shown]]:
-    """Unit row id -> id, image and text of its captions, and of a pair's ones the system; no control items."""
+    """Return unit row id -> id, image, text and, for pairs, system of its captions; no control items."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id",
@@ -171,12 +170,14 @@ def _shown(units: Sequence[int]) -> dict[int, list[Shown]]:
 
 
 def _mixed(image: Ints, word: Ints) -> Ints:
-    """One number for both; that two are the same by chance costs a look more."""
+    """Hash both; a collision only costs another look-up."""
     return (image * 2_654_435_761) ^ word
 
 
 def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Each system once for a task, at its best place: two captions of equal words may ask for the same image."""
+    """Return each system once per task at its best rank: captions of equal words may retrieve the same
+    image.
+    """
     best: dict[tuple[str, str], int] = {}
     for task, system, place in sorted(found):
         best.setdefault((task, system), place)

@@ -1,4 +1,4 @@
-"""The encoding of an export: pieces of a study become parts, and the parts the file."""
+"""Encode an export: pieces of a study become parts, and parts the file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Work:
     """An export in progress.
 
     Attributes:
-        folder: where its parts lie.
-        revisions: whether answers that were revised are wanted as well.
+        folder: of its parts.
+        revisions: whether revised answers are included.
         prepared: the result of ``Encoding.prepare``.
         counts: rows written so far, for the manifest.
-        tally: counts the judgments that pass, for the judgment signature.
+        tally: collects judgments for the judgment signature.
         stage: number of the stage, from 0.
-        pieces: row ids of the pieces of the next part, in their order.
+        pieces: row ids of the next part, in order.
     """
 
     study: Study
@@ -45,14 +45,16 @@ class Work:
     pieces: Sequence[int] = ()
 
     def rows(self) -> JudgmentRows:
-        """Every judgment of the units that are next."""
         return JudgmentRows(
             self.study, self.moment, self.revisions, only=self.pieces, counts=self.counts, tally=self.tally
         )
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """(some of the units that are next, unit -> (worker's row id, answer) of those that count, by workers' names);
-        units without any are missing. Every judgment goes into the tally on the way."""
+        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker
+        name).
+
+        Units without any are missing. The tally takes in every judgment.
+        """
         for some in batched(self.pieces, UNITS_AT_ONCE):
             found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
             for unit, worker, _, given in counted_votes(self.study, self.moment, self.tally, units=some):
@@ -60,29 +62,27 @@ class Work:
             yield some, dict(found)
 
     def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
-        """The same without workers."""
         for some, votes in self.votes():
             yield some, {unit: [given for _, given in own] for unit, own in votes.items()}
 
     def parts(self, suffix: str) -> list[Path]:
-        """Return the written parts of a stage in their order."""
         return sorted(self.folder.glob(f"*.{suffix}"))
 
 
 def units_of(study: Study) -> QuerySet[Any]:
-    """Return all units, control items too."""
+    """Return all units, including control items."""
     return Unit.objects.filter(study=study)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Pieces that are walked through, by their ``position`` and row id.
+    """A pass over pieces by ``position`` and row id.
 
     Attributes:
         suffix: of its parts.
-        pieces: a study's.
-        name: what people call them.
-        each: how many units' worth of work a piece is.
+        pieces: a study's pieces.
+        name: their plural for people.
+        each: work per piece, in units.
     """
 
     suffix: str
@@ -92,15 +92,15 @@ class Stage:
 
 
 class Encoding(ABC):
-    """How pieces of a study become parts, and the parts the file.
+    """How pieces become parts, and parts the file.
 
-    What stands in a part, and the file that is made of parts, depends on nothing but the study as it stood at the
-    moment: written again after a kill they are the same.
+    Both depend only on the study at the snapshot, so rewriting after a kill gives the same bytes.
 
     Attributes:
         suffix: of a part.
-        counts: what is counted, from 0.
-        tallies: whether every judgment passes by ``Work.tally``, so that it is complete when no part was skipped.
+        counts: initial counts, all 0.
+        tallies: whether every judgment passes ``Work.tally``, which is then complete unless parts were
+            skipped.
         progress_count: the count that shows progress; "" for the number of pieces.
     """
 
@@ -110,24 +110,23 @@ class Encoding(ABC):
     progress_count = ""
 
     def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
-        """Return what the parts need to know of the whole study, as JSON; called once and kept beside the parts."""
+        """Return JSON about the whole study for the parts; computed once and stored beside them."""
         return {}
 
     def stages(self, work: Work) -> Sequence[Stage]:
-        """Return the stages in their order; most formats walk through the units once."""
+        """Return the stages in order; most formats pass over the units once."""
         return (Stage(self.suffix),)
 
     @abstractmethod
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """Write ``work.pieces`` of ``work.stage``, and count them in ``work.counts``."""
+        """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Make the file of the parts: one after the other, unless a format says otherwise."""
+        """Write the file from the parts, by default concatenated."""
         append_files(work.parts(self.suffix), file)
 
 
 def append_files(parts: Sequence[Path], file: HashedFile) -> None:
-    """Append ``parts`` to ``file``."""
     for path in parts:
         with path.open("rb") as part:
             while block := part.read(1 << 20):

@@ -1,4 +1,4 @@
-"""A study's judgments as a file with a manifest beside it."""
+"""Export a study's judgments with a manifest."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 JOB_KIND = "export"
-# how much of an export is done when its parts are begun, when they are joined, signed, and when that is done
+# Progress when parts begin, when they are joined and signed, and when that is done.
 SHARES = (0.02, 0.75, 0.85, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file that was written, its manifest's path and content."""
+    """A written file, with its manifest's path and content."""
 
     path: Path
     manifest_path: Path
@@ -50,7 +50,6 @@ class Export:
 
 
 def manifest_path(path: Path) -> Path:
-    """PATH.manifest.json."""
     return path.with_name(f"{path.name}.manifest.json")
 
 
@@ -64,20 +63,19 @@ def export_judgments(
     resume: bool = False,
     progress: Progress = no_progress,
 ) -> Export:
-    """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json beside it.
+    """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json.
+
+    The file is a snapshot of its start (``as_of``), whatever arrives meanwhile.
 
     Args:
         format: one of ``evaluation.export.formats.FORMATS``.
-        task: qrels only: ``annotation`` asks with images, ``search`` with captions.
-        revisions: jsonl, csv and parquet: answers that their workers revised are written as well, as unused ones.
-        resume: go on with what a stopped export left beside the file; it holds the judgments as they stood when that
-            began.
-
-    Whatever comes meanwhile, the file holds the judgments as they stood when it was begun (``as_of``).
+        task: qrels only: queries are images for ``annotation``, captions for ``search``.
+        revisions: jsonl, csv and parquet: include revised answers, as excluded.
+        resume: continue a stopped export, with its snapshot.
 
     Raises:
-        ExportError: no such format or task, a study that the format cannot hold, another export is writing the file.
-        FileProblem: a path that cannot be written.
+        ExportError: an unknown format or task, an unsuitable study, or a concurrent export of the file.
+            FileProblem: a path that cannot be written.
     """
     chosen = format_named(format)
     if task not in TASKS:
@@ -135,25 +133,23 @@ def export_judgments(
 
 
 def _write(begun: Begun, work: Work, output: Path, encoding: Encoding, *, progress: Progress) -> HashedFile:
-    """The parts, and the file of them."""
     try:
         write_in_parts(begun, work, encoding, progress=_part_of(progress, *SHARES[:2]))
         progress(SHARES[1], f"joining {output.name}")
         with whole_file(output) as file:
             encoding.join(work, file)
-    except ExportError:  # what cannot be written cannot be gone on with
+    except ExportError:  # an unwritable folder cannot be resumed either
         drop_parts(output)
         raise
     return file
 
 
 def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
-    """A report on a part of the work that is itself from ``start`` to ``end`` of the whole."""
     return lambda share, words: progress(start + (end - start) * share, words)
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:
-    """The design without the code that lets people join: a manifest goes where the data goes."""
+    """Remove access codes from the design, since manifests are published."""
     access = design.access.model_copy(update={"code": ""})
     return design.model_copy(update={"access": access}).model_dump(mode="json")
 
@@ -161,10 +157,10 @@ def _shareable(design: StudyDesign) -> dict[str, Any]:
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder under a name of the job's own; a job that runs again writes the same file.
+    """Export into the export folder under the job's own name; a rerun writes the same file.
 
     Returns:
-        ``{"file", "manifest_file", "manifest"}``: the job's result; ``exported_file`` finds the file from it.
+        ``{"file", "manifest_file", "manifest"}``, the job's result for ``exported_file``.
     """
     chosen = format_named(format)
     folder = Path(settings.EXPORT_ROOT)
@@ -180,7 +176,7 @@ def export_for_download(
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that staff may download: where it is, what to call it, what it is."""
+    """A file for staff: path, name and content type."""
 
     path: Path
     name: str
@@ -188,7 +184,7 @@ class Download:
 
 
 def exported_file(*, job: Job, manifest: bool = False) -> Download:
-    """The file, or the manifest, that an export job wrote.
+    """Return the file, or the manifest, of an export job.
 
     Raises:
         NotThere: the job is no finished export, or its file was removed.

@@ -1,9 +1,8 @@
-"""Long files in parts, so that an export that was stopped goes on where it was.
+"""Write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of some ten thousand units, in the order of the file, as of the snapshot taken when the
-export began; later judgments are not in the file. Parts are written atomically to a hidden folder beside the file. The
-file is made of the parts alone, so that it is the same however often the export was stopped. Memory holds a batch of
-rows, whatever the file's length.
+A part holds the judgments of about ten thousand units, in file order, at the snapshot of the export's
+start. Parts are written atomically to a hidden folder beside the file. The file is made from parts only,
+so interruptions do not change it. Memory holds one batch of rows.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from judgments.models import Study
 
 UNITS_A_PART = 20_000
 STATE = "state.json"
-LAYOUT = 4  # of the folder; what another one left is not gone on with
+LAYOUT = 4  # format version of the folder; other versions are not resumed
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: its stage, its last piece, how many pieces are done, and the counts so far."""
+    """A written part: stage, last piece, number of pieces, and counts so far."""
 
     number: int
     stage: int
@@ -49,19 +48,17 @@ class Part:
 
 
 def parts_folder(output: Path) -> Path:
-    """The hidden folder beside the file."""
     return output.with_name(f".{output.name}.parts")
 
 
 @contextmanager
 def exclusive(output: Path) -> Iterator[None]:
-    """Keep other exports from writing this file: parts of two snapshots would get mixed.
+    """Lock out concurrent exports of this file, which would mix snapshots.
 
-    The lock is on the folder of the parts itself, so that nothing of it outlives a kill.
+    The lock is on the folder itself, so a kill releases it.
 
     Raises:
-        ExportError: another process is writing it.
-        FileProblem: the folder cannot be written to.
+        ExportError: another process is writing it. FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -70,7 +67,7 @@ def exclusive(output: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            folder.rmdir()  # nothing was begun; with parts in it, it stays
+            folder.rmdir()  # remove the folder if empty; with parts in it, it stays
         os.close(lock)
 
 
@@ -92,11 +89,10 @@ def _locked(folder: Path, output: Path) -> int:
             ) from None
         except FileNotFoundError:
             pass
-        os.close(lock)  # another export removed it between the two; what is there now is another folder
+        os.close(lock)  # another export replaced the folder in between
 
 
 def drop_parts(output: Path) -> None:
-    """Remove what an earlier, stopped export of this file left."""
     folder = parts_folder(output)
     with suppress(OSError):
         _empty(folder)
@@ -104,7 +100,7 @@ def drop_parts(output: Path) -> None:
 
 
 def _empty(folder: Path) -> None:
-    # the state first: with it gone, a kill among the others leaves nothing that is gone on with
+    # Remove the state first: without it, nothing left by a kill is resumed.
     (folder / STATE).unlink(missing_ok=True)
     for path in folder.iterdir():
         if path.is_dir():
@@ -114,10 +110,10 @@ def _empty(folder: Path) -> None:
 
 
 def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
-    """Return what parts were made for: an export goes on only with parts of the same."""
+    """Return the request that parts belong to; an export resumes only an equal one."""
     return {
         "study": study.slug,
-        "created_at": study.created_at.isoformat(),  # another study may get the name of one that was deleted
+        "created_at": study.created_at.isoformat(),  # the key, as another study may reuse a deleted study's slug
         "format": format,
         "task": task,
         "revisions": revisions,
@@ -128,7 +124,7 @@ def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An export in progress: its snapshot, what was prepared for its parts, and its last part if there is one."""
+    """An export in progress: snapshot, preparation, and last part if any."""
 
     snapshot: Snapshot
     prepared: dict[str, Any]
@@ -138,12 +134,11 @@ class Begun:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
 ) -> Begun:
-    """Go on with the snapshot of a stopped export, or take a new one. Call it inside ``exclusive``.
+    """Resume a stopped export, or take a new snapshot; call it inside ``exclusive``.
 
     Raises:
-        ExportError: ``resume``, and what is there was made for something else; or judgments are being stored in one
-            long transaction.
-        FileProblem: the folder cannot be written to.
+        ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
+            FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -161,10 +156,10 @@ def begin_parts(
 def write_in_parts(
     begun: Begun, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
-    """Write the parts that are missing; ``work.counts`` are then those of all of them.
+    """Write the missing parts; ``work.counts`` then covers all of them.
 
     Args:
-        progress: told the share, 0 to 1, and how far it is in words.
+        progress: called with the share, 0 to 1, and a text.
 
     Raises:
         FileProblem: the folder cannot be written to.
@@ -188,7 +183,7 @@ def write_in_parts(
                 work.pieces = [pk for _, pk in block]
                 with whole_file(folder / f"{number:06}.{stage.suffix}") as file:
                     encoding.write_part(work, file)
-                # the part is there before the line that says so; written again after a kill in between
+                # The part precedes its line in the state; a kill in between rewrites it.
                 with whole_file(folder / f"{number:06}.json") as status:
                     part = {"stage": work.stage, "after": after, "done": done, "counts": work.counts}
                     status.write_text(json.dumps(part))
@@ -197,19 +192,19 @@ def write_in_parts(
 
 
 class _Clock:
-    """Measures progress and speed."""
+    """Measure progress and speed."""
 
     def __init__(self, work: Work, encoding: Encoding) -> None:
         self._work, self._count = work, encoding.progress_count
         self.starts(0)
 
     def starts(self, done: int) -> None:
-        """Begin a stage, or go on with one of which so many pieces are done."""
+        """Begin a stage, or resume it after ``done`` pieces."""
         self._before = self._work.counts[self._count] if self._count else done
         self._since = time.monotonic()
 
     def words(self, stage: Stage, done: int, total: int) -> str:
-        """``1,000 judgments, 500 a second``."""
+        """Return text such as ``1,000 judgments, 500 a second``."""
         count = self._work.counts[self._count] if self._count else done
         rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
         status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {stage.name}"
@@ -217,7 +212,7 @@ class _Clock:
 
 
 def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
-    """Count all judgments for the judgment signature, if they were not counted while the parts were written."""
+    """Tally all judgments for the signature, unless writing the parts did."""
     tally = JudgmentTally()
     queue, after, done = units_of(work.study), None, 0
     total = max(1, queue.count())
@@ -239,7 +234,7 @@ def _folder_problems(folder: Path) -> Iterator[None]:
 
 
 def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
-    """Return what a stopped export of the same left; None if there is nothing to go on with."""
+    """Return the stopped export of an equal request, or None."""
     if not (folder / STATE).is_file():
         return None
     try:
@@ -260,7 +255,7 @@ def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
 
 
 def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int) -> list[tuple[int, int]]:
-    """Return (position, row id) of the next pieces in their order."""
+    """Return (position, row id) of the next pieces in order."""
     if after is not None:
         position, pk = after
         queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))

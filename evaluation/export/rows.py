@@ -20,7 +20,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 
 ROWS_AT_ONCE = 2_000
-UNITS_AT_ONCE = 500  # in one query, where the rows of some units are asked for
+UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
 
 _LOOKUPS = (
     "unit_id",
@@ -58,35 +58,33 @@ OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
-    """Return the columns of the study's judgments."""
     is_open = KINDS[study.protocol].is_open
     return tuple(name for name in JUDGMENT_COLUMNS if name not in OPEN_COLUMNS or is_open)
 
 
-@lru_cache(maxsize=4_096)  # the rows of an assignment stand close together and share their times
+@lru_cache(maxsize=4_096)  # cached: an assignment's rows are close together and share their times
 def timestamp(moment: datetime | None) -> str | None:
     """Return ISO 8601 in UTC with a Z."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
 def no_judgments() -> dict[str, int]:
-    """Return the counts of the rows, all 0."""
     counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
     return dict.fromkeys(counted, 0)
 
 
 @dataclass(slots=True)
 class JudgmentRows:
-    """A study's judgments, one dict a row, by unit and then by worker's name; iterate once.
+    """A study's judgments as dicts, by unit and then worker name; iterate once.
 
     Answers that an exclusion invalidated are included, marked as unused.
 
     Attributes:
-        moment: the rows are as of this moment.
-        revisions: whether answers that were revised are included, before their revisions.
-        only: row ids of units, in their order, to restrict the rows to; their rows name the systems that gave their
-            captions.
-        counts, tally: complete after the last row; the tally is over the current judgments, as in ``votes_of``.
+        moment: the snapshot of the rows.
+        revisions: whether revised answers are included, before their revisions.
+        only: ordered row ids of units to restrict the rows to; their rows name the captions' systems.
+        counts, tally: complete after the last row; the tally covers current judgments, as in
+            ``votes_of``.
     """
 
     study: Study
@@ -150,7 +148,7 @@ class JudgmentRows:
                 "kind": unit_kind or None,
                 "pair": pair,
                 "worker": worker,
-                # what came from elsewhere keeps the name it had there
+                # Imported units keep their original ids.
                 "assignment": external_id if imported and external_id else str(assignment),
                 "hit": hit,
                 "value": value,
@@ -173,13 +171,12 @@ class JudgmentRows:
             yield {name: cells[name] for name in columns}
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
-        """Judgments that revise another -> that one."""
+        """Return judgment -> the one it revises."""
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 
 
 def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
-    """How many answers came before each judgment that revises another."""
     numbers: dict[int, int] = {}
     for pk in sorted(replaced):  # what is replaced was stored before
         numbers[pk] = numbers.get(replaced[pk], 0) + 1

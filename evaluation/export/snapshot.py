@@ -1,4 +1,4 @@
-"""A consistent snapshot of a study for export, with what its manifest says."""
+"""A consistent snapshot of a study for export, with its manifest data."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from evaluation.loaders import decisions_of, unnamed_work, unused_workers
 from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, Unit
 
-TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while something long (an import) is writing judgments
+TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
 LOCK_TIMEOUT = "500ms"  # nobody's submission waits longer behind us
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A study as it stood when its export began; kept beside the parts of the file.
+    """A study at the start of its export; stored beside the file's parts.
 
     Attributes:
-        moment: which judgments, and which of them counted.
-        material, circumstances: what the judgment signature says besides the votes.
-        texts_read: which consent text and which instructions finished work was done by, as hashes.
+        moment: which judgments exist and are included.
+        material, circumstances: for the judgment signature, besides votes.
+        texts_read: hashes of the consent text and instructions of finished work.
     """
 
     study: Study
@@ -44,11 +44,9 @@ class Snapshot:
     texts_read: list[dict[str, Any]]
 
     def signature(self, votes: Votes) -> Signature:
-        """Return the judgment signature."""
         return signature_from(self.study, self.material, votes, self.circumstances)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``snapshot_from`` reads."""
         return {
             "moment": self.moment.as_json(),
             "material": asdict(self.material),
@@ -58,10 +56,10 @@ class Snapshot:
 
 
 def take_snapshot(study: Study) -> Snapshot:
-    """Return the study as it stands now.
+    """Return a snapshot of the study.
 
     Raises:
-        ExportError: judgments are being stored in one long transaction.
+        ExportError: a long transaction is storing judgments.
     """
     moment = take_moment(study)
     return Snapshot(
@@ -70,7 +68,7 @@ def take_snapshot(study: Study) -> Snapshot:
 
 
 def snapshot_from(study: Study, kept: Mapping[str, Any]) -> Snapshot:
-    """Undo ``Snapshot.as_json``."""
+    """Read the result of ``Snapshot.as_json``."""
     material = kept["material"]
     return Snapshot(
         study,
@@ -90,10 +88,10 @@ def _texts_read(study: Study) -> list[dict[str, Any]]:
 
 
 def take_moment(study: Study) -> Moment:
-    """Return which judgments of ``study`` there are and count now, read in one transaction.
+    """Return which judgments of ``study`` exist and are included, in one transaction.
 
     Raises:
-        ExportError: somebody writes judgments in one long transaction that does not end.
+        ExportError: a long transaction that writes judgments does not end.
     """
     for _ in range(TRIES):
         try:
@@ -103,7 +101,7 @@ def take_moment(study: Study) -> Moment:
                 raise
             time.sleep(PAUSE)
         else:
-            # from what is kept above alone: it may take long, and nothing waits for it
+            # From the values above only: this may take long, and holds no lock.
             return replace(moment, unused=unused_workers(study, moment=moment))
     raise ExportError(
         "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
@@ -136,10 +134,10 @@ def _read(study: Study) -> Moment:
 
 
 def _last_row(model: type[Model]) -> int:
-    """Return the highest row id of a table, once no lower one can come.
+    """Return a table's highest row id, once no lower one can appear.
 
-    PostgreSQL gives row ids before their transactions end: a lower one may appear after a higher one. A lock that
-    waits for those who write, and is given back at once, sees them all; SQLite has one writer at a time.
+    PostgreSQL assigns ids before commit, so a lower id may appear later. A lock that waits for writers
+    and is released at once prevents that; SQLite has one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":
@@ -148,5 +146,5 @@ def _last_row(model: type[Model]) -> int:
                 cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')
         last = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         if connection.vendor == "postgresql":
-            transaction.set_rollback(True)  # to the savepoint: the lock and its timeout end here
+            transaction.set_rollback(True)  # the savepoint ends the lock and its timeout here
     return last

@@ -27,7 +27,7 @@ EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is 
 class Documents:
     """A document corpus as words, cut once for many explanations; each list of texts is one document.
 
-    `view` says which words are counted, `size` how many documents there are.
+    `view` says which words are counted, `size` is the number of documents.
     """
 
     view: View
@@ -37,7 +37,7 @@ class Documents:
 
     @classmethod
     def of(cls, corpus: Sequence[Sequence[str]], view: View) -> "Documents":
-        """Cut the texts of a corpus. Raises InvalidInput where it is no list of lists of str."""
+        """Cut the texts of a corpus. Raise InvalidInput unless it is a list of lists of str."""
         check_lists(corpus, "document_corpus")
         for position, texts in enumerate(corpus):
             check_texts(texts, f"document_corpus[{position}]")
@@ -64,7 +64,7 @@ class Documents:
 
 
 def view_of(metric: str, *, tokenizer: str = "ptb", **options: OptionValue) -> View:
-    """Return which words a metric counts: the view that its `Documents` have to be made with."""
+    """Return the view with which a metric's `Documents` must be made."""
     declared = metric_named(metric)
     change = declared.change_under(declared.settings(options))
     return View(tokenizer_named(declared.tokenizer or tokenizer), change)

@@ -1,9 +1,9 @@
-"""Files of candidates and references -> scores of systems, as JSON-ready figures. No database, no Django.
+"""Score files of candidates and references, as JSON-ready data. No database, no Django.
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
-JSON lines are read as a stream; COCO's files and mappings are documents and read whole. UTF-8; a byte order
-mark is accepted. Every error names the file, the line, what was found and what was expected.
+JSON lines are streamed; other files are read whole. UTF-8; a byte order mark is accepted. Errors name
+file, line, what was found and what was expected.
 """
 
 import json
@@ -25,7 +25,7 @@ Candidates = dict[str, dict[str, str]]
 
 
 def read_references(path: Path) -> References:
-    """Image -> captions, in the order of the file; InvalidFile for a file that is none of the formats."""
+    """Return image -> captions in file order. Raise InvalidFile for unknown formats."""
     references: References = {}
     for row in _caption_rows(path, _reference_document):
         references.setdefault(row.image, []).append(row.caption)
@@ -33,7 +33,7 @@ def read_references(path: Path) -> References:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """System -> image -> caption; a row that names no system belongs to one named after the file."""
+    """Return system -> image -> caption; rows without a system belong to one named after the file."""
     systems: Candidates = {}
     for row in _caption_rows(path, _candidate_document):
         captions = systems.setdefault(row.system or path.stem, {})
@@ -57,9 +57,9 @@ def score_files(
     """Score every system of a candidates file.
 
     Returns `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
-    "signatures": {system: {metric: signature}}, "warnings": [...]}`. Document frequencies are counted over
-    all images of the references file; a system that leaves images out is scored on those that it has, and a
-    warning says so. `progress` is called with the name of each system before it is scored.
+    "signatures": {system: {metric: signature}}, "warnings": [...]}`. Document frequencies cover all
+    images of the references file; a system without some images is scored on its own, with a warning.
+    `progress` is called with each system's name before it is scored.
     """
     known = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}
@@ -98,7 +98,7 @@ def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """One caption of a file and where it stands."""
+    """A caption of a file and its place."""
 
     line: int
     image: str
@@ -108,27 +108,27 @@ class Row:
 
 @dataclass(frozen=True)
 class Text:
-    """A JSON document: where it came from, its text, and the line that the text begins on."""
+    """A JSON document: path, text, and first line."""
 
     path: Path
     text: str
     first_line: int
 
     def line(self, at: int) -> int:
-        """The line of a place in the text."""
+        """Return the line of an offset."""
         return self.first_line + self.text.count("\n", 0, at)
 
     def place(self, at: int) -> str:
-        """File and line, as a message begins."""
+        """Return file and line, to begin a message."""
         return f"{self.path}, line {self.line(at)}"
 
     def value(self, at: int) -> tuple[Any, int]:
-        """The JSON value at a place, and where it ends."""
+        """Return the JSON value at an offset, and its end."""
         try:
             return _DECODER.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             raise InvalidFile(f"{self.place(error.pos)}: {_json_fault(error)}") from error
-        except ValueError as error:  # Python turns no number of thousands of digits into an int
+        except ValueError as error:  # Python refuses to parse integers of thousands of digits
             raise InvalidFile(f"{self.place(at)}: {_json_fault(error)}") from error
         except RecursionError as error:
             raise InvalidFile(f"{self.place(at)}: is nested too deeply, expected captions") from error
@@ -139,7 +139,7 @@ class Text:
         return at
 
     def behind_mark(self, at: int) -> int:
-        """The place behind the next mark; which one it is, JSON's grammar says."""
+        """Return the offset behind the next punctuation mark, which JSON's grammar determines."""
         return self.after_blanks(at) + 1
 
     def end(self, at: int) -> None:
@@ -149,7 +149,7 @@ class Text:
             raise InvalidFile(f"{self.place(at)}: found {self.text[at]!r}, expected the end of the file")
 
     def elements(self, at: int) -> Iterator[tuple[int, Any]]:
-        """Where each element of the array at a place begins, and its value."""
+        """Yield the offset and value of each element of the array."""
         at = self.after_blanks(self.behind_mark(at))
         while not self.text.startswith("]", at):
             value, end = self.value(at)
@@ -160,7 +160,7 @@ class Text:
             at = self.after_blanks(at)
 
     def members(self, at: int) -> Iterator[tuple[int, str, int, Any]]:
-        """Where each key of the object at a place stands, the key, where its value begins, and the value."""
+        """Yield each member of the object: offset of the key, key, offset of the value, value."""
         at = self.after_blanks(self.behind_mark(at))
         while not self.text.startswith("}", at):
             key, end = self.value(at)
@@ -179,7 +179,7 @@ _BLANKS = " \t\r\n"
 
 
 def _reference_document(text: Text) -> Iterator[Row]:
-    """The rows of COCO captions JSON or of a mapping from images to lists of captions."""
+    """Yield the rows of COCO captions JSON or of a mapping from images to lists of captions."""
     at = text.after_blanks(0)
     _whole(text)
     if not text.text.startswith("{", at):
@@ -203,7 +203,7 @@ def _reference_document(text: Text) -> Iterator[Row]:
 
 
 def _candidate_document(text: Text) -> Iterator[Row]:
-    """The rows of COCO results JSON or of a mapping from images to captions."""
+    """Yield the rows of COCO results JSON or of a mapping from images to captions."""
     at = text.after_blanks(0)
     _whole(text)
     if text.text.startswith("[", at):
@@ -220,7 +220,7 @@ def _candidate_document(text: Text) -> Iterator[Row]:
 
 
 def _whole(text: Text) -> None:
-    """Raise unless the document is one JSON value, before any row of it is used."""
+    """Raise unless the document is one JSON value, before any row is used."""
     text.end(text.value(text.after_blanks(0))[1])
 
 
@@ -245,7 +245,7 @@ def _coco_rows(text: Text, at: int) -> Iterator[Row]:
 def _distinct(
     text: Text, members: Iterable[tuple[int, str, int, Any]]
 ) -> Iterator[tuple[int, str, int, Any]]:
-    """The same members; an image that occurs twice is an error."""
+    """Yield the members; raise for a repeated image."""
     seen: set[str] = set()
     for member in members:
         if member[1] in seen:
@@ -255,7 +255,7 @@ def _distinct(
 
 
 def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
-    """Every caption of a file in any of the formats."""
+    """Yield every caption of a file in any of the formats."""
     empty = True
     for row in _formatted_rows(path, document):
         empty = False
@@ -282,7 +282,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
 
 
 def _is_row(line: str) -> bool:
-    """Whether a file that begins with this line holds JSON lines."""
+    """Return whether a first line is of JSON lines."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):  # whatever it is, it is no row
@@ -311,7 +311,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
 
 def _image(value: dict[str, Any], key: str, place: str) -> str:
     image = value.get(key)
-    # True is an int to Python and no image's name.
+    # True is an int to Python but no image's name.
     if isinstance(image, bool) or not isinstance(image, str | int):
         raise InvalidFile(f"{place}: {key} is {_shown(image)}, expected a name or a whole number")
     return str(image)
@@ -325,7 +325,6 @@ def _caption(value: dict[str, Any], place: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """A found value in few words."""
     if value is None:
         return "missing or null"
     text = json.dumps(value, ensure_ascii=False)

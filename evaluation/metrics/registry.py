@@ -1,9 +1,9 @@
-"""The metrics, declared as data: what each one is, its options, and the functions that compute and explain it.
+"""The metrics as data: descriptions, options, and functions that compute and explain them.
 
-To add a metric, write the function that computes it in a module of its own and declare it in `METRICS`.
+To add a metric, write its function in a module of its own and declare it in `METRICS`.
 
-A metric's text form is its identity: the name, every option, the words it was counted on, the references
-and the document corpus, as in `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
+A metric's identity is its text form: name, every option, words, references and document corpus, as in
+`cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,9 +30,9 @@ Settings = Mapping[str, OptionValue]
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of a metric: its default and what it may be.
+    """A metric's setting: its default and allowed values.
 
-    A `quiet` one stands in a signature only where it is not the default.
+    A `quiet` one is in a signature only if it is not the default.
     """
 
     default: OptionValue
@@ -42,7 +42,7 @@ class Option:
     quiet: bool = False
 
     def check(self, name: str, value: object) -> OptionValue:
-        """The value in the type of the default; InvalidInput says what was expected."""
+        """Return the value in the type of the default. Raise InvalidInput otherwise."""
         if isinstance(self.default, str):
             if not isinstance(value, str) or value not in self.choices:
                 raise InvalidInput(f"option {name} is {value!r}, expected one of {', '.join(self.choices)}")
@@ -59,10 +59,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Figures:
-    """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
+    """A metric's numbers: `corpus`, and `images` (n,) float64, one per candidate.
 
-    `shown` are the parts of the signature that only the computation knows (`Metric.computed`), `warning` what a
-    reader must know.
+    `shown` are signature fields known only after the computation (`Metric.computed`), `warning` is for
+    the reader.
     """
 
     corpus: float
@@ -77,13 +77,14 @@ Explain = Callable[[Case], Explanation]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric apart from its use.
+    """The declaration of a metric.
 
-    `what` says it in a sentence, `statistics` what a corpus figure is made of. `explain` takes a score apart, where
-    that can be done. `tokenizer` is set where the definition fixes the words; `change` names what is done to them
-    (see `text.changes`); a part with an @ stands for the value of that option. `shown` are fixed parts of the
-    signature, `computed` names those that the computation adds. `uses_documents` says whether figures depend on the
-    document corpus, `weighs_by_documents` whether n-grams weigh by how many documents hold them.
+    `what` describes it in a sentence, `statistics` what a corpus figure is made of. `explain` decomposes
+    a score, if possible. `tokenizer` is set where the definition fixes the words; `change` names their
+    transformation (see `text.changes`); a part with an @ is the value of that option. `shown` are fixed
+    signature fields, `computed` names those that the computation adds. `uses_documents` says whether
+    figures depend on the document corpus, `weighs_by_documents` whether n-grams are weighted by document
+    frequency.
     """
 
     name: str
@@ -100,14 +101,14 @@ class Metric:
     weighs_by_documents: bool = False
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
-        """Every option of the metric with its value: the given one or the default."""
+        """Return every option's value: given or default."""
         return {
             name: option.check(name, given[name]) if name in given else option.default
             for name, option in self.options.items()
         }
 
     def fields(self, settings: Settings) -> dict[str, OptionValue]:
-        """The settings as they stand in a signature."""
+        """Return the settings as signature fields."""
         return {
             name: value
             for name, value in settings.items()
@@ -115,7 +116,7 @@ class Metric:
         } | dict(self.shown)
 
     def change_under(self, settings: Settings) -> str:
-        """The change of words that the settings ask for."""
+        """Return the change of words under these settings."""
         parts = self.change.split(" ")
         return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)
 
@@ -142,7 +143,7 @@ def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Figures:
 
 
 def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
-    """Return the variant with what the settings say."""
+    """Return the variant with these settings."""
     chosen: dict[str, Any] = {name: settings[name] for name in ("n", "sigma", "scale") if name in settings}
     return replace(variant, **chosen)
 
@@ -350,7 +351,7 @@ METRICS = {
 
 
 def metric_named(name: str) -> Metric:
-    """The metric of that name; UnknownName says what there is instead."""
+    """Return the metric of that name. Raise UnknownName with suggestions."""
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
     return METRICS[name]

@@ -1,4 +1,4 @@
-"""The door of the package: captions in, scores with their signatures out."""
+"""Score captions, with signatures: the package's entry point."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from evaluation.metrics.text.tokenizers import Tokenizer, tokenizer_labelled, to
 from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10
-# Fields of signatures that say what was done to the captions before they were scored.
+# Signature fields of changes to captions before scoring.
 DONE_BEFORE = ("own",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """One metric's figures: `corpus`, `images` (n,) float64, read-only, in the order of the candidates."""
+    """A metric's figures: `corpus`, and `images` (n,) float64, read-only, in candidate order."""
 
     corpus: float
     images: Floats
@@ -30,15 +30,15 @@ class MetricScore:
         self.images.flags.writeable = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Made anew, so that a copy is as read-only as what it was copied from.
+        # A new instance, so that a copy is read-only too.
         return MetricScore, (self.corpus, self.images, self.signature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What `score` returns: a MetricScore for each metric as it was named, and what must be known to repeat it.
+    """The result of `score`: a MetricScore for each metric as named, with its provenance.
 
-    `warnings` say in words where figures mean little.
+    `warnings` are sentences on figures of little meaning.
     """
 
     scores: Mapping[str, MetricScore]
@@ -84,10 +84,10 @@ def score(
 
 @dataclass(frozen=True)
 class PreparedReferences:
-    """Lists of references, one for each image, cut into words once however many systems are scored against them.
+    """Lists of references, one per image, cut into words once for many systems.
 
-    What is scored against them is one caption for each image, in the same order; every image is one document of
-    the corpus whose document frequencies CIDEr takes.
+    Candidates are one caption per image, in the same order; every image is one document of CIDEr's
+    corpus.
     """
 
     references: Sequence[list[str]]
@@ -99,7 +99,7 @@ class PreparedReferences:
     def of(
         cls, references: Sequence[Sequence[str]], metrics: Iterable[str], tokenizer: str = "ptb"
     ) -> "PreparedReferences":
-        """Prepare for metrics by name. Raises UnknownName, and InvalidInput for texts that cannot be used."""
+        """Prepare for metrics by name. Raise UnknownName, or InvalidInput for unusable texts."""
         check_lists(references, "references")
         for position, texts in enumerate(references):
             check_texts(texts, f"references[{position}]")
@@ -107,11 +107,11 @@ class PreparedReferences:
         used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
         texts = [text for own in references for text in own]
         cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
-        # a list of its own for each image: two lists that are one object would be one group
+        # Copy each list: one list object for two images would become one group.
         return cls([list(own) for own in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
-        """Score the candidates, in the order of the references, as `score` does. Raises InvalidInput."""
+        """Score the candidates, in the order of the references, as `score` does. Raise InvalidInput."""
         check_texts(candidates, "candidates")
         if len(candidates) != len(self.references):
             raise InvalidInput(
@@ -146,7 +146,7 @@ def _scores(
 def _chosen(
     metrics: Iterable[str], options: Mapping[str, OptionValue]
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
-    """Each metric as it was named, with its settings."""
+    """Return each metric as named, with its settings."""
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
     own: dict[str, tuple[Metric, Mapping[str, object]]] = {}
@@ -192,7 +192,7 @@ def _signature(
 
 @dataclass(frozen=True, slots=True)
 class MetricCall:
-    """A metric with all its settings, read from a signature, waiting for captions."""
+    """A metric with all its settings, parsed from a signature, to call on captions."""
 
     metric: str
     tokenizer: str
@@ -207,8 +207,8 @@ class MetricCall:
     ) -> MetricScore:
         """Score captions again as the signature says.
 
-        Raises InvalidInput where these captions cannot have given it: another number of references, another
-        document corpus, or other data behind the metric.
+        Raises InvalidInput where these captions cannot have given it: another number of references,
+        another document corpus, or other data behind the metric.
         """
         result = score(
             candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
@@ -221,11 +221,10 @@ class MetricCall:
 
 
 def call_of(signature: str) -> MetricCall:
-    """The call that a metric's signature was made by.
+    """Return the call of a metric's signature.
 
-    What a caller did to the captions before (`own:dropped`) is left to the caller again. Raises BadSignature for
-    a text that is none, or of another version; UnknownName and InvalidInput for a metric or an option that
-    does not exist.
+    Changes by the caller to captions (`own:dropped`) are left to the caller. Raises BadSignature for an
+    invalid text or another version; UnknownName and InvalidInput for an unknown metric or option.
     """
     given = parse_version(signature, VERSION).without(*DONE_BEFORE)
     signature = str(given)
@@ -250,7 +249,7 @@ def call_of(signature: str) -> MetricCall:
 
 
 def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
-    """In words: where the document corpus is too small for the metrics that count documents to mean anything."""
+    """Warn where the document corpus is too small for metrics that count documents."""
     documents = comparison.distinct_documents(FEW_DOCUMENTS)
     if not affected or documents == FEW_DOCUMENTS:
         return ()

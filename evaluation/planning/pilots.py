@@ -1,8 +1,7 @@
-"""What a pilot says of people, of two systems and of two metrics, for the planner to begin with.
+"""Estimate a planner's assumptions from a pilot.
 
-Metrics and systems are counted against a consensus that is wrong now and then, which makes every difference look
-smaller than it is; the planner lets its own consensus be wrong again. So what is counted is first freed of the pilot's
-noise.
+Metrics and systems are measured against a noisy consensus, which shrinks differences; the planner's own
+consensus is noisy again. So estimates are first corrected for the pilot's noise.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from evaluation.statistics.power import Size, TwoSystems, power_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 
-PAIRS, TIMES = 200, 200  # simulated to see how often such votes make a right consensus: 40,000 pairs
+PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus is right
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a pilot says.
+    """Estimates of a pilot.
 
     Attributes:
-        assumptions: to be laid over those of the planner.
-        source: the pilot's slug, what was compared in it, and the hash of its judgments.
+        assumptions: override the planner's.
+        source: the pilot's slug, what was compared, and the data hash.
     """
 
     assumptions: dict[str, Any]
@@ -39,10 +38,10 @@ class Told:
 
 
 def told_by_pilot(*, study: Study, question: str, first: str = "", second: str = "") -> Told:
-    """People, and where two names are given, the difference between two systems or metrics.
+    """Estimate people's accuracy and, given two names, the difference of two systems or metrics.
 
     Raises:
-        EvaluationError: the study is no pilot for this, or one name alone is given.
+        EvaluationError: an unsuitable study, or only one name.
     """
     people = pilot_people(study)
     assumptions: dict[str, Any] = {
@@ -66,10 +65,10 @@ def told_by_pilot(*, study: Study, question: str, first: str = "", second: str =
 
 
 def pilot_people(study: Study) -> PilotPeople:
-    """How right people were in a study of comparisons, from how the votes on its units split.
+    """Estimate people's accuracy from split votes in a study of comparisons.
 
     Raises:
-        EvaluationError: the study compares no pairs, or no unit has two votes.
+        EvaluationError: no pairs, or no unit with two votes.
     """
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(f"Study {study.slug!r} compares no pairs; it says nothing about this design.")
@@ -85,10 +84,10 @@ def pilot_people(study: Study) -> PilotPeople:
 
 
 def consensus_right(study: Study, people: PilotPeople) -> float:
-    """How often a pair's consensus is right with such people and the pilot's units and votes, by simulation.
+    """Simulate how often a pair's consensus is right with the pilot's units and votes.
 
     Raises:
-        EvaluationError: it is right no more often than a coin.
+        EvaluationError: it is right no more often than by chance.
     """
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     pairs = units.values("pair").distinct().count()
@@ -96,7 +95,7 @@ def consensus_right(study: Study, people: PilotPeople) -> float:
         PAIRS, max(1, round(units.count() / max(1, pairs))), max(1, round(people.votes / people.units))
     )
     crowd = People(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
-    # which difference is assumed has no part in how often a consensus is right
+    # The assumed difference has no effect on the consensus.
     (found,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
     if not found.right_consensus > 0.5:
         raise EvaluationError(f"Study {study.slug!r} is no pilot: its votes are as good as a coin's.")
@@ -112,9 +111,9 @@ def _consensus(study: Study) -> dict[int, int]:
 
 
 def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
-    """How often the first of two systems is truly better, of the pairs that people decided; ``right`` of those rightly.
+    """Estimate how often the first of two systems is truly better, among decided pairs.
 
-    Ties of the votes are no true ties: they are left out, as in the planner.
+    ``right`` is the share of right consensuses. Tied votes are excluded, as in the planner.
 
     Raises:
         EvaluationError: the two never met, or no such pair has a consensus.
@@ -138,13 +137,13 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
 
 
 def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
-    """Accuracies of two metrics and how often both are right or both wrong, from the study's newest evaluation;
-    ``right`` of its consensus is.
+    """Estimate two metrics' accuracies and agreement from the newest evaluation.
 
-    Freed of noise the accuracies lie further apart, and the agreement is kept to what they allow.
+    ``right`` is the share of right consensuses. The noise correction increases the accuracies' distance;
+    the agreement is clipped to the possible range.
 
     Raises:
-        EvaluationError: it was not evaluated with both.
+        EvaluationError: a metric was not evaluated.
     """
     newest = (
         Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)

@@ -1,4 +1,4 @@
-"""Planning a study: what is assumed, what a pilot shows, which designs are tried; the result is kept."""
+"""Plan a study: assumptions, pilot estimates, candidate designs and the stored result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Assumptions(Part):
-    """What is supposed of the world, and which designs are tried (docs/planning.md has each in words)."""
+    """Assumptions and candidate designs (docs/planning.md defines each)."""
 
     question: Literal["systems", "metrics"] = "systems"
     win_rate: Share = 0.6
@@ -60,13 +60,13 @@ class Assumptions(Part):
     replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
 
     def asked(self) -> Question:
-        """The question as the simulation takes it. Raises StatisticsError."""
+        """Return the simulation's question. Raise StatisticsError."""
         if self.question == "systems":
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
     def people(self) -> CrowdOfVoters:
-        """Who votes. Raises StatisticsError."""
+        """Return the voter model. Raise StatisticsError."""
         return CrowdOfVoters(
             right=self.right,
             pair_spread=self.pair_spread,
@@ -78,7 +78,7 @@ class Assumptions(Part):
 
 
 def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
-    """Check them.
+    """Validate assumptions.
 
     Raises:
         EvaluationError: with the first problem.
@@ -106,7 +106,7 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
 
 
 def assumptions_for(study: Study) -> dict[str, Any]:
-    """What the form begins with: the study's own prices, HITs and depth."""
+    """Return the form's defaults: the study's prices, HITs and depth."""
     design = design_of(study)
     own = design.judgments_per_unit
     several = _against_references(design.protocol)
@@ -121,7 +121,7 @@ def assumptions_for(study: Study) -> dict[str, Any]:
 
 
 def _against_references(protocol: str) -> bool:
-    """Whether a pair is judged once for each of its references, which stand where the picture would."""
+    """Return whether a pair is judged once per reference, shown in place of the picture."""
     kind = KINDS[protocol]
     return kind.compares_pairs and not kind.shows_picture
 
@@ -129,9 +129,9 @@ def _against_references(protocol: str) -> bool:
 def compute_plan(
     *, assumptions: Assumptions, design: StudyDesign | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Simulate, and say what came of it as JSON values; nothing is stored.
+    """Simulate the designs and return the result as JSON, without storing it.
 
-    Costs are the crowd's of ``design``, where there is one, for HITs of the assumed reward and length.
+    Costs are those of the crowd of ``design``, if given, for HITs of the assumed reward and length.
 
     Raises:
         EvaluationError: the designs are too many or too large.
@@ -152,11 +152,11 @@ def compute_plan(
         )
     except StatisticsError as error:
         raise EvaluationError(f"{error}.") from None
-    return _told(plan, assumptions, design)
+    return _plan_as_json(plan, assumptions, design)
 
 
 def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
-    """Whole cents of a design, fees and replaced work with them."""
+    """Return a design's cost in whole cents, with fees and replaced work."""
     units = size.pairs * size.references
     hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
     places = hits * size.votes
@@ -166,11 +166,11 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
     crowd = design.crowd.model_copy(update={"reward_cents": assumptions.reward_cents})
     priced = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
     forecast = forecast_of_design(priced, hits=hits, items=units + hits * assumptions.controls_per_hit)
-    # work that is done again costs what a place costs on average, rounded up
+    # Repeated work costs the average slot, rounded up.
     return forecast.cents + -(-forecast.cents * again // max(1, forecast.places))
 
 
-def _told(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
+def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
     def row(one: PowerResult | None) -> dict[str, Any] | None:
         if one is None:
             return None
@@ -190,7 +190,7 @@ def _told(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> d
 def store_plan(
     *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
 ) -> Analysis:
-    """Keep a plan with everything it was made with; ``pilot`` is what ``told_by_pilot`` says of itself."""
+    """Store a plan with its inputs; ``pilot`` is the source of ``told_by_pilot``."""
     told = dict(pilot or {})
     data_hash = told.pop("data_hash", "")
     settings = assumptions.model_dump(mode="json") | told
@@ -208,15 +208,15 @@ def store_plan(
 
 
 def newest_plan(study: Study) -> Analysis | None:
-    """The last one, if any."""
     return Analysis.objects.filter(study=study, what=Analysis.What.PLAN).order_by("-created_at").first()
 
 
 @transaction.atomic
 def use_plan(*, study: Study) -> Study:
-    """Write the newest plan's cheapest design into the draft.
+    """Apply the newest plan's cheapest design to the draft.
 
-    Kinds of pairs keep their shares, the first ones getting what is left over; without any, all four get the same.
+    Pair kinds keep their shares, the first ones taking the remainder; without any, all four get equal
+    shares.
 
     Raises:
         WrongState: there is no plan, or none of its designs reached the power; the study is no draft.

@@ -1,4 +1,4 @@
-"""What a rehearsal shows: how much of the drawn truth comes back, and what the study would cost and decide."""
+"""Evaluate a rehearsal: recovery of the drawn truth, cost and decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SIMULATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Everything that is stored of a rehearsal."""
+    """The stored data of a rehearsal."""
 
     study: Study
     crowd: Crowd
@@ -47,7 +47,7 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The pairs of a study: row id -> the winner that was drawn (1 or 2), and the one that the votes name (none: 0)."""
+    """Row id of pair -> true winner (1 or 2), and the votes' winner (0 for none)."""
 
     truth: Mapping[int, int]
     said: Mapping[int, int]
@@ -56,7 +56,7 @@ class Pairs:
 def compute_rehearsal(
     *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> Rehearsal:
-    """Aggregate and evaluate a study whose rehearsal has ended, and hold both against the truth; nothing is stored."""
+    """Aggregate and evaluate a finished rehearsal against the truth, without storing it."""
     aggregation = compute_aggregation(study=study, progress=lambda share, words: progress(share / 3, words))
     evaluation, reason = None, ""
     try:
@@ -100,7 +100,7 @@ def compute_rehearsal(
 
 
 def _share(count: int, of: int) -> dict[str, Any]:
-    """A share with its Wilson interval; None where there is nothing to count."""
+    """Return a share with its Wilson interval; None for an empty count."""
     if not of:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = wilson_interval(count, of)
@@ -118,7 +118,7 @@ def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) ->
 
 
 def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
-    """The crowd as the rehearsal shows it: the share of used votes that are right, all pairs equally hard."""
+    """Estimate the crowd: the share of right included votes, assuming equally hard pairs."""
     table = loaders.load_judgments(study)
     keep = table.counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
@@ -128,12 +128,12 @@ def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
         return People(
             right=float((table.value[keep] == truth).mean()), pair_spread=0.0, careless=0.0, worker_spread=0.0
         )
-    except StatisticsError:  # a crowd that is wrong more often than right decides nothing
+    except StatisticsError:  # a crowd below chance decides nothing
         return None
 
 
 def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, dict[int, int]]:
-    """Metric -> pair -> the winner it names, 0 for none."""
+    """Return metric -> pair -> its winner, 0 for none."""
     if evaluation is None or evaluation.judged.pks is None:
         return {}
     pks = evaluation.judged.pks.tolist()
@@ -159,14 +159,13 @@ def _metric_row(
 
 
 def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
-    """Pairs in which two different systems meet, with their names."""
     of_pair = loaders.systems_of_pairs(study)
     rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in pairs.truth}
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}
 
 
 def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
-    """Systems with the share of their pairs that they win, by the truth and by people; the best by truth first."""
+    """Return systems with their shares of won pairs, by truth and by people; best by truth first."""
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
@@ -190,8 +189,10 @@ def _power(
     pairs: Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """How such a study decides between the best two metrics, and the two systems that meet most often, and how often
-    the wrong one wins, by the planner's simulation with the rehearsed people."""
+    """Simulate decisions between the best two metrics and the two systems that meet most often.
+
+    Uses the planner's simulation with the rehearsed people, including how often the wrong one wins.
+    """
     if people is None:
         return []
     design, units = (
@@ -211,7 +212,7 @@ def _power(
             apart = TwoMetrics(one["truth"]["value"], two["truth"]["value"], same)
             asked.append(("metrics", one["name"], two["name"], len(right[0]), apart))
     except StatisticsError:
-        pass  # both are right equally often: there is no wrong one to win
+        pass  # both are right equally often: neither is wrong to win
     groups: dict[tuple[str, ...], list[int]] = {}
     for pk, names in meetings.items():
         groups.setdefault(tuple(sorted(names)), []).append(pk)
@@ -237,7 +238,6 @@ def _power(
 
 
 def _work(study: Study) -> dict[str, Any]:
-    """Cost, hours and wage; the wage is what such a pace would earn."""
     design, forecast = design_of(study), forecast_of(study)
     seconds = dict(
         Judgment.objects.of_study(study)
@@ -263,7 +263,7 @@ def _work(study: Study) -> dict[str, Any]:
 
 @transaction.atomic
 def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
-    """Keep it, with the consensus and the evaluation it rests on."""
+    """Store it with its consensus and evaluation."""
     aggregation = store_aggregation(rehearsal.aggregation)
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)
@@ -283,6 +283,5 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
 
 
 def rehearsal_shown(study: Study) -> Analysis | None:
-    """The newest of a study, if any."""
     found = Analysis.objects.filter(study=study, what=Analysis.What.REHEARSAL)
     return found.order_by("-created_at").first()

@@ -1,4 +1,4 @@
-"""Figures of a study as SVG, each with the sentence that says what it means."""
+"""Plots of a study as SVG, each with an explanatory sentence."""
 
 from evaluation.plots.accuracy import accuracy_figure, accuracy_sentence
 from evaluation.plots.agreement import agreement_figure, agreement_sentence

@@ -1,4 +1,4 @@
-"""Metrics against people: accuracy by pair kind, or rank correlation where single captions were judged."""
+"""Plot metrics against people: accuracy by pair kind, or rank correlation for single captions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PEOPLE = "one judge"
 
 
 def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
-    """How often each metric names the winner that people name, a panel a pair kind; "" where there is nothing.
+    """Plot each metric's accuracy, one panel per pair kind; "" without data.
 
-    ``result`` is what ``evaluate_study`` returns. Chance and, where judgments stand behind the consensus, people's
-    own level are drawn: how often one judge says what the majority of the others says. For relevance and graded
-    studies it shows Kendall's tau-b.
+    ``result`` comes from ``evaluate_study``. Shows chance and, if there are judgments, the human level:
+    how often one judge agrees with the majority of the others. Relevance and graded studies show
+    Kendall's tau-b.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -51,7 +51,7 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
     for place, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         quiet_axes(axes)
         axes.set_xlim(min(least, CHANCE) - 0.04, 1.02)
-        # where the axis reaches far down there is no room for the number in the middle
+        # A long axis leaves no room for the number in the middle.
         middle = "75" if least > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if place == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
@@ -62,7 +62,7 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
             1.0, 1.0, f"n = {cells[0]['n']:,}\n\n", transform=axes.transAxes, fontsize=SMALL - 1, color=INK,
             alpha=SOFT_OPACITY, ha="right", va="bottom",
         )  # fmt: skip
-        # each line is named once: chance in the first panel, people's level in the last, the total
+        # Label each line once: chance in the first panel, human level in the last.
         draw_level(axes, CHANCE, "chance" if place == 0 else "")
         level = people.get(kind, {}).get("value")
         if level is not None:
@@ -80,7 +80,6 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
-    """What the figure means."""
     metrics = result.get("metrics", {})
     if not metrics:
         return NOTHING
@@ -159,18 +158,16 @@ def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
 
 
 def _label(name: str) -> str:
-    """The metric, and each of its options on a line of its own."""
     return name.replace("|", "\n")
 
 
 def _rows(names: Sequence[str]) -> float:
-    """Inches that a row for each name takes; those of options lie closer than rows do."""
     lines = max(name.count("|") + 1 for name in names)
     return ROW * len(names) * max(1.0, 0.62 * lines)
 
 
 def _left(names: Sequence[str]) -> float:
-    """Room for the longest line of a name, as a share of the width."""
+    """Return the width of the longest label line, as a share of the plot."""
     return 0.04 + 0.0115 * max(len(line) for name in names for line in _label(name).split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""How much judges agree: alpha with its interval, over all units and by pair kind."""
+"""Plot alpha with its interval, over all units and by pair kind."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from evaluation.plots.canvas import (
 )
 from evaluation.statistics.agreement.alpha import NO_PAIRS
 
-# Krippendorff's customary mark for conclusions that may be relied on.
+# Krippendorff's customary threshold for reliable conclusions.
 RELIABLE = 0.8
 NOTHING = "No two judges judged the same unit yet."
 
 
 def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> str:
-    """Alpha by level and pair kind; "" where there is nothing to draw.
+    """Plot alpha by level and pair kind; "" without data.
 
-    ``agreement`` is the part of that name of what ``aggregate_study`` returns.
+    ``agreement`` is that part of the result of ``aggregate_study``.
     """
     if not agreement or not agreement["alpha"]["n"]:
         return ""
@@ -61,7 +61,6 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
 
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
-    """What the figure means."""
     if not agreement or not agreement["alpha"]["n"]:
         why = agreement["alpha"]["reason"] if agreement else ""
         return f"Agreement is not measured: {why.rstrip('.')}." if why not in ("", NO_PAIRS) else NOTHING

@@ -1,7 +1,7 @@
-"""What all figures share: colours, axes, rows of dots with intervals, and an SVG that fits into any page.
+"""Shared parts of plots: colours, axes, rows of dots, and portable SVG.
 
-The SVG holds its text as text, takes the page's own colour for lines and words, carries a title and a description
-for screen readers, has no ids in common with another figure, and is the same bytes for the same numbers.
+The SVG keeps text as text, takes colours from the page, has a title and description for screen readers,
+unique ids, and equal bytes for equal numbers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-# Constants of this process, not of a figure: words stay words, and ids do not change from run to run.
+# Settings of the process: keep text as text, and ids stable between runs.
 mpl.rcParams["svg.fonttype"] = "none"
 mpl.rcParams["svg.hashsalt"] = "quorum"
 
-# Drawn in this black, which becomes the colour of the page's text: right on light and on dark.
+# This black becomes the page's text colour, on light and dark.
 INK = "#000001"
 SOFT_OPACITY, LINE_OPACITY, FAINT_OPACITY = 0.68, 0.5, 0.22
-# Both readable on white and on the dark card, and told apart by people who see no red or green.
+# Both readable on white and on the dark card, also with red-green colour blindness.
 ACCENT = "#2f6fdb"
 WARN = "#b4690e"
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
@@ -42,7 +42,7 @@ STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 6.5, 9.0, 130  # points, points, character
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A figure with its interval on one line of a plot; ``value`` None is drawn as a dash."""
+    """An estimate with interval in a row; None is drawn as a dash."""
 
     label: str
     value: float | None
@@ -52,12 +52,11 @@ class Dot:
 
 
 def short(label: str, longest: int = LONGEST_LABEL) -> str:
-    """A label that fits; a cut one ends in dots."""
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """An empty, transparent figure; narrower than others where it stands in half a page, so that words stay large."""
+    """Return an empty transparent figure; narrow ones, for half a page, keep the text size."""
     figure = Figure(figsize=(width, height))
     figure.patch.set_alpha(0.0)
     FigureCanvasSVG(figure)
@@ -65,7 +64,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def name_axis(figure: Figure, words: str, foot: float) -> None:
-    """What the axis below shows, at the right end, above ``foot`` inches that are left free."""
+    """Label the horizontal axis at its right end, above ``foot`` free inches."""
     height = figure.get_size_inches()[1]
     figure.text(
         0.97,
@@ -80,7 +79,7 @@ def name_axis(figure: Figure, words: str, foot: float) -> None:
 
 
 def quiet_axes(axes: Axes) -> None:
-    """Only what is needed to read a value: ticks below, a faint grid, no frame."""
+    """Draw only ticks below and a faint grid, without a frame."""
     axes.patch.set_alpha(0.0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -91,7 +90,7 @@ def quiet_axes(axes: Axes) -> None:
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
-    """One row a dot, the first on top, with its label to the left where ``named``."""
+    """Draw one row per dot from the top, labelled on the left if ``named``."""
     for row, dot in enumerate(dots):
         colour = ACCENT if dot.accent else INK
         if dot.value is None:
@@ -104,7 +103,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
             axes.plot(
                 ends, [row, row], color=colour, alpha=LINE_OPACITY, linewidth=2, solid_capstyle="round", clip_on=False
             )  # fmt: skip
-        # a dot at the end of the scale is shown whole
+        # Show a dot at the end of the scale whole.
         axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0, clip_on=False)
     axes.set_ylim(len(dots) - 0.4, -0.6)
     if not named:
@@ -112,12 +111,11 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         return
     axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
     for label, dot in zip(axes.get_yticklabels(), dots, strict=True):
-        label.set_parse_math(False)  # a worker may be called $x$, and a formula that is none raises
+        label.set_parse_math(False)  # a worker may be called $x$, and invalid math raises
         label.set_color(ACCENT if dot.accent else INK)
 
 
 def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, align: str = "center") -> None:
-    """A vertical line that a reader compares with, named above the plot."""
     axes.axvline(value, color=INK, alpha=0.55, linewidth=1, linestyle=DASH if dashed else "solid", zorder=1)
     axes.text(
         value, 1.0, words, transform=axes.get_xaxis_transform(), ha=align, va="bottom",
@@ -126,12 +124,12 @@ def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, ali
 
 
 def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool) -> str:
-    """The figure as an ``<svg>`` element to put into a page.
+    """Return the figure as an ``<svg>`` element for a page.
 
     Args:
-        name: prefix of all ids, so that several figures stand in one page.
-        title, description: what a screen reader says.
-        simulated: stamp it as made from the rehearsal crowd's answers.
+        name: prefix of all ids, so that a page can hold several plots.
+        title, description: for screen readers.
+        simulated: stamp it as made from simulated answers.
     """
     if simulated:
         figure.text(
@@ -161,7 +159,7 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
 
 
 def in_lines(stamp: str, width: int) -> list[str]:
-    """A signature in lines of at most ``width`` characters, broken after its bars where they come often enough."""
+    """Wrap a signature at ``width`` characters, preferably after bars."""
     lines = [""]
     for part in re.findall(r"[^|]*\|?", stamp):
         if len(lines[-1]) + len(part) > width and lines[-1]:
@@ -171,7 +169,7 @@ def in_lines(stamp: str, width: int) -> list[str]:
 
 
 def stamped(svg: str, stamp: str) -> str:
-    """The finished figure with the judgment signature in small type below it."""
+    """Add the judgment signature in small type below a figure."""
     size = re.search(r' height="\d+" viewBox="0 0 (\S+) (\S+)"', svg)
     lines = in_lines(stamp, STAMP_WIDTH)
     if size is None or not lines:
@@ -189,7 +187,7 @@ def stamped(svg: str, stamp: str) -> str:
 
 
 def _as_attributes(match: re.Match[str]) -> str:
-    """A style as attributes: a page whose policy forbids inline styles shows the figure as it is meant."""
+    """Turn a style into attributes, since the page's policy forbids inline styles."""
     attributes: dict[str, str] = {}
     for declaration in match.group(1).split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))

@@ -1,4 +1,4 @@
-"""Curves in panels, named where they end; the horizontal axis may be logarithmic."""
+"""Plot curves in panels, labelled at their ends; the horizontal axis may be logarithmic."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from evaluation.plots.canvas import (
 from evaluation.report.content import CurvePanel, Curves
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
-End = tuple[float, str, str, str]  # where a line ends, its name, its colour and its sign
-SIGN = 11  # points from the plot to a curve's sign beside its name
+End = tuple[float, str, str, str]  # end of a line, its name, colour and marker
+SIGN = 11  # points between the plot and a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def curves_figure(drawing: Curves, foot: float) -> Canvas:
-    """The figure; ``foot``: inches that are left free below."""
+    """Return the figure, with ``foot`` free inches below."""
     across = 1 if len(drawing.panels) == 1 else 2
     down = -(-len(drawing.panels) // across)
     height = 0.75 + 2.6 * down + foot
@@ -109,13 +109,13 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
             (ys[-1], short(curve.label, 16 if not single else 20), colour, MARKERS[place % len(MARKERS)])
         )
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
-        axes.invert_xaxis()  # told from the strictest on; curves are named where they lie farthest apart
+        axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
     ends += [(level.value, short(level.words, 18), INK, "") for level in panel.levels]
     _direct_labels(axes, ends)
 
 
 def _sparse(ticks: Sequence[float]) -> list[str]:
-    """The ticks of a log axis, without those that would touch the one before."""
+    """Return the ticks of a log axis that do not overlap."""
     texts: list[str] = []
     before = 0.0
     for place, tick in enumerate(ticks):
@@ -129,8 +129,7 @@ def _sparse(ticks: Sequence[float]) -> list[str]:
 
 
 def _direct_labels(axes: Axes, ends: list[End]) -> None:
-    """Names at the right ends of lines, pushed apart so that none touches another; each curve's sign stands beside its
-    name, which tells them without colours too."""
+    """Label line ends without overlap; markers identify the curves without colour."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
     ordered = sorted(ends)

@@ -1,4 +1,4 @@
-"""Figures of the live board: agreement as it grows, metrics beside people, and what they were earlier."""
+"""Plots of the dashboard: growing agreement, metrics beside people, and earlier values."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from evaluation.plots.canvas import (
 CHANCE = 0.5
 PEOPLE = "#1a7f4b"
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
-NARROWED = 0.05  # of an interval, in all, from which on more judgments change little
-GAP = 0.075  # of the height of a plot, between two labels
+NARROWED = 0.05  # width of an interval below which more judgments change little
+GAP = 0.075  # as a share of the plot's height, between two labels
 NARROW = 5.2  # inches: two stand side by side
 LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
-    """Alpha with its 95 % interval over the judgments so far; ``rows`` as ``agreement_grows`` gives them."""
+    """Plot alpha with its 95 % interval over judgments; ``rows`` from ``agreement_grows``."""
     figure = new_figure(2.9, NARROW)
     axes = figure.subplots()
     _curve_axes(axes, rows[-1]["judgments"])
@@ -43,7 +43,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
         color=ACCENT, alpha=0.2, linewidth=0,
     )  # fmt: skip
     axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
-    late = banded[len(banded) // 4 :] or rows  # the first intervals are wide enough to flatten all the others
+    late = banded[len(banded) // 4 :] or rows  # the first wide intervals would flatten all others
     low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
     high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
     room = max(0.05, 0.15 * (high - low))
@@ -63,7 +63,6 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
 
 
 def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the figure means."""
     if not rows:
         return "Agreement is measured once two people judged the same unit."
     last = rows[-1]
@@ -88,7 +87,7 @@ def metrics_figure(
     correlated: bool,
     simulated: bool = False,
 ) -> str:
-    """Each metric as a dot with its interval, chance and people's own level beside; ``leaders`` are accented."""
+    """Plot each metric with interval, chance and human level; ``leaders`` are accented."""
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
         return ""
@@ -152,7 +151,7 @@ def metrics_figure(
 def earlier_figure(
     kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool, simulated: bool = False
 ) -> str:
-    """What each metric would have been had collection stopped after fewer judgments, named at the end of its line."""
+    """Plot each metric's value after fewer judgments, labelled at the line's end."""
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}
     if not known:
@@ -178,7 +177,7 @@ def earlier_figure(
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
-    # chance is named among them: inside the plot its name would lie on the lines
+    # Label chance among the ends: inside the plot it would overlap the lines.
     named = [(known[name][-1]["value"], name.partition("|")[0], name == order[0]) for name in order]
     named = sorted([*named, (chance, "chance", False)], key=lambda one: -one[0])
     ends = _apart([value for value, _, _ in named], GAP * (high - low))
@@ -221,7 +220,7 @@ def _above(axes: Axes, value: float, words: str, colour: str) -> None:
 
 
 def _apart(ends: Sequence[float], gap: float) -> list[float]:
-    """Descending places of labels, moved down until none covers another, then all up so that they stay centred."""
+    """Spread descending labels until none overlap, keeping them centred."""
     places: list[float] = []
     for end in ends:
         places.append(min(end, places[-1] - gap) if places else end)

@@ -1,4 +1,4 @@
-"""Rows of dots with intervals, panels side by side, with the levels that a reader compares them with."""
+"""Plot rows of dots with intervals, panels side by side, with reference levels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evaluation.report.content import Dots, Level, Panel
 
 
 def dots_figure(drawing: Dots, foot: float) -> Canvas:
-    """The figure; ``foot``: inches that are left free below."""
+    """Return the figure, with ``foot`` free inches below."""
     rows = len(drawing.labels)
     height = 1.35 + ROW * rows + foot
     figure = new_figure(height)
@@ -52,7 +52,6 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
 
 
 def _range(drawing: Dots) -> tuple[float, float]:
-    """The ends of the axis: everything drawn, and a little air."""
     values = [
         value
         for panel in drawing.panels
@@ -85,7 +84,7 @@ def _x_ticks(axes: Axes, drawing: Dots, *, narrow: bool) -> None:
 
 
 def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool) -> None:
-    """Vertical lines; a dashed one is named in the first panel, people's own in the last, one line higher."""
+    """Draw levels; label dashed ones in the first panel, human levels in the last, one line higher."""
     for level in levels:
         if level.low is not None and level.high is not None:
             axes.axvspan(level.low, level.high, color=INK, alpha=0.07, linewidth=0)

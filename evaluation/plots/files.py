@@ -1,7 +1,9 @@
-"""The figures of a report: dots with intervals, curves on a log axis, matrices; as SVG, PDF and PNG.
+"""Plots of a report as SVG, PDF and PNG: dots, curves and matrices.
 
-The same numbers give the same bytes: no times, no names of programs, ids from a fixed salt. Colours are Okabe and Ito's
-(https://jfly.uni-koeln.de/color/), told apart by people who see no red or green; curves carry their names.
+Equal numbers give equal bytes: no times, no program names, ids from a fixed salt. Colours are Okabe and
+Ito's (https:
+
+jfly.uni-koeln.de/color/), safe for red-green colour blindness; curves are labelled.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ PNG_DPI = 200
 
 
 def drawn(plot: Plot, *, stamp: str) -> Canvas:
-    """The figure, with the judgment signature in small type at its foot."""
+    """Return the figure with the judgment signature at its foot."""
     narrow = isinstance(plot.drawing, Heat) and is_narrow(plot.drawing)
     wide = int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH
     lines = in_lines(stamp, wide)
@@ -47,21 +49,19 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
 
 
 def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
-    """For a page: words and lines take the page's own colour."""
     return to_svg(
         figure, name=f"report-{plot.name}", title=plot.title, description=plot.sentence, simulated=simulated
     )
 
 
 def svg_file(svg: str) -> bytes:
-    """The same on white, as a file of its own."""
     head, mark, rest = svg.partition(">\n")
     white = '<rect width="100%" height="100%" fill="#ffffff"/>'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{mark}{white}\n{rest}'.encode()
 
 
 def pdf_of(figure: Canvas) -> bytes:
-    """For a paper; letters as TrueType, as publishers ask."""
+    """Return PDF with TrueType fonts, as publishers require."""
     out = BytesIO()
     with mpl.rc_context({"pdf.fonttype": 42}):
         figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
@@ -69,7 +69,6 @@ def pdf_of(figure: Canvas) -> bytes:
 
 
 def png_of(figure: Canvas) -> bytes:
-    """For slides, on white."""
     out = BytesIO()
     figure.patch.set_alpha(1.0)  # which the common canvas leaves away, for pages
     figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})

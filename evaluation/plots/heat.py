@@ -1,7 +1,7 @@
-"""Matrices with a number in each cell, on a scale of colours with the levels that they are read against.
+"""Plot matrices with numbers, on a colour scale with reference levels.
 
-A single matrix is drawn as wide as a column of a paper where its numbers stay readable there, else as wide as a page;
-several stand two in a row on a page.
+A single matrix is as wide as a paper's column if its numbers stay readable, else as a page; several are
+two per row.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from evaluation.report.content import Heat, HeatPanel, Level, coefficient
 LONGEST_TICK = 16
 LETTER = 0.0078  # inches, of an average letter a point high
 DARK, LIGHT = "#111111", "#ffffff"
-EQUAL_CONTRAST = 0.19  # the luminance on which both are read equally well
-# from least to most, even to eyes without red or green (Brewer's Blues and Purple-Orange)
+EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal contrast
+# From least to most, safe for red-green colour blindness (Brewer's Blues and Purple-Orange).
 RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 AROUND = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
-SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; numbers of two digits are readable from the smaller on
-SMALLEST_NUMBER = 4.8  # points: smaller ones are left to the data beside the figure
-APART = 0.35  # of a cell, before the rows that stand apart
-BAR, BAR_STEPS = 0.07, 48  # height in inches of the scale of colours; its steps
+SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; two-digit numbers are readable from the smaller on
+SMALLEST_NUMBER = 4.8  # points: smaller numbers are left to the data beside the plot
+APART = 0.35  # in cells, before the separate rows
+BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale; its steps
 HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches
-STAMP = 0.16  # inches at the very top, where simulated answers are said to be such
+STAMP = 0.16  # inches at the top for the note on simulated answers
 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """What all panels of a figure share, in inches; ``tick`` and ``number`` in points."""
+    """Shared sizes of all panels in inches; ``tick`` and ``number`` in points."""
 
     width: float
     across: int
@@ -55,7 +55,7 @@ class _Sizes:
 
 
 def is_narrow(drawing: Heat) -> bool:
-    """Whether the figure is as wide as a column: one matrix whose numbers stay readable there."""
+    """Return whether one matrix fits a column with readable numbers."""
     if len(drawing.panels) > 1:
         return False
     (panel,) = drawing.panels
@@ -63,7 +63,7 @@ def is_narrow(drawing: Heat) -> bool:
 
 
 def _room(width: float, rows: tuple[str, ...], named: bool) -> float:
-    """Inches that a matrix can take beside the names of its rows."""
+    """Return the width in inches left beside the row names."""
     return width - 0.12 - _label(rows, SMALL - 1, named)
 
 
@@ -95,7 +95,7 @@ def _sizes(drawing: Heat) -> _Sizes:
 
 
 def heat_figure(drawing: Heat, foot: float) -> Canvas:
-    """The figure; ``foot``: inches that are left free below."""
+    """Return the figure, with ``foot`` free inches below."""
     sizes = _sizes(drawing)
     rows = max(len(panel.rows) + APART * bool(panel.apart) for panel in drawing.panels)
     panel_height = HEAD + sizes.tall * rows + sizes.below
@@ -164,22 +164,22 @@ def _in_cell(value: float) -> str:
     return "0" if text == ".00" else text.removesuffix(".00")
 
 
-def _said(level: Level) -> str:
+def _level_label(level: Level) -> str:
     return f"{level.words} {_in_cell(level.value)}"
 
 
 def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
-    """Where each level stands on the scale, from 0 to 1, its words, its line below the scale, and its alignment."""
+    """Return each level's position on the scale (0 to 1), text, line and alignment."""
     placed: list[tuple[float, str, int, str]] = []
     ends: list[float] = []  # how far each line is filled
     for level in sorted(panel.levels, key=lambda one: one.value):
         share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
-        length = LETTER * (SMALL - 1.5) * len(_said(level)) / wide
+        length = LETTER * (SMALL - 1.5) * len(_level_label(level)) / wide
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
         line = next((place for place, end in enumerate(ends) if start >= end + 0.03), len(ends))
         ends[line : line + 1] = [start + length]
-        placed.append((share, _said(level), line, align))
+        placed.append((share, _level_label(level), line, align))
     return placed
 
 
@@ -188,7 +188,7 @@ def _lines_of_levels(panel: HeatPanel, least: float, wide: float) -> int:
 
 
 def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
-    """The scale of colours with its levels; dashed as in the other figures where a level is a floor."""
+    """Draw the colour scale with its levels; floors are dashed."""
     axes.patch.set_alpha(0.0)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
@@ -217,7 +217,7 @@ def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
 
 
 def _colour(value: float, least: float) -> str:
-    """Between the five steps of a scale, mixed."""
+    """Interpolate between the five steps of a scale."""
     scale = AROUND if least < 0 else RISING
     share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
     place = min(int(share), len(scale) - 2)
@@ -230,7 +230,7 @@ def _colour(value: float, least: float) -> str:
 
 
 def _is_bright(colour: str) -> bool:
-    """Whether dark letters have the greater contrast on it (WCAG 2.2, relative luminance)."""
+    """Return whether dark text has the greater contrast (WCAG 2.2, relative luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts

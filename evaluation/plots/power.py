@@ -1,4 +1,4 @@
-"""Power over the number of pairs, a line for each number of references and votes."""
+"""Plot power over the number of pairs, one line per number of references and votes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ APART = 0.07  # of the axis between two labels
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
-    """The curve of the cheapest design's references and votes, with intervals, and quietly those beside it.
+    """Plot the cheapest design's curve with intervals, and its neighbours muted.
 
-    ``result`` is what ``compute_plan`` returns.
+    ``result`` comes from ``compute_plan``.
     """
     lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
@@ -66,7 +66,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
             name, (pair, above), xytext=(8, 0), textcoords="offset points", fontsize=SMALL, color=colour,
             alpha=1 if colour == ACCENT else SOFT_OPACITY, va="center", annotation_clip=False,
         )  # fmt: skip
-    # to the last number of pairs and no further: a name at the end of a line may stand at the same height
+    # End at the last number of pairs: a line's label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
     axes.text(
@@ -88,7 +88,6 @@ def power_figure(result: Mapping[str, Any]) -> str:
 
 
 def power_sentence(result: Mapping[str, Any]) -> str:
-    """What the figure means."""
     best = result["best"]
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
@@ -118,7 +117,7 @@ def _interval(row: Mapping[str, Any]) -> str:
 
 
 def in_words(row: Mapping[str, Any]) -> str:
-    """300 pairs with 3 votes each."""
+    """Describe a design: 300 pairs with 3 votes each."""
     votes = "1 vote" if row["votes"] == 1 else f"{row['votes']:,} votes"
     if row["references"] == 1:
         return f"{row['pairs']:,} pairs with {votes} each"

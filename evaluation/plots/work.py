@@ -1,4 +1,4 @@
-"""How far a study is, and how its workers do on what is known."""
+"""Plot a study's progress, and its workers' control results."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ NO_WORKERS = "No worker has finished a page of work yet."
 
 
 def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str:
-    """Judgments that came in over time, and how many are wanted; "" before the first.
+    """Plot judgments over time and the wanted number; "" before the first.
 
-    ``progress`` is what ``study_progress`` returns.
+    ``progress`` comes from ``study_progress``.
     """
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
@@ -78,7 +78,7 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
 
 
 def _name_times(axes: Axes, start: float, span: float) -> None:
-    """Four moments below the plot, in UTC: hours within two days, else days."""
+    """Label four times in UTC: hours within two days, else days."""
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
     found = [datetime.fromtimestamp(moment, tz=UTC) for moment in moments]
@@ -94,7 +94,6 @@ def _name_times(axes: Axes, start: float, span: float) -> None:
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:
-    """What the figure means."""
     done, wanted = progress["judgments"], progress["wanted"]
     if not done:
         return (
@@ -109,10 +108,9 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
 
 
 def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simulated: bool = False) -> str:
-    """Each worker's share of control items right, or their seconds a unit where nobody saw one; "" without workers.
+    """Plot control accuracy per worker, or seconds per unit without controls; "" without workers.
 
-    ``workers`` is the part of that name of what ``aggregate_study`` returns. Above 30 workers the names are left
-    out: the table beside has them.
+    ``workers`` is that part of the result of ``aggregate_study``. Above 30 workers names are omitted.
     """
     seen = [row for row in workers if row["controls_seen"]]
     timed = [row for row in workers if row["seconds"] is not None]
@@ -167,7 +165,6 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simul
 
 
 def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
-    """What the figure means."""
     if not workers:
         return NO_WORKERS
     seen = [row for row in workers if row["controls_seen"]]

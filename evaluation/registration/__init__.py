@@ -1,1 +1,1 @@
-"""Registered plans: fixed before a study opens, compared afterwards with what was done (docs/registration.md)."""
+"""Registered plans: fixed before a study opens, later compared with it (docs/registration.md)."""

@@ -1,4 +1,4 @@
-"""Compare a study with its registered plan: deviations, and what became of the hypotheses."""
+"""Compare a study with its registered plan: deviations and outcomes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from judgments.design.reading import stored_design
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of
 
-# what is done to every study on its way, what looks at it, who is paid and told; exclusions and struck control items
-# are told from their rows
+# Routine log entries; exclusions and withdrawn controls are found from their rows.
 AS_PLANNED = (
     "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
     "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
@@ -25,10 +24,11 @@ AS_PLANNED = (
 
 
 def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
-    """The plan with its deviations; None for a study that was not registered.
+    """Return the plan with its deviations; None for an unregistered study.
 
     Args:
-        log_in_words: whether deviations say what the study's log says, which may name people; else what and when.
+        log_in_words: whether deviations quote the log, which may name people; otherwise only what and
+            when.
     """
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -42,7 +42,7 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
 
 
 def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
-    """What was done otherwise than registered; empty where nothing was, or for a study without a registration."""
+    """Return the deviations from the registered plan; [] if there are none."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -70,16 +70,15 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
 
 
 def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
-    """Keys of the study file that are not as registered."""
     design = design_of(study)
-    # the hash is of the content as it was stored; what it says is read with the keys of today
+    # The hash covers the stored content; its meaning is read with today's keys.
     then = stored_design(registration.content["design"]).model_dump(mode="json")
     now = design.model_dump(mode="json")
     changed = []
     if design.registration not in (None, plan):
         changed.append(Deviation("plan", "The study file holds another plan than the registered one."))
     for key in dict.fromkeys((*then, *now)):
-        # panel and access hold codes, which a registration leaves out; the plan is registered beside the design
+        # Panel and access hold codes, which a registration omits; the plan is registered separately.
         if key in ("panel", "access", "registration"):
             continue
         if then.get(key) != now.get(key):
@@ -90,7 +89,7 @@ def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Dev
 
 
 def _of_votes(study: Study) -> list[Deviation]:
-    """Units with more votes than planned, or fewer once the study is closed."""
+    """Find units with more votes than planned, or fewer in a closed study."""
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
     found = []
@@ -100,7 +99,7 @@ def _of_votes(study: Study) -> list[Deviation]:
             Deviation("extended", f"{extended:,} HITs went to up to {most} people instead of {wanted}.")
         )
     if study.state == Study.State.CLOSED:
-        short = study.hits.filter(open_slots__gt=0)  # places that a settled outcome spared are not open
+        short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
         if count := short.count():
             found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
     if struck := Unit.objects.filter(study=study, struck=True).count():
@@ -109,7 +108,7 @@ def _of_votes(study: Study) -> list[Deviation]:
 
 
 def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
-    """People who were excluded by nobody's planned rule."""
+    """Find exclusions without a planned rule."""
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
     rules: dict[str, int] = {}
     for rule in others.values_list("rule", flat=True):
@@ -123,7 +122,7 @@ def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
 
 
 def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
-    """Metrics that were held against people without being planned."""
+    """Find evaluated metrics that were not planned."""
     if not plan.metrics:
         return []
     done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
@@ -135,7 +134,6 @@ def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
 
 
 def outcomes(study: Study) -> list[Outcome]:
-    """Each registered hypothesis with what became of it."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []

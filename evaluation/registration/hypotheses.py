@@ -1,4 +1,4 @@
-"""What became of a registered plan: its hypotheses tested on the pairs, and the report's section. Pure."""
+"""Test registered hypotheses on pairs, and write the report's section. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.design.plans import Plan, read_claim
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """Something that was not done as registered: in a word, and in a sentence."""
+    """A deviation from the registration: code and sentence."""
 
     what: str
     words: str
@@ -29,12 +29,12 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a hypothesis.
+    """The outcome of a hypothesis.
 
     Attributes:
         verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
-        first_only, second_only: pairs on which only the one, or only the other metric is right.
-        p: McNemar's exact p, two-sided; nan where nothing was tested.
+        first_only, second_only: pairs on which only one metric is right.
+        p: McNemar's exact p, two-sided; nan if not tested.
         adjusted: after Holm over the tested hypotheses of the plan.
     """
 
@@ -48,16 +48,16 @@ class Outcome:
 
     @property
     def differing(self) -> int:
-        """On how many pairs only one of the metrics is right."""
+        """Return the number of pairs on which exactly one metric is right."""
         return self.first_only + self.second_only
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the share of differing pairs on which the first metric is right."""
+        """Return Wilson's 95 % interval of the first metric's share of differing pairs."""
         return wilson_interval(self.first_only, self.differing)
 
     def as_json(self) -> dict[str, Any]:
-        """Add the share of the differing pairs on which the first metric is right; null where nothing was tested."""
+        """Add the first metric's share of the differing pairs; null if not tested."""
         low, high = self.interval if self.differing else (None, None)
         return {
             **asdict(self),
@@ -70,11 +70,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registered plan and what is known of it besides the judgments.
+    """A registered plan with what is known besides the judgments.
 
     Attributes:
-        sha256: of plan and design; ``on``: the day it was fixed, as ISO 8601 has it.
-        deviations: what was done otherwise.
+        sha256: of plan and design; ``on``: its ISO 8601 date.
+        deviations: from the plan.
     """
 
     plan: Plan
@@ -83,11 +83,10 @@ class Registered:
     deviations: tuple[Deviation, ...]
 
     def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
-        """Test each hypothesis on these judgments."""
         return tested_hypotheses(self.plan, *metrics_right(inputs))
 
     def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
-        """Return hypotheses with their figures, and deviations, as a release holds them."""
+        """Return hypotheses with results, and deviations, for a release."""
         return {
             "sha256": self.sha256,
             "registered_on": self.on,
@@ -96,7 +95,6 @@ class Registered:
         }
 
     def section(self, inputs: ReportInputs) -> Section:
-        """Return the report's section."""
         rows = [(one.text, one.claim, one.verdict, outcome_words(one)) for one in self.outcomes(inputs)]
         tables = [table("hypotheses", rows)]
         if self.deviations:
@@ -106,8 +104,10 @@ class Registered:
 
 
 def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
-    """Whether each metric names people's winner, and the kinds of those pairs: of the pairs with a consensus. A
-    metric's tie is wrong; nothing where no metric was held against pairs."""
+    """Return whether each metric names people's winner, and the kinds of those pairs.
+
+    Only pairs with a consensus; a metric's tie is wrong. Empty without metrics.
+    """
     if not inputs.kind.compares_pairs or not inputs.scores:
         return {}, []
     decided = inputs.winners != 0
@@ -119,7 +119,7 @@ def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
 
 
 def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Outcome]:
-    """Each hypothesis of a plan: claims by McNemar's exact test, two-sided, adjusted after Holm over those tested.
+    """Test a plan's claims by McNemar's exact two-sided test with Holm's adjustment.
 
     Args:
         right: metric -> (N,) whether it names people's winner.
@@ -150,7 +150,7 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
 
 
 def outcome_words(outcome: Outcome) -> str:
-    """Say what was found of a hypothesis, with its interval."""
+    """Describe a hypothesis's outcome with its interval."""
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)

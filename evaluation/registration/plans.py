@@ -1,4 +1,4 @@
-"""Plans out of files of their own, and the hash that fixes one. Pure (docs/registration.md)."""
+"""Read plans from files, and hash them. Pure (docs/registration.md)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from judgments.design.plans import Plan
 
 
 def read_plan(text: str, *, source: str) -> Plan:
-    """A plan from TOML: the table ``[registration]``, whatever else the file holds.
+    """Read a plan from the TOML table ``[registration]``, ignoring other tables.
 
     Raises:
-        RegistrationError: not TOML, an unknown key, or a claim that cannot be read.
+        RegistrationError: not TOML, an unknown key, or a malformed claim.
     """
     try:
         values = tomllib.loads(text).get("registration", {})
@@ -28,10 +28,10 @@ def read_plan(text: str, *, source: str) -> Plan:
 
 
 def make_plan(values: Any, *, source: str = "") -> Plan:
-    """A plan from what the table ``[registration]`` holds.
+    """Build a plan from the values of ``[registration]``.
 
     Raises:
-        RegistrationError: an unknown key, or a claim that cannot be read; ``source`` begins the sentence.
+        RegistrationError: an unknown key, or a malformed claim; ``source`` begins the message.
     """
     try:
         return Plan.model_validate(values)
@@ -43,6 +43,6 @@ def make_plan(values: Any, *, source: str = "") -> Plan:
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:
-    """SHA-256 of the content as canonical JSON: sorted keys, no blanks, UTF-8."""
+    """Return the SHA-256 of canonical JSON: sorted keys, no blanks, UTF-8."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Fixing a study's plan before it opens."""
+"""Register a study's plan before it opens."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from judgments.studies.studies import REGISTERED, design_of, keep_plan
 
 
 def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
-    """What is hashed: the plan and the design as they stand, the same whether the plan came with the study file or
-    in a file of its own."""
+    """Return the content to hash: plan and design, wherever the plan came from."""
     design = shareable_design(study)
     design.pop("registration", None)
     return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}
 
 
 def plan_of(study: Study) -> Plan:
-    """The plan that the study file holds.
+    """Return the study file's plan.
 
     Raises:
-        RegistrationError: it holds none.
+        RegistrationError: it has none.
     """
     plan = design_of(study).registration
     if plan is None:
@@ -41,17 +40,16 @@ def plan_of(study: Study) -> Plan:
 
 
 def may_be_registered(study: Study) -> bool:
-    """Whether nobody can have answered yet."""
     before = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     return before and study.opened_at is None and study.source == Study.Source.DESIGNED
 
 
 @transaction.atomic
 def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Registration:
-    """Fix the plan. It can be done once, and not after the study was opened; the study file holds it from then on.
+    """Register the plan, once and before opening, and store it in the study file.
 
     Raises:
-        RegistrationError: the study was opened, holds imported judgments, or was registered before.
+        RegistrationError: the study was opened, has imported judgments, or is registered.
     """
     fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if not may_be_registered(fresh):

@@ -1,1 +1,1 @@
-"""Releases: a study's judgments as a frozen bundle whose figures follow from its own rows (docs/releases.md)."""
+"""Releases: a study's judgments as a frozen bundle whose results follow from its rows (docs/releases.md)."""

@@ -1,6 +1,6 @@
-"""The bundle as a file: a zip whose bytes depend on its content alone, and what guards its content. Pure.
+"""Read and write bundles: reproducible zips with checksums. Pure.
 
-``SHA256SUMS`` lists every other file, the manifest too, in the form that `sha256sum --check` reads.
+``SHA256SUMS`` lists every other file, including the manifest, for `sha256sum --check`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.erro
 
 
 class BundleWriter:
-    """Writes a bundle's files one after the other, with their hashes and row counts."""
+    """Write a bundle's files in turn, with hashes and row counts."""
 
     def __init__(self, file: HashedFile) -> None:
         self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=LEVEL)
@@ -35,7 +35,7 @@ class BundleWriter:
 
     @contextmanager
     def member(self, name: str) -> Iterator[HashedFile]:
-        """A file of the bundle to write to."""
+        """Open a file of the bundle for writing."""
         info = ZipInfo(name, EPOCH)
         info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
         with self._zip.open(info, "w", force_zip64=True) as raw:
@@ -52,11 +52,10 @@ class BundleWriter:
             file.write(content)
 
     def write_json(self, name: str, value: Any) -> None:
-        """A file with this value, indented."""
         self.write_text(name, f"{as_json(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """A file of JSON lines."""
+        """Write a file of JSON lines."""
         count = 0
         with self.member(name) as file:
             for row in rows:
@@ -65,27 +64,25 @@ class BundleWriter:
         self.files[name]["rows"] = count
 
     def close(self, manifest: Mapping[str, Any]) -> None:
-        """The manifest with every file so far, and the list that guards them all."""
+        """Write the manifest with every file so far, then the checksums."""
         self.write_json(MANIFEST, {**manifest, "files": dict(self.files)})
         self.write_text(SUMS, _sums({name: file["sha256"] for name, file in self.files.items()}))
 
     def finish(self) -> None:
-        """Nothing more is written, whether all was or something went wrong."""
         self._zip.close()
 
 
 def as_json(value: Any) -> str:
-    """Indented JSON, equal for equal values."""
+    """Return indented JSON, equal for equal values."""
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _sums(hashes: Mapping[str, str]) -> str:
-    """The content of ``SHA256SUMS``."""
     return "".join([f"{digest}  {name}\n" for name, digest in sorted(hashes.items())])
 
 
 class BundleReader:
-    """Reads a bundle. Whatever is wrong with one is a VerificationError."""
+    """Read a bundle. Raise VerificationError for anything wrong with it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -103,7 +100,7 @@ class BundleReader:
         self._zip.close()
 
     def problems(self) -> list[str]:
-        """Where the files are not those that the bundle's own list names, each in words."""
+        """Return the files that contradict the bundle's checksums, in words."""
         found = [f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1]
         if SUMS not in self.names:
             return [*found, f"{SUMS} is missing."]
@@ -138,7 +135,6 @@ class BundleReader:
         return digest.hexdigest()
 
     def text(self, name: str) -> str:
-        """A text file of the bundle."""
         try:
             return self._zip.read(name).decode()
         except KeyError:
@@ -147,14 +143,13 @@ class BundleReader:
             raise VerificationError(f"{name} of {self.path} cannot be read.") from None
 
     def json(self, name: str) -> Any:
-        """A JSON file of the bundle."""
         try:
             return json.loads(self.text(name))
         except ValueError:
             raise VerificationError(f"{name} of {self.path} is not JSON.") from None
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
-        """The rows of a file of JSON lines; none where the bundle has no such file."""
+        """Yield the rows of a JSON lines file; none if it is missing."""
         if name not in self.names:
             return
         number = 0

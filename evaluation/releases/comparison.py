@@ -1,4 +1,4 @@
-"""What changed from one release of a study to another. No database. Pure but for the two files."""
+"""Compare two releases of a study. No database. Pure except for reading two files."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import numpy.typing as npt
 from evaluation.releases.bundle import BundleReader
 from evaluation.releases.verification import Bundle, read_bundle
 
-# People and assignments have other names in each release, so a judgment is known by what it is of, and when.
+# Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
 NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """What a comparison needs of a bundle; its rows are let go.
+    """The parts of a bundle to compare, without its rows.
 
     Attributes:
-        judgments: (judgments,) uint64, a hash of each; equal judgments have equal hashes.
-        used: (judgments,) bool, whether it counts.
-        consensus: (unit, pair) -> value, in the order of the bundle.
-        outcomes: what became of the registered plan, as ``outcomes.json`` holds it.
+        judgments: (judgments,) uint64 hashes.
+        used: (judgments,) bool, included.
+        consensus: (unit, pair) -> value, in bundle order.
+        outcomes: of the registered plan, as in ``outcomes.json``.
     """
 
     version: str
@@ -42,19 +42,18 @@ class _Summary:
 
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
-    """Judgments, consensus, agreement and metrics of two bundles side by side.
+    """Compare judgments, consensus, agreement and metrics of two bundles.
 
     Returns:
-        ``versions``; ``judgments`` (added, removed, no longer used); ``consensus`` (whose value is another);
-        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places; ``plan``: whether both
-        have the same registered plan; ``hypotheses`` whose verdict is another; ``deviations`` added and removed.
+        ``versions``; ``judgments`` (added, removed, no longer used); ``consensus`` (changed values);
+            ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places;
+            ``plan``: whether the registered plans are equal; ``hypotheses`` with changed verdicts;
+            ``deviations`` added and removed.
 
     Raises:
         VerificationError: a file is no bundle.
     """
-    one, two = (
-        _summary(path) for path in (before, after)
-    )  # one after the other: two at once need twice the memory
+    one, two = (_summary(path) for path in (before, after))  # in turn: both at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     there, now = np.split(places, [len(one.judgments)])
 
@@ -88,7 +87,6 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
 
 
 def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of the registered plan, where that is another."""
     then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
     said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
     return {
@@ -133,13 +131,13 @@ def _summary(path: Path) -> _Summary:
 
 
 def _hash(row: Mapping[str, Any]) -> int:
-    """64 bits: of ten million judgments two are taken for one with a probability of 3 in a million."""
+    """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
     key = repr([row.get(name, ...) for name in KNOWN_BY])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 
 def _headlines(bundle: Bundle) -> dict[str, float | None]:
-    """Each metric's accuracy over all pairs, or tau-b."""
+    """Return each metric's accuracy over all pairs, or tau-b."""
     return {
         name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
         for name, figures in bundle.findings.metrics.items()
@@ -147,7 +145,6 @@ def _headlines(bundle: Bundle) -> dict[str, float | None]:
 
 
 def _swapped(before: Mapping[str, float | None], after: Mapping[str, float | None]) -> list[list[str]]:
-    """Pairs of metrics of which the better one is now the worse one."""
     swapped = []
     for one, two in combinations(sorted(before.keys() & after.keys()), 2):
         then, now = (_ahead(found[one], found[two]) for found in (before, after))

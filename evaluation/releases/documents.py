@@ -1,8 +1,9 @@
-"""The texts of a bundle: README, datasheet, CITATION.cff, LICENSE and Croissant metadata. Pure.
+"""Documents of a bundle: README, datasheet, CITATION.cff, LICENSE and Croissant metadata. Pure.
 
-The texts are templates; what each file and column holds stands in ``files.toml``, the licences in ``licences.toml``.
-Croissant is written after the MLCommons Croissant Format Specification 1.0
-(https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
+Files and columns are described in ``files.toml``, licences in ``licences.toml``. Croissant follows the
+MLCommons Croissant Format Specification 1.0 (https:
+
+docs.mlcommons.org/croissant/docs/croissant-spec.html).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ TEMPLATES = text_templates(FOLDER / "templates")
 TEMPLATES.filters["json"] = lambda text: json.dumps(
     text, ensure_ascii=False
 )  # JSON strings are YAML strings too
-# SPDX identifier -> name and address of the text
+# SPDX identifier -> name and address of the text.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 LONGEST_VERSION = 20
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
-# files that every bundle holds, though they are written after its README
+# Files of every bundle that are written after its README.
 WRITTEN_LATER = frozenset(
     ("manifest.json", "SHA256SUMS", "CITATION.cff", "LICENSE", "datasheet.md", "croissant.json")
 )
@@ -41,7 +42,7 @@ WRITTEN_LATER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a release is called, and by whom, when and on what terms it is given away."""
+    """A release's title, authors, date and terms."""
 
     study: str
     title: str
@@ -59,7 +60,7 @@ def check_licence(name: str) -> str:
     """Return the identifier as SPDX writes it.
 
     Raises:
-        ReleaseError: the licence is unknown; the message names the nearest one.
+        ReleaseError: an unknown licence; the message names the nearest.
     """
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
@@ -79,10 +80,10 @@ def citation_cff(about: About) -> str:
 
 
 def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
-    """Say what is in the bundle and how to check it.
+    """Describe the bundle and how to check it.
 
     Args:
-        files: the files written so far, as the manifest lists them.
+        files: the files so far, as in the manifest.
         quorum: the version of Quorum.
     """
     others = {
@@ -100,8 +101,8 @@ def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts
 
     Args:
         design: the study's design as JSON.
-        facts: ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions`` (rule -> how
-            many workers).
+        facts: ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions``
+            (rule -> number of workers).
     """
     sampling = (design.get("sampling") or {}).items()
     sides = next((part for part in about.signature.split("|") if part.startswith("sides:")), "sides:none")

@@ -1,6 +1,7 @@
-"""What follows from a release's rows: consensus, agreement, workers, metrics, and the sections of its report. Pure.
+"""Compute a release's results from its rows: consensus, agreement, workers, metrics, report sections.
+Pure.
 
-Writing and verifying a bundle both compute it here.
+Writing and verifying a bundle share this code.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from evaluation.results.consensus import NO_ONE
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything in a bundle that is computed from its rows.
+    """The computed contents of a bundle.
 
     Attributes:
-        metrics: metric -> its figures against people; empty where no metric was held against them.
-        sections: of the report, every figure and table in them with its numbers.
-        outcomes: what became of the registered plan, as ``outcomes.json`` holds it; None without one.
+        metrics: metric -> results against people; may be empty.
+        sections: of the report, with all plots and tables.
+        outcomes: of the registered plan, as in ``outcomes.json``; None without one.
     """
 
     rows: ReleasedRows
@@ -83,7 +84,7 @@ class Findings:
 
 
 def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
-    """Compute everything that follows from the rows, once all were added, and from a registered plan."""
+    """Compute all results from complete rows and a registered plan."""
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:

@@ -1,4 +1,4 @@
-"""A report's inputs from the rows of a release. Pure: writing and verifying a bundle both use it."""
+"""Build report inputs from a release's rows. Pure: shared by writing and verifying."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ PEOPLE = "people"
 
 
 def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
-    """Return the inputs that follow from the rows, once all were added.
+    """Return the inputs from complete rows.
 
-    Units, pairs and people are numbered by their order in the bundle.
+    Units, pairs and people are numbered by bundle order.
     """
     settings, kind = rows.settings, rows.settings.kind
     table = rows.table()
@@ -119,7 +119,7 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 
 
 def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
-    """What the filter misses; {} where nothing was judged to see that."""
+    """Audit the filter; {} without an audit sample."""
     kind, counts = rows.settings.kind, rows.settings.filter
     if not counts or not isinstance(kind, ImageCaptionKind):
         return {}
@@ -137,7 +137,9 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    """The lists of systems, numbered as they are for the study: images and askers by name, systems as they come."""
+    """Return the systems' lists, numbered as for the study: images and queries by name, systems as they
+    come.
+    """
     judged = {
         number: (row["image"], rows.same_words.get(number) or row["first"])
         for number, row in enumerate(rows.units)
@@ -175,8 +177,11 @@ def _proposals(rows: ReleasedRows) -> Proposals:
 def _rankings(
     rows: ReleasedRows, proposals: Proposals | None, consensus: StudyConsensus, audit: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """How systems rank. A bundle from before they were counted anew is measured as it was then: a rank above 1 made a
-    ranking, and no share of queries had an interval."""
+    """Compute rankings.
+
+    Old bundles are measured as they were: a rank above 1 made a ranking, and shares of queries had no
+    interval.
+    """
     if proposals is None:
         return {}
     found = rankings_of(rows.settings.kind, proposals, Said.together(proposals, consensus.of_unit), audit)
@@ -191,7 +196,7 @@ def _rankings(
 
 
 def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Judged]) -> ReportInputs:
-    """With the metrics held against people, from their released scores."""
+    """Return the metrics compared with people, from released scores."""
     stated = rows.settings.evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
@@ -205,7 +210,7 @@ def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Ju
 def _of_pairs(
     rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Accuracies, as for `evaluate`: a metric's tie is wrong, and pairs without a consensus are left out."""
+    """Compute accuracies as `evaluate` does: a metric's tie is wrong, undecided pairs are excluded."""
     consensus, table = found.consensus, found.table
     names = [row["pair"] for row in rows.pairs]
     winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
@@ -229,7 +234,7 @@ def _of_pairs(
 def _of_captions(
     rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Correlations over the captions that were scored, in the order of their rows."""
+    """Compute correlations over the scored captions, in row order."""
     kind = rows.settings.kind
     first = next(iter(by_metric.values()))
     in_units = first[0]["unit"] is not None
@@ -267,11 +272,11 @@ def _of_captions(
 
 
 def _texts(rows: ReleasedRows) -> Texts | None:
-    """The pairs with the texts of captions and references; None where they are not given away."""
+    """Return pairs with texts of captions and references; None if texts are not released."""
     texts = {row["caption"]: row["text"] for row in rows.captions}
     of_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:
-        if row["document"]:  # not those of control items' images, over which nothing is counted
+        if row["document"]:  # skip control items' images, which no result covers
             of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None

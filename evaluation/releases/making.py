@@ -1,4 +1,4 @@
-"""Write a release: a study's judgments as a frozen, versioned bundle, and a row that says so."""
+"""Write a release: a frozen, versioned bundle, and its row."""
 
 from __future__ import annotations
 
@@ -72,10 +72,11 @@ def release_study(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Path]:
-    """Write a bundle of the study's judgments to ``output`` and note that it was released.
+    """Write a bundle to ``output`` and record the release.
 
     Raises:
-        ReleaseError: as for ``write_release``; the file is removed again where another release took the version.
+        ReleaseError: as for ``write_release``; the file is removed if a concurrent release took the
+            version.
     """
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
@@ -96,14 +97,14 @@ def write_release(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> Bundle:
-    """Write the bundle alone; ``note_release`` makes a release of it.
+    """Write only the bundle; ``note_release`` records it.
 
     Args:
-        salt: makes the pseudonyms and is kept nowhere; None: a new one.
-        on: the day of the release; None: today.
+        salt: of the pseudonyms, never stored; None: a new one.
+        on: the release date; None: today.
 
     Raises:
-        ReleaseError: the terms cannot be met, the study is not finished, or the version or file exists already.
+        ReleaseError: unacceptable terms, an unfinished study, or an existing version or file.
     """
     licence = check_licence(terms.licence)
     check_terms(study, terms)
@@ -139,7 +140,7 @@ def write_release(
 def _write(
     study: Study, about: About, terms: Terms, writer: BundleWriter, pseudonyms: Pseudonyms, progress: Progress
 ) -> Findings:
-    """Every file of the bundle; the rows pass once, and what follows from them is computed from them alone."""
+    """Write every file of the bundle in one pass over the rows; results use only those rows."""
     design, kind = design_of(study), KINDS[study.protocol]
     evaluated, why_not = evaluation_of(study, consensus_of(study, load_judgments(study)))
     rule: Any = control_rule(study)
@@ -215,14 +216,13 @@ def _write(
 
 
 def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
-    """``rows``, each handed to ``take`` as it passes."""
     for row in rows:
         take(row)
         yield row
 
 
 def shareable_design(study: Study) -> dict[str, Any]:
-    """The design without what lets people in: the code to join by, and a panel's codes and addresses."""
+    """Remove access codes and a panel's codes and addresses from the design."""
     design = design_of(study).model_dump(mode="json")
     if design["access"]["code"]:
         design["access"]["code"] = LEFT_OUT
@@ -232,7 +232,6 @@ def shareable_design(study: Study) -> dict[str, Any]:
 
 
 def _how_evaluated(found: Evaluated) -> dict[str, Any]:
-    """Return how metrics were compared with people, for the manifest's settings."""
     computed = found.computed
     return {
         "settings": json.loads(json.dumps(computed.settings)),
@@ -242,7 +241,6 @@ def _how_evaluated(found: Evaluated) -> dict[str, Any]:
 
 
 def _filter_counts(study: Study) -> dict[str, int]:
-    """Return what the audit of a filter needs besides the rows."""
     notes = study.notes
     if not notes.get("audited"):
         return {}
@@ -250,7 +248,6 @@ def _filter_counts(study: Study) -> dict[str, int]:
 
 
 def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
-    """Return the report of the bundle's own rows: every number follows from them."""
     evaluation = findings.inputs.evaluation
     return assemble(
         study,
@@ -264,7 +261,6 @@ def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
 
 
 def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:
-    """What the datasheet says besides."""
     times = (
         Assignment.objects.filter(study=study).finished().aggregate(Min("submitted_at"), Max("submitted_at"))
     )

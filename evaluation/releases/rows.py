@@ -1,7 +1,6 @@
-"""The rows of a release, added one by one and kept compactly, as its figures need them. Pure.
+"""Collect the rows of a release compactly for its results. Pure.
 
-Units, pairs and people are numbered by their order in the bundle's files, so that nothing depends on the database that
-the bundle was made from.
+Units, pairs and people are numbered by bundle order, independent of the database.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from evaluation.results.rankings import ANNOTATION
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, Judged, Kind
 
-ANONYMOUS = "anon-"  # begins the pseudonym of a place in a published total
+ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
 USED, LEFT, SIDED = 1, 2, 4
 Row = Mapping[str, Any]
-# what is asked of a unit later, its texts only where answers are looked at beside them
+# Columns of units; texts only where answers are compared with them.
 OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
 TEXTS = ("reference_text", "first_text", "second_text")
@@ -34,26 +33,24 @@ OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_s
 OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
 OF_CAPTION = ("caption", "text", "image", "document")
 OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
-# in bundles from before systems ranked images for captions
+# In bundles from before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
-OWN_WORDS = frozenset(
-    {"unit", "text", *TEXTS}
-)  # in one row alone: looking for the same word elsewhere is in vain
+OWN_WORDS = frozenset({"unit", "text", *TEXTS})  # unique per row: not worth interning
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the figures need to know besides the rows; it stands in the manifest under ``settings``.
+    """Settings of the results besides the rows, under ``settings`` in the manifest.
 
     Attributes:
-        controls: as the judgment signature has it.
-        version: of Quorum, which the signature names.
+        controls: as in the judgment signature.
+        version: of Quorum, for the signature.
         others: further fields of the signature.
-        full_depth: whether agreement is of the units alone that got all their judgments.
-        evaluation: how metrics were held against people (``settings``, ``signature``, and the ``signatures`` of the
-            metrics), or ``why_not``.
-        filter: how many ``pairs`` of image and caption there were, and how many ``passed``; {} without an audit.
-        asked: what of the design the answers depend on (``Kind.setting``); mostly nothing.
+        full_depth: whether agreement is over the unstopped sample only.
+        evaluation: how metrics were compared (``settings``, ``signature``, and the metrics'
+            ``signatures``), or ``why_not``.
+        filter: number of image-caption ``pairs``, and how many ``passed``; {} without an audit.
+        asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
     """
 
     protocol: str
@@ -67,7 +64,7 @@ class Settings:
     asked: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """For the manifest: what a kind does not ask for is left out."""
+        """Return the manifest's form, without empty settings of kinds."""
         return {name: value for name, value in asdict(self).items() if name != "asked" or value}
 
     @property
@@ -76,12 +73,12 @@ class Settings:
 
     @property
     def threshold(self) -> float:
-        """The share of control items a worker must get right; 0 where no such rule was applied here."""
+        """Return the required share of right control items; 0 without such a rule."""
         return 0.0 if isinstance(self.controls, str) else self.controls
 
 
 class CompactRow(tuple[Any, ...]):
-    """A row's values by column name, in a fourth of the memory of a dict."""
+    """A row's values by column, in a quarter of a dict's memory."""
 
     __slots__ = ()
     places: Mapping[str, int] = {}
@@ -91,7 +88,6 @@ class CompactRow(tuple[Any, ...]):
 
 
 def _table(*names: str) -> type[CompactRow]:
-    """Rows with these names."""
     return type(
         "CompactRow", (CompactRow,), {"__slots__": (), "places": {name: at for at, name in enumerate(names)}}
     )
@@ -99,7 +95,7 @@ def _table(*names: str) -> type[CompactRow]:
 
 @dataclass(slots=True)
 class CompactRows:
-    """Rows of one table; strings that occur in many rows are stored once."""
+    """Rows of a table; repeated strings are interned."""
 
     table: type[CompactRow]
     words: dict[str, str]
@@ -115,10 +111,10 @@ class CompactRows:
         return self.rows[number]
 
     def append(self, row: Row) -> None:
-        """Keep the next one.
+        """Add a row.
 
         Raises:
-            KeyError: it lacks a value that is asked for later.
+            KeyError: a needed value is missing.
         """
         self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
 
@@ -136,7 +132,7 @@ class CompactRows:
 
 @dataclass(slots=True)
 class _Work:
-    """An assignment: its worker, seconds, number of judgments, and answers on control items."""
+    """An assignment: worker, seconds, number of judgments, control answers."""
 
     person: int
     seconds: float
@@ -146,10 +142,10 @@ class _Work:
 
 @dataclass(slots=True)
 class ReleasedRows:
-    """The rows of a bundle; units, pairs, scores, captions and proposals are added before judgments.
+    """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
 
-    ``old_proposals``: they say no task; their ranks are as systems gave them, of the judged images alone.
-    ``same_words``: number of a unit -> the id under which its caption's words are judged first.
+    ``old_proposals``: proposals without task, with systems' ranks, of judged images only. ``same_words``:
+    unit number -> the id that first judges its caption's words.
     """
 
     settings: Settings
@@ -185,7 +181,6 @@ class ReleasedRows:
         self.proposals = CompactRows(_table(*OF_PROPOSAL), words)
 
     def add_unit(self, row: Row) -> None:
-        """Add the next unit or control item."""
         if "same_words" in row:
             self.same_words[len(self.units)] = row["same_words"]
         self._places[row["unit"]] = len(self.units)
@@ -198,7 +193,7 @@ class ReleasedRows:
         self.proposals.append({**OLD_PROPOSAL, **row})
 
     def add_judgment(self, row: Row) -> None:
-        """Add the next judgment; invalidated ones are only counted."""
+        """Add a judgment; invalidated ones are only counted."""
         self.judgments += 1
         if row["invalidated"]:
             self.invalidated += 1
@@ -254,7 +249,7 @@ class ReleasedRows:
         return sorted(found, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
-        """Return worker -> seconds a judgment of each assignment whose times are known."""
+        """Return worker -> seconds per judgment of each assignment with known times."""
         times: dict[int, list[float]] = {}
         for work in self.work.values():
             if work.seconds > 0:
@@ -262,9 +257,9 @@ class ReleasedRows:
         return times
 
     def on_controls(self) -> list[tuple[int, Any, Any, str]]:
-        """(person, given, expected, kind of control item) of each judgment on a control item that was not struck.
+        """Return (person, given, expected, kind of control item) for controls that were not withdrawn.
 
-        What is expected of a unit that was shown again is what the same person said of it the other time.
+        A repeated unit expects the same person's first answer.
         """
         kind, rows = self.settings.kind, []
         for work in self.work.values():
@@ -283,7 +278,7 @@ class ReleasedRows:
         return rows
 
     def judged(self, table: JudgmentTable) -> list[Judged]:
-        """Return the counted judgments with their units, as kinds of open answers take them."""
+        """Return the included judgments with their units, for kinds of open answers."""
         counted = table.counted
         images: dict[str, int] = {}
         things = [
@@ -296,7 +291,7 @@ class ReleasedRows:
         return [Judged(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows]
 
     def signature(self) -> str:
-        """Return the judgment signature of these rows; its hash is over the pseudonyms."""
+        """Return the judgment signature of these rows; its hash covers the pseudonyms."""
         settings = self.settings
         judged = [row for row in self.units if not row["control"]]
         shown: dict[tuple[Any, Any], set[str]] = {}
@@ -338,7 +333,6 @@ def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
 
 @lru_cache(maxsize=4_096)  # the rows of an assignment share their times
 def _between(accepted: str | None, submitted: str | None) -> float:
-    """Return the seconds between two moments; 0 if one is unknown."""
     if not accepted or not submitted:
         return 0.0
     return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

@@ -1,4 +1,4 @@
-"""Releases as rows and files: their terms and versions, where bundles lie, and the note that one was made."""
+"""Releases as rows and files: terms, versions, bundle paths, and records."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NEWEST = 100  # releases that the next version follows
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a release is called and on what terms it is given away.
+    """A release's title and terms.
 
     Attributes:
-        title: '' takes the study's name.
-        texts: whether captions are given away with it, or their ids alone.
-        comments: whether people's comments are, without names, addresses and numbers.
+        title: '' uses the study's name.
+        texts: whether captions are released, or only their ids.
+        comments: whether comments are, without names, addresses and numbers.
     """
 
     version: str
@@ -43,7 +43,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle that was written, but is no release yet."""
+    """A written bundle, not yet recorded as a release."""
 
     path: Path
     about: About
@@ -53,7 +53,7 @@ class Bundle:
 
 
 def place_for_release(*, study: Study, version: str, job_id: int, attempt: int) -> Path:
-    """Where a job writes its bundle in the folder of exports; what its killed attempts left there is removed."""
+    """Return a job's bundle path in the export folder, removing files of its killed attempts."""
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"
@@ -67,7 +67,7 @@ def place_for_release(*, study: Study, version: str, job_id: int, attempt: int) 
 
 
 def release_file(release: Release) -> Path:
-    """Return the path of the bundle in the folder of exports.
+    """Return the bundle's path in the export folder.
 
     Raises:
         NotThere: it was written elsewhere, or removed.
@@ -81,12 +81,11 @@ def release_file(release: Release) -> Path:
 
 
 def is_kept(release: Release) -> bool:
-    """Return whether its bundle lies in the folder of exports."""
     return bool(release.file) and (Path(settings.EXPORT_ROOT) / Path(release.file).name).is_file()
 
 
 def find_release(study: Study, version: str) -> Release:
-    """Return a study's release by its version.
+    """Return a study's release by version.
 
     Raises:
         NotThere: there is none.
@@ -98,12 +97,11 @@ def find_release(study: Study, version: str) -> Release:
 
 
 def release_name(study: Study, version: str) -> str:
-    """Return the file name of a release in the folder of exports."""
     return f"{study.slug}-release-{version}.zip"
 
 
 def next_version(study: Study) -> str:
-    """Return 1.0, then 1.1 and so on: after the highest of the newest releases, and never one that exists."""
+    """Return the next free version: 1.0, 1.1, ..., after the highest recent one."""
     newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
     known = [tuple(map(int, one.split("."))) for one in newest]
     if not known:
@@ -115,10 +113,10 @@ def next_version(study: Study) -> str:
 
 
 def check_terms(study: Study, terms: Terms) -> None:
-    """Whether the study can be released like this, before anything is written.
+    """Check early whether the study can be released on these terms.
 
     Raises:
-        ReleaseError: no version, a study that is not closed or has no judgments, or a version that exists already.
+        ReleaseError: no version, a study that is open or empty, or an existing version.
     """
     if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
         raise ReleaseError(f"{terms.version!r} is no version; expected numbers such as 1.0 or 1.1.")
@@ -135,10 +133,10 @@ def check_terms(study: Study, terms: Terms) -> None:
             "them."
         )
     if study.releases.filter(version=terms.version).exists():
-        raise NotReleasable(_taken(study, terms.version))
+        raise NotReleasable(_version_exists(study, terms.version))
 
 
-def _taken(study: Study, version: str) -> str:
+def _version_exists(study: Study, version: str) -> str:
     return (
         f"Study {study.slug!r} was released as {version} before; expected another version, such as "
         f"{next_version(study)}."
@@ -146,11 +144,11 @@ def _taken(study: Study, version: str) -> str:
 
 
 def note_release(*, study: Study, bundle: Bundle, file: str = "", by: User | None = None) -> Release:
-    """Make the row and the log entry of a written bundle.
+    """Record the release of a written bundle in a row and the log.
 
     Args:
-        file: its name in the folder of exports; '' where it lies elsewhere.
-        by: who released it; None: who is acting now.
+        file: its name in the export folder; '' if elsewhere.
+        by: who released it; None: the current actor.
 
     Raises:
         ReleaseError: the version was released meanwhile.
@@ -180,5 +178,5 @@ def note_release(*, study: Study, bundle: Bundle, file: str = "", by: User | Non
                 sha256=bundle.sha256,
             )
     except IntegrityError:
-        raise NotReleasable(_taken(study, about.version)) from None
+        raise NotReleasable(_version_exists(study, about.version)) from None
     return release

@@ -1,4 +1,4 @@
-"""A study's rows as a release holds them: pseudonyms in place of workers, none of their free text."""
+"""Read a study's rows for a release: pseudonyms for workers, no identifying text."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ LEFT_OUT = "[…]"
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """Equal names get equal pseudonyms within one release; without the salt nobody can tell which."""
+    """Map equal names to equal pseudonyms within a release, irreversibly without the salt."""
 
     salt: bytes
 
     def worker(self, name: str, *, anonymous: bool) -> str:
-        """Of a person, or of a place in a published total."""
+        """Return the pseudonym of a person, or of a rater of published totals."""
         return f"{ANONYMOUS if anonymous else 'p-'}{self._digest('worker', name)}"
 
     def assignment(self, name: str) -> str:
-        """Of a piece of work."""
         return f"a-{self._digest('assignment', name)}"
 
     def _digest(self, what: str, name: str) -> str:
@@ -50,7 +49,7 @@ class Pseudonyms:
 
 
 def scrubbed(comment: str, name: str) -> str:
-    """A comment without its author's name, addresses and longer numbers."""
+    """Remove the author's name, addresses and longer numbers from a comment."""
     for pattern in (MAIL, ADDRESS, NUMBER):
         comment = pattern.sub(LEFT_OUT, comment)
     return re.sub(re.escape(name), LEFT_OUT, comment, flags=re.IGNORECASE) if name else comment
@@ -59,7 +58,7 @@ def scrubbed(comment: str, name: str) -> str:
 def released_judgments(
     study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
 ) -> Iterator[dict[str, Any]]:
-    """Every judgment but those that were revised, by unit and then by pseudonym: names say nothing by their order."""
+    """Yield unrevised judgments by unit, then pseudonym, whose order reveals nothing."""
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
     for _, rows in groupby(JudgmentRows(study, take_moment(study)), key=lambda row: row["unit"]):
         yield from sorted(
@@ -83,11 +82,11 @@ def _judgment(
 
 
 def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
-    """The units in their order, control items too; items of a quiz are kept back."""
+    """Yield all units in order, with controls but without quiz items."""
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
-    words: dict[str, str] = {}  # a text -> the id of the first caption that has it
+    words: dict[str, str] = {}  # text -> id of its first caption
     rows = (
         Unit.objects.filter(study=study)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -133,7 +132,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
 
 
 def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
-    """The candidate pairs in their order."""
+    """Yield the candidate pairs in order."""
     rows = (
         CandidatePair.objects.filter(study=study)
         .order_by("position", "pk")
@@ -150,8 +149,10 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Every caption that is judged, and every reference of the images, by id; of pairs, the references of all images
-    in their splits, over which document frequency is counted."""
+    """Yield judged captions and references by id.
+
+    For pairs, all references of their splits, for document frequency.
+    """
     compares = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares else []
     images = Q(item__split__in=splits, dataset=study.dataset_id)
@@ -174,7 +175,7 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
-    """Each metric's scores behind the study's meta-evaluation: of pairs, of units, or of captions of images."""
+    """Yield each metric's scores of the study's meta-evaluation."""
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[int, str] = {}
@@ -186,7 +187,7 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
             CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
         )
         keys = dict(rows.values_list("pk", "key"))
-    # in the order in which they were asked for, which tied metrics keep in every table
+    # In the requested order, which tied metrics keep in every table.
     asked = {name: place for place, name in enumerate(found.computed.settings["metrics"])}
     for metric in sorted(found.scores, key=lambda name: (asked.get(name, len(asked)), name)):
         for place, row in enumerate(found.scores[metric].tolist()):
@@ -204,8 +205,10 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
 
 
 def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
-    """What systems proposed for the images of the judged splits, list by list; a caption is named by the id under which
-    its words are judged, where they are."""
+    """Yield systems' proposals for images of the judged splits, list by list.
+
+    A caption has the id that judges its words, if any.
+    """
     found = proposals_of(study)
     columns = (found.system, found.image, found.text, found.asker, found.place, found.original)
     for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):

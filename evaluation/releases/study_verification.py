@@ -1,4 +1,4 @@
-"""Whether what was stated of a study still follows from its rows."""
+"""Verify claims about a study against its rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgments.studies.generation import Progress, no_progress
 
 
 def verify_signature(*, text: str, study: Study) -> Verification:
-    """Whether a stated judgment signature is that of the study's rows.
+    """Compare a stated judgment signature with the study's rows.
 
     Raises:
         VerificationError: the text is no signature.
@@ -27,7 +27,7 @@ def verify_signature(*, text: str, study: Study) -> Verification:
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
-    """Whether the study's newest stored aggregation is what its rows give now.
+    """Compare the newest stored aggregation with the study's rows.
 
     Raises:
         VerificationError: nothing was computed yet.
@@ -52,7 +52,7 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
         "figures": dict(now.figures.study),
     }
     checked = len(parse(now.judgments).fields) + 2
-    # an aggregation from before rankings had no table of single captions' systems either
+    # Aggregations from before rankings had no table of systems by single captions either.
     names = [name for name in again if "rankings" in stored.result or name not in ("systems", "rankings")]
     for name in names:
         checked += sum(1 for _ in leaves(again[name]))

@@ -1,4 +1,4 @@
-"""Whether a bundle is whole, and whether its figures follow from its own rows. No database."""
+"""Verify a bundle's integrity and recompute its results. No database."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from judgments.design.plans import Plan
 FORMAT = 1
 REPORT = "report/"  # the folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
-NEAR = 1e-9  # relative: sums are not the same to the last bit on every processor
+NEAR = 1e-9  # relative: sums differ in the last bits between processors
 MOST_SAID = 50
-# Rows that are no rows of ours raise one of these where they are taken in.
+# Raised when malformed rows are added.
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was looked at and what differs.
+    """The result of a verification.
 
     Attributes:
-        what: its name, as a sentence begins.
-        checked: how many values were compared.
+        what: its name, to begin a sentence.
+        checked: number of values compared.
         differences: in words, at most ``MOST_SAID``.
-        count: how many there are in all.
+        count: number of all differences.
     """
 
     what: str
@@ -52,7 +52,7 @@ def verification(what: str, checked: int, found: list[str]) -> Verification:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle that was read: its manifest, its rows, and what follows from them."""
+    """A bundle's manifest, rows and results."""
 
     manifest: dict[str, Any]
     rows: ReleasedRows
@@ -60,10 +60,10 @@ class Bundle:
 
 
 def read_bundle(reader: BundleReader) -> Bundle:
-    """Read a bundle's rows and compute what follows from them.
+    """Read a bundle's rows and compute its results.
 
     Raises:
-        VerificationError: something in it is not as a bundle has it.
+        VerificationError: malformed content.
     """
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -90,7 +90,7 @@ def read_bundle(reader: BundleReader) -> Bundle:
 
 
 def _registered(reader: BundleReader) -> Registered | None:
-    """The plan that the bundle holds, with the deviations that it states: those rest on the study's log."""
+    """Return the bundle's plan with its stated deviations, which rest on the study's log."""
     if not {REGISTRATION, OUTCOMES} <= set(reader.names):
         return None
     content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
@@ -103,7 +103,7 @@ def _registered(reader: BundleReader) -> Registered | None:
 
 
 def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
-    """Where the plan is not the one that was hashed before the study opened."""
+    """Compare the plan with the hash from before opening."""
     if REGISTRATION not in reader.names:
         stated = manifest.get("registration")
         return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []
@@ -120,10 +120,10 @@ def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
 
 
 def verify_bundle(path: Path) -> Verification:
-    """Check the hashes of a bundle's files, compute every figure again from its raw rows, and compare.
+    """Check a bundle's hashes, recompute every result from its rows, and compare.
 
     Raises:
-        VerificationError: it is no bundle at all.
+        VerificationError: it is no bundle.
     """
     reader = BundleReader(path)
     try:
@@ -164,7 +164,7 @@ def _verify(reader: BundleReader) -> Verification:
 
 
 def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
-    """How many values a file of rows should hold, and where it holds others; row by row, as there may be many."""
+    """Compare a file of rows row by row; return the number of values and the differences."""
     checked = stated = found = 0
     others: list[str] = []
     for place, (said, row) in enumerate(zip_longest(reader.rows(name), now)):
@@ -183,7 +183,7 @@ def _sections(report: Any) -> Any:
 
 
 def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
-    """Where the data beside a figure, or a table's file, is not what ``report.json`` says of it."""
+    """Compare plot data and table files with ``report.json``."""
     try:
         parts = [
             (kind, one) for section in sections for kind in ("figures", "tables") for one in section[kind]
@@ -201,7 +201,6 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Yield every single value in nested lists and objects."""
     if isinstance(value, (dict, list, tuple)):
         for one in value.values() if isinstance(value, dict) else value:
             yield from leaves(one)
@@ -209,12 +208,12 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-# Figures that versions before this one did not state; what was made by them holds all the same.
+# Added since earlier versions, whose bundles stay valid.
 ADDED = frozenset({"coefficients"})
 
 
 def different(stated: Any, found: Any, where: str) -> list[str]:
-    """Return where two JSON values differ, each place in words; numbers may differ by ``NEAR``."""
+    """Describe where two JSON values differ; numbers may differ by ``NEAR``."""
     if isinstance(stated, dict) and isinstance(found, dict):
         keys = [key for key in dict.fromkeys((*stated, *found)) if key in stated or key not in ADDED]
         return [line for key in keys for line in different(stated.get(key), found.get(key), f"{where}.{key}")]

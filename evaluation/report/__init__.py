@@ -1,1 +1,1 @@
-"""Reports of studies: figures, tables and text as data (``build_report``), and their files (``write_report``)."""
+"""Reports of studies: numbers, tables and text as data (``build_report``), and files (``write_report``)."""

@@ -24,15 +24,15 @@ def build_report(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> Report:
-    """Return the report of a study; stores nothing.
+    """Return the report of a study without storing it.
 
-    Stored analyses of the very same judgments are used, others computed again.
+    Stored analyses of the same judgments are reused, others recomputed.
 
     Args:
-        metrics, tokenizer: of the evaluation; empty: as the newest one had them, else the defaults.
+        metrics, tokenizer: default: those of the newest evaluation, else the defaults.
 
     Raises:
-        EvaluationError: a metric or tokenizer that does not exist.
+        EvaluationError: an unknown metric or tokenizer.
     """
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     progress(0.5, "figures and tables")
@@ -61,11 +61,11 @@ def assemble(
     settings: Mapping[str, Any],
     signatures: Mapping[str, str],
 ) -> Report:
-    """Return a report of these sections, with its methods.
+    """Return a report of these sections with its methods.
 
     Args:
         signature: the judgment signature.
-        settings, signatures: as ``Report`` has them.
+        settings, signatures: as in ``Report``.
     """
     paragraphs, cited = methods(inputs, study, sections)
     return Report(

@@ -1,4 +1,4 @@
-"""The literature behind a report: ``references.bib``, and which metric, data set or preset rests on which entry."""
+"""Literature of a report: ``references.bib``, and the entries of metrics, data sets and presets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-# the beginning of a metric's name -> what it rests on; the longest beginning counts
+# Prefix of a metric's name -> its works; the longest match counts.
 METRICS = {
     "bleu": ("papineni2002",),
     "bleu-h13": ("hodosh2013", "papineni2002"),
@@ -15,14 +15,14 @@ METRICS = {
     "meteor": ("denkowski2014",),
     "cider": ("vedantam2015",),
 }
-# source format of an import -> whose data it is
+# Source format of an import -> the data's authors.
 SOURCES = {
     "pascal-50s": ("vedantam2015",),
     "abstract-50s": ("vedantam2015",),
     "flickr8k": ("hodosh2013",),
     "coco": ("lin2014coco", "chen2015coco"),
 }
-# the paper a preset is named after
+# The paper that a preset is named after.
 PRESETS = {
     "vedantam-2015": "vedantam2015",
     "hodosh-2013": "hodosh2013",
@@ -33,7 +33,7 @@ PRESETS = {
 
 
 def _read(text: str) -> dict[str, str]:
-    """Key -> entry, of a .bib file whose entries each end with a brace on a line of its own."""
+    """Return key -> entry of a .bib file whose closing braces have their own lines."""
     return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{(\w+),\n.*?^\}\n", text, re.M | re.S)}
 
 
@@ -41,24 +41,24 @@ ENTRIES = _read((Path(__file__).parent / "references.bib").read_text(encoding="u
 
 
 def fields_of(key: str) -> dict[str, str]:
-    """Return the fields of an entry; each stands on a line of its own."""
+    """Return an entry's fields; each is on one line."""
     return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", ENTRIES[key], re.M))
 
 
 def of_metric(name: str) -> tuple[str, ...]:
-    """Return the keys of the works that a metric rests on; its options do not matter."""
+    """Return the keys of a metric's works, whatever its options."""
     base = name.partition("|")[0]
     found = [start for start in METRICS if base.startswith(start)]
     return METRICS[max(found, key=len)] if found else ()
 
 
 def bibtex(keys: Iterable[str]) -> str:
-    """Return the entries as a .bib file, in the order of their keys."""
+    """Return the entries as a .bib file, ordered by key."""
     return "\n".join(ENTRIES[key] for key in sorted(set(keys)))
 
 
 def in_text(key: str) -> str:
-    """Name a work as running text does: Vedantam et al., 2015."""
+    """Cite a work in running text: Vedantam et al., 2015."""
     fields = fields_of(key)
     names = [name.split(",")[0] for name in fields["author"].split(" and ")]
     authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)

@@ -1,6 +1,6 @@
-"""The content of a report as plain data: sections of sentences, tables and plots. Pure.
+"""Report content as plain data: sections of sentences, tables and plots. Pure.
 
-A number is kept as it was computed; its column says how it is shown.
+Numbers are unrounded; their column says how to format them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LEAST_P = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval and the n it rests on; None where undefined or not asked for."""
+    """A number with interval and n; None where undefined or not requested."""
 
     value: float | None
     low: float | None = None
@@ -30,11 +30,12 @@ Cell = str | int | float | None | Estimate
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
+    """A table column.
 
     Attributes:
-        name: its head.
-        shows: "text"; "count"; "share" (as per cent); "coefficient" (without a leading zero); "number"; "p".
+        name: its heading.
+        shows: "text"; "count"; "share" (as per cent); "coefficient" (without leading zero); "number";
+            "p".
     """
 
     name: str
@@ -42,13 +43,12 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Words stand on the left, numbers on the right."""
         return self.shows == "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, one a column; ``note`` stands below it."""
+    """Rows of cells, one per column; ``note`` is below the table."""
 
     name: str
     title: str
@@ -57,16 +57,15 @@ class Table:
     note: str = ""
 
     def texts(self) -> list[list[str]]:
-        """Every cell as a reader sees it."""
         return [
             [shown(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
-        """Return heads and rows for programs.
+        """Return headings and rows for programs.
 
-        A column with intervals becomes value, low, high and n. A share is a part of 1, not of a hundred.
+        A column with intervals becomes value, low, high and n. Shares are fractions of 1.
         """
         heads: list[str] = []
         rows: list[list[Any]] = [[] for _ in self.rows]
@@ -89,7 +88,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A line to compare with: chance, the floor, what people reach. ``low`` and ``high``: its interval."""
+    """A reference line: chance, floor, or human level; ``low`` and ``high`` are its interval."""
 
     words: str
     value: float
@@ -100,7 +99,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel of dots: a figure a label, in the order of the plot's labels, and the levels drawn in it."""
+    """A panel of dots: an estimate per label of the plot, and levels."""
 
     title: str
     estimates: tuple[Estimate, ...]
@@ -110,8 +109,6 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """Rows of dots with intervals, panels side by side."""
-
     labels: tuple[str, ...]
     panels: tuple[Panel, ...]
     axis: str
@@ -121,7 +118,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line over the horizontal axis; ``dashed`` as a level is, where it is a bound."""
+    """A line; ``dashed`` marks a bound, as for levels."""
 
     label: str
     x: tuple[float, ...]
@@ -131,7 +128,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """Curves and levels of one panel; ``bounds`` are floors and ceilings that are not the same everywhere."""
+    """A panel of curves and levels; ``bounds`` are varying floors and ceilings."""
 
     title: str
     curves: tuple[Curve, ...]
@@ -141,7 +138,7 @@ class CurvePanel:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Curves in panels; ``log`` for the horizontal axis."""
+    """Panels of curves; ``log`` is for the horizontal axis."""
 
     panels: tuple[CurvePanel, ...]
     across: str
@@ -151,11 +148,11 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class HeatPanel:
-    """A matrix with a number in each cell; None is left empty.
+    """A matrix with a number per cell; None is blank.
 
     Attributes:
-        apart: how many of the last rows stand apart, as what the others are compared with.
-        levels: marked on the scale of colours below the matrix.
+        apart: number of last rows set apart as the standard of comparison.
+        levels: marked on the colour scale below the matrix.
     """
 
     title: str
@@ -168,7 +165,7 @@ class HeatPanel:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Matrices on one scale from ``least`` to 1; ``least`` -1 has its middle at 0."""
+    """Matrices on one scale from ``least`` to 1; -1 puts the middle at 0."""
 
     panels: tuple[HeatPanel, ...]
     down: str
@@ -178,7 +175,7 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """What is drawn, the sentence that says what it means, and the data beside it."""
+    """A drawing, a sentence with its meaning, and its data."""
 
     name: str
     title: str
@@ -199,7 +196,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with sentences, plots and tables; ``empty`` says why there is nothing to show."""
+    """A heading with sentences, plots and tables; ``empty`` says why there are none."""
 
     name: str
     title: str
@@ -210,7 +207,6 @@ class Section:
 
     @property
     def own_sentences(self) -> list[str]:
-        """The sentences that stand below no plot."""
         captions = {plot.sentence for plot in self.plots}
         return [text for text in (self.empty, *self.sentences) if text and text not in captions]
 
@@ -227,15 +223,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report; its fields are the keys of ``report.json``.
+    """A report; its fields are the keys of ``report.json``.
 
     Attributes:
-        signature: the judgment signature, at the foot of every plot and table.
+        signature: the judgment signature, below every plot and table.
         data_hash: of the judgments.
-        methods: paragraphs that a paper could print.
-        citations: keys of ``evaluation.report.citations``, each once.
-        settings: analysis -> its settings; ``signatures``: what was computed -> its signature.
-        versions: of Quorum and of what the numbers rest on.
+        methods: paragraphs for a paper.
+        citations: distinct keys of ``evaluation.report.citations``.
+        settings: analysis -> its settings; ``signatures``: result -> its signature.
+        versions: of Quorum and its numeric libraries.
     """
 
     study: str
@@ -263,7 +259,7 @@ class Report:
 
 
 def shown(cell: Cell, shows: str) -> str:
-    """A cell as its column shows it; intervals in brackets."""
+    """Format a cell for its column, with intervals in brackets."""
     if not isinstance(cell, Estimate):
         return _number(cell, shows)
     if cell.value is None:
@@ -290,15 +286,14 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 
 def coefficient(value: float) -> str:
-    """Two digits without the leading zero; what rounds to nothing has no sign."""
+    """Format two digits without leading zero, and zero without sign."""
     text = f"{value:.2f}"
     text = "0.00" if text == "-0.00" else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def p_value(p: float) -> str:
-    """A p as journals of the field print it (APA 7, §6.36): three digits without the leading zero, and at the ends the
-    bound that it lies beyond: < .001, .013, > .999."""
+    """Format p as APA 7, §6.36: three digits without leading zero, or a bound: < .001, .013, > .999."""
     if not math.isfinite(p):
         return DASH
     if p < LEAST_P:
@@ -309,12 +304,12 @@ def p_value(p: float) -> str:
 
 
 def p_in_text(p: float) -> str:
-    """The same within a sentence: p < .001, p = .013, p > .999."""
+    """Format p for a sentence: p < .001, p = .013, p > .999."""
     text = p_value(p)
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
 def estimate_of(found: Mapping[str, Any] | None) -> Estimate:
-    """Return a stored estimate; its value is None where nothing is stored."""
+    """Return a stored estimate; value None if nothing is stored."""
     found = found or {}
     return Estimate(found.get("value"), found.get("low"), found.get("high"), found.get("n"))

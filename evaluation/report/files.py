@@ -1,4 +1,4 @@
-"""A report as files: made in memory one by one, written beside the place and moved in whole."""
+"""Write a report's files one by one beside their place, then move the folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MANIFEST = "manifest.json"
 
 
 def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file but the manifest; the same report gives the same bytes."""
-    # here and not above: matplotlib costs 60 MB and 0.3 s
+    """Yield name and content of every file but the manifest; equal reports give equal bytes."""
+    # Imported lazily: matplotlib costs 60 MB and 0.3 s.
     from evaluation.plots import files as drawing
 
     svgs: dict[str, str] = {}
@@ -55,7 +55,6 @@ def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:
 
 
 def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
-    """Every file, the manifest last."""
     sums: dict[str, tuple[int, str]] = {}
     for name, content in files_of(report, progress):
         sums[name] = (len(content), hashlib.sha256(content).hexdigest())
@@ -64,10 +63,10 @@ def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[
 
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:
-    """Write ``report`` into ``folder``, which is there whole or not at all; a report that is there is replaced.
+    """Write ``report`` into ``folder`` atomically, replacing an earlier report.
 
     Raises:
-        ExportError: the folder's own folder does not exist, or it holds something that is no report.
+        ExportError: the parent folder does not exist, or the folder holds no report.
     """
     check_folder(folder)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
@@ -93,7 +92,7 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a place before any work is done: no folder to stand in, a file, or a folder of something else."""
+    """Refuse an unusable place early: no parent folder, a file, or a folder of something else."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():

@@ -1,6 +1,6 @@
-"""The inputs of a report as plain data. Pure.
+"""Report inputs as plain data. Pure.
 
-``loading`` reads them from a study, ``evaluation.releases.inputs`` from the rows of a release.
+``loading`` reads them from a study, ``evaluation.releases.inputs`` from a release.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ Texts = tuple[list[PairTexts], list[References]]
 
 
 def no_texts() -> Texts | None:
-    """Return None: there are no texts."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """An analysis: its figures, its settings, and its signature."""
+    """An analysis: results, settings, signature."""
 
     result: Mapping[str, Any]
     settings: Mapping[str, Any]
@@ -37,19 +36,19 @@ class Computed:
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """Everything that the sections of a report are computed from.
+    """The inputs of a report's sections.
 
     Attributes:
-        evaluation: metrics against the consensus; None where ``why_not`` says why.
-        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a scored
-            caption is no unit.
-        people: (N,) people's value of each scored caption, nan without judgments; None for pairs.
+        evaluation: metrics against the consensus, or None with ``why_not``.
+        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a
+            scored caption is no unit.
+        people: (N,) consensus of each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
-        full_depth: the units that agreement is of; None: all.
+        full_depth: units for agreement; None: all.
         names: worker row id -> name.
-        systems: pair key -> the systems behind its two captions; ``images``: pair row id -> its image.
-        proposals: what systems proposed; None where units are no single captions.
-        texts: the pairs with their references, and the documents of document frequency; None without texts.
+        systems: pair key -> systems of its two captions; ``images``: pair row id -> its image.
+        proposals: systems' outputs; None where units are no single captions.
+        texts: pairs with references, and the documents of document frequency; None without texts.
     """
 
     kind: Kind
@@ -72,30 +71,29 @@ class ReportInputs:
 
     @cached_property
     def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """(N,) people's winner of each scored pair: 1, 2, or 0 for none."""
+        """Return (N,) people's winner of each scored pair: 1, 2, or 0 for none."""
         found = self.consensus.of_pair
         return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
-        """(N,) the kind of each scored pair; "" where unknown."""
+        """Return (N,) pair kinds; "" where unknown."""
         of = {pair.pk: pair.kind for pair in self.consensus.pairs}
         return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
 
     @property
     def tokenizer(self) -> str:
-        """The tokenizer of the evaluation, or the default."""
         return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that were compared with people."""
         return list(self.evaluation.result["metrics"]) if self.evaluation else []
 
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
-    """Return (N,) people's value of units: an adjudicator's decision, else the share of the answer where it has one,
-    else the mean; nan without judgments."""
+    """Return (N,) values of units: adjudicated, else the answer's share, else the mean; nan without
+    judgments.
+    """
 
     def value_of(pk: int) -> float:
         found = consensus.of_unit.get(pk)

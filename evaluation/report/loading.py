@@ -1,7 +1,6 @@
-"""Load a report's inputs from a study: its judgments, its consensus, and its analyses.
+"""Load a report's inputs from a study.
 
-A stored analysis is used if its data hash is that of the current judgments; else it is computed again. Nothing is
-stored.
+Stored analyses of the current data hash are reused, others recomputed. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ def load_inputs(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> ReportInputs:
-    """Read and compute what a report of ``study`` needs.
+    """Read and compute the inputs of a report.
 
     Args:
-        metrics, tokenizer: empty: those of the newest evaluation of these judgments, else the defaults.
+        metrics, tokenizer: default: those of the newest evaluation of these judgments, else the defaults.
 
     Raises:
-        EvaluationError: a metric or tokenizer that is asked for and does not exist.
+        EvaluationError: an unknown metric or tokenizer.
     """
     kind = kind_of(study)
     progress(0.02, "reading judgments")
@@ -78,7 +77,7 @@ def load_inputs(
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Metrics against people, with the scores behind them; as in ``ReportInputs``."""
+    """Metrics against people, with their scores; as in ``ReportInputs``."""
 
     computed: Computed
     scores: dict[str, Floats]
@@ -90,10 +89,10 @@ class Evaluated:
 def evaluation_of(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
 ) -> tuple[Evaluated | None, str]:
-    """Metrics against the consensus, stored or computed again; or None, and why there is nothing of the kind.
+    """Return metrics against the consensus, stored or recomputed; or None and the reason.
 
     Raises:
-        EvaluationError: a metric or tokenizer that is asked for and does not exist.
+        EvaluationError: an unknown metric or tokenizer.
     """
     why_not = KINDS[study.protocol].instead_of_evaluate
     if why_not:
@@ -112,7 +111,7 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    """Analyses of these very judgments by this version, newest first."""
+    """Return analyses of these judgments by this version, newest first."""
     found = Analysis.objects.filter(study=study, what=what, data_hash=data_hash)
     ending = f"|v:{quorum_version()}"
     return list(found.filter(signature__endswith=ending).order_by("-created_at", "-pk"))
@@ -163,7 +162,7 @@ def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
-    """Metric -> scores in the order of the rows, which is that of the study's pairs or units."""
+    """Return metric -> scores in the order of the study's pairs or units."""
     rows = MetricScore.objects.filter(analysis=analysis).order_by("pk")
     found: dict[str, list[tuple[float, ...]]] = {}
     order: dict[str, list[int]] = {}
@@ -172,7 +171,7 @@ def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
     ).iterator(ROWS_AT_ONCE):
         found.setdefault(metric, []).append((first,) if second is None else (first, second))
         order.setdefault(metric, []).append(unit if pair is None else pair)
-    # in the analysis' own order of metrics
+    # In the analysis's order of metrics.
     scores = {
         name: np.array(found[name], dtype=np.float64) for name in analysis.result["metrics"] if name in found
     }

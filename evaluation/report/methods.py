@@ -1,4 +1,4 @@
-"""The methods section that a paper could print: every setting that a number rests on (``methods.toml``)."""
+"""The methods section for a paper, with every setting (``methods.toml``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 def methods(
     inputs: ReportInputs, study: Study, sections: Sequence[Section]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paragraphs, and the keys of the works that they cite."""
+    """Return the paragraphs, and the keys of their citations."""
     cited: dict[str, None] = {}
 
     def work(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Reports and their tables as HTML, Markdown, LaTeX and CSV. Pure; every value is escaped."""
+"""Render reports and tables as HTML, Markdown, LaTeX and CSV. Pure; every value is escaped."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ LAST_LATIN = "\u017f"
 
 
 def markdown(text: str) -> str:
-    """Escape for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", re.sub(r"\s+", " ", text))
 
 
 def tex(text: str) -> str:
-    """Escape for LaTeX; characters that Latin fonts lack become their code point."""
+    """Escape for LaTeX; characters missing from Latin fonts become code points."""
     made = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
         if letter in TEX:
@@ -49,13 +48,13 @@ def tex(text: str) -> str:
 
 
 def _breakable(signature: str) -> Markup:
-    """Set a signature in small type that may be broken at its bars and commas."""
+    """Set a signature in small type that may break at bars and commas."""
     broken = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", tex(signature))
     return Markup(rf"{{\raggedright\tiny\ttfamily {broken}\par}}")  # noqa: S704 (escaped above)
 
 
 def _environments() -> dict[str, Environment]:
-    """Return the templates of each form. LaTeX uses braces itself, so its templates have other delimiters."""
+    """Return the templates by format; LaTeX uses braces, so its templates have other delimiters."""
     templates = FOLDER / "templates"
     made = {
         "html": text_templates(templates, escape=escape),
@@ -81,8 +80,8 @@ def render_table(table: Table, form: str, signature: str = "", *, most: int | No
     """Return a table as ``html``, ``md``, ``tex`` or ``csv``.
 
     Args:
-        signature: printed below the table, but not in CSV.
-        most: how many rows Markdown and LaTeX print at most.
+        signature: printed below the table, except in CSV.
+        most: maximal rows in Markdown and LaTeX.
     """
     if form == "csv":
         return csv_of(*table.data())
@@ -90,7 +89,7 @@ def render_table(table: Table, form: str, signature: str = "", *, most: int | No
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:
-    """Return the whole report as ``html``, ``md`` or ``tex``; ``svgs``: plot name -> its SVG, for HTML."""
+    """Return the report as ``html``, ``md`` or ``tex``; ``svgs``: plot name -> SVG, for HTML."""
     return _rendered("report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs)
 
 
@@ -100,7 +99,7 @@ def render_methods(report: Report, form: str) -> str:
 
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return values as they were computed; a cell that a spreadsheet would run as a formula begins with '."""
+    """Return unrounded values; a cell that looks like a formula gets a leading '."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerows([[_harmless(cell) for cell in row] for row in (heads, *rows)])

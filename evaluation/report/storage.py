@@ -1,4 +1,4 @@
-"""Stored reports: the numbers as an analysis, the files as one archive in the export folder."""
+"""Stored reports: numbers as an analysis, files as an archive in the export folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReportFile:
 
 
 def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
-    """Build the report and write its archive under a name of the job's own; a job that runs again writes it again.
+    """Build the report and write its archive under the job's own name; a rerun replaces it.
 
     Returns:
         the report, and the archive's name in the export folder.
@@ -54,7 +54,7 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
-    """Store the numbers as an analysis; a report of the same judgments replaces the earlier row."""
+    """Store the numbers, replacing an earlier report of the same judgments."""
     how = {"protocol": report.protocol, "seed": report.seed}
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     analysis, _ = Analysis.objects.update_or_create(
@@ -73,14 +73,13 @@ def store_report(*, study: Study, report: Report, file: str) -> Analysis:
 
 
 def newest_report(study: Study) -> Analysis | None:
-    """Return the newest report."""
     return (
         Analysis.objects.filter(study=study, what=Analysis.What.REPORT).order_by("-created_at", "-pk").first()
     )
 
 
 def report_is_old(analysis: Analysis) -> bool:
-    """Return whether judgments were made, revised or decided after the report."""
+    """Return whether judgments or decisions changed after the report."""
     study, made = analysis.study_id, analysis.created_at
     current = Judgment.objects.current().filter(assignment__study=study)
     if current.count() != analysis.result["counts"]["judgments"]:
@@ -92,7 +91,7 @@ def report_is_old(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """Return the archive with the files of a report.
+    """Return the report's archive.
 
     Raises:
         NotThere: the analysis is no report, or its archive was removed.
@@ -130,6 +129,5 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
 
 
 def sections_of(analysis: Analysis) -> list[dict[str, Any]]:
-    """Return the stored sections in their order."""
     found: list[dict[str, Any]] = analysis.result["sections"]
     return found

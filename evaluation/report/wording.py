@@ -1,6 +1,6 @@
-"""The words of a report: sentences, and the titles, columns and notes of tables, from ``wording.toml``. Pure.
+"""Texts of a report: sentences, titles, columns and notes, from ``wording.toml``. Pure.
 
-The texts are Jinja templates. Numbers are written by the filters of ``text_templates``.
+The texts are Jinja templates; ``text_templates`` has the filters of numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
     """Return an environment for templates of plain text.
 
     Args:
-        escape: applied to every value that a template prints, unless it is ``Markup``.
+        escape: applied to every printed value except ``Markup``.
     """
 
     def escaped(value: Any) -> Any:
@@ -73,12 +73,10 @@ def _template(text: str) -> Template:
 
 
 def fill(text: str, values: dict[str, Any]) -> str:
-    """Render a template of plain text."""
     return _template(text).render(values)
 
 
 def say(name: str, /, **values: Any) -> str:
-    """Return the sentence of this name."""
     return fill(WORDS["sentences"][name], values)
 
 
@@ -90,7 +88,6 @@ def section(
     *,
     empty: str = "",
 ) -> Section:
-    """Return the section of this name under its title."""
     return Section(name, WORDS["sections"][name], tuple(sentences), tuple(plots), tuple(tables), empty)
 
 
@@ -102,11 +99,11 @@ def table(
     name: str = "",
     **values: Any,
 ) -> Table:
-    """Return a table with the title, columns and note of these words.
+    """Return the named table with its title, columns and note.
 
     Args:
-        columns: name and ``Column.shows`` of each, where they depend on the study.
-        name: of the table's files; by default that of its words.
+        columns: name and ``Column.shows``, if they depend on the study.
+        name: of the table's files; default: ``words``.
         values: for the templates of title and note.
     """
     found = WORDS["tables"][words]
@@ -120,5 +117,5 @@ def table(
 
 
 def plot(sentence: str, drawing: Dots | Curves | Heat, data: Table, name: str = "", title: str = "") -> Plot:
-    """Return a plot of ``data``, by default under the name and title of that table."""
+    """Return a plot of ``data``, by default with that table's name and title."""
     return Plot(name or data.name, title or data.title, sentence, drawing, data)

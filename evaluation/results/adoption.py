@@ -1,4 +1,4 @@
-"""The captions that workers wrote become captions of the dataset, with their writers kept beside them."""
+"""Adopt workers' captions into the dataset, with their writers."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What came of it.
+    """The result of an adoption.
 
     Attributes:
         dataset: its name.
         system: whose outputs they became; "" for references.
-        added: captions that are new in the dataset.
-        there: captions that had been adopted before.
-        writers: workers behind all of them.
+        added: new captions.
+        there: captions adopted before.
+        writers: number of their workers.
     """
 
     dataset: str
@@ -44,15 +44,13 @@ class Adoption:
 
 @transaction.atomic
 def adopt_captions(*, study: Study, system: str = "") -> Adoption:
-    """Make the study's used captions references of its dataset, or outputs of ``system``; twice changes nothing.
+    """Adopt included captions as references, or as outputs of ``system``; idempotent.
 
-    As references they are what captions are scored against; as a system's outputs they are judged like any other
-    system's in later studies. No worker is asked to judge their own.
+    Metrics use references; outputs can be judged in later studies, but never by their writers.
 
     Raises:
-        EvaluationError: no captions are written in this study.
-        WrongState: it is not closed yet, was rehearsed, or holds no caption.
-        DataConflict: ``system`` has captions from elsewhere, or cannot be a system's name.
+        EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or
+            has no caption. DataConflict: ``system`` has other captions, or is no valid name.
     """
     check_writes(study)
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
@@ -87,7 +85,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
 
 
 def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
-    """One caption a judgment, after the references that the image has; how many were new."""
+    """Add one reference per judgment after the existing ones; return the number of new ones."""
     known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
     fresh = [one for one in written if one.key not in known]
     last = dict(
@@ -115,7 +113,7 @@ def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
 
 
 def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption], name: str) -> int:
-    """The captions of each image in order as the system's outputs; equal texts are one caption with several writers."""
+    """Add each image's captions as ordered outputs; equal texts share a caption with several writers."""
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"
@@ -149,7 +147,6 @@ def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption],
 
 
 def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None:
-    """Who wrote which caption, in which judgment."""
     WrittenCaption.objects.bulk_create(
         (
             WrittenCaption(
@@ -162,7 +159,7 @@ def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None
 
 
 def _note(dataset: Dataset, what: dict[str, Any]) -> None:
-    """The dataset says what was added to it since its import: its fingerprint is that of the imported rows."""
+    """Note the addition in the dataset: its fingerprint covers imported rows only."""
     adopted = [
         *dataset.notes.get("adopted", []),
         {**what, "at": timezone.now().isoformat(timespec="seconds")},

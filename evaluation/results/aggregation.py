@@ -1,4 +1,4 @@
-"""Consensus, agreement and workers of a study: computed from its rows, stored, and told as JSON."""
+"""Compute and store a study's consensus, agreement and workers, with a JSON form."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ ADJUDICATED = Consensus.Source.ADJUDICATED.value
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Everything ``aggregate`` computes. ``settings`` and ``signature`` say how, ``judgments`` from what.
+    """The result of ``aggregate``, with ``settings``, ``signature`` and ``judgments`` as provenance.
 
     Attributes:
-        contents: unit row id -> what an open kind shows of it.
-        figures: what the kind says beyond consensus and agreement.
-        model: what Dawid and Skene's model says beside the consensus; empty where answers are no categories.
-        systems: how each one's captions were judged: pairs won and lost, or means of single captions.
-        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind
-            both; None where they rest on pairs.
-        audit: what the filter misses; empty without an audit.
-        audited: the units that were judged for it.
+        contents: unit row id -> content shown by an open kind.
+        figures: the kind's own results.
+        model: Dawid and Skene's model; empty if answers are no categories.
+        systems: per system: pairs won and lost, or means of single captions.
+        rankings: per system; may be empty. ``outputs``: row id of the last output behind both; None if
+            they rest on pairs.
+        audit: of the filter; empty without one.
+        audited: its units.
     """
 
     study: Study
@@ -79,7 +79,7 @@ class Aggregation:
     judgments: str
 
     def as_json(self) -> dict[str, Any]:
-        """What `aggregate --output` writes: units, pairs, agreement, workers (docs/evaluation.md)."""
+        """Return the content of `aggregate --output` (docs/evaluation.md)."""
         found = self.consensus
         keys = {pair.pk: pair.key for pair in found.pairs}
         adjudicated = found.adjudicated_pairs()
@@ -101,7 +101,7 @@ class Aggregation:
         }
 
     def stored(self) -> dict[str, Any]:
-        """What an analysis keeps: all but the consensus, which has rows of its own."""
+        """Return the analysis: all but the consensus, which has its own rows."""
         return {
             "agreement": self.agreement,
             "workers": self.workers,
@@ -135,7 +135,6 @@ class Aggregation:
 
 
 def _provenance(decision: Decision | None) -> dict[str, Any]:
-    """Where a person decided: who, when, why, and what the votes were."""
     if decision is None:
         return {}
     told = {"by": decision.by, "at": decision.at, "reason": decision.reason, "votes": dict(decision.votes)}
@@ -167,7 +166,7 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
 
 
 def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
-    """What the judgments in ``table``, and adjudicators, say of the study's units and pairs; nothing is stored."""
+    """Compute the consensus of units and pairs from judgments and adjudications, without storing it."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
@@ -180,7 +179,7 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
 
 
 def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
-    """What the study's filter misses, and the units that say so; empty where nothing was drawn to see that."""
+    """Audit the filter; return the result and its units, empty without an audit."""
     kind, notes = KINDS[study.protocol], study.notes
     if not notes.get("audited") or not isinstance(kind, ImageCaptionKind):
         return {}, frozenset()
@@ -195,7 +194,7 @@ def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], 
 def _systems_of(
     study: Study, kind: Kind, consensus: StudyConsensus, figures: Figures, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What people say of each system's captions, and how each one ranks."""
+    """Return people's scores of each system's captions, and the rankings."""
     if isinstance(kind, ImageCaptionKind):
         found = proposals_of(study)
         said = Said.together(found, consensus.of_unit)
@@ -205,7 +204,7 @@ def _systems_of(
 
 
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
-    """Consensus, agreement and workers of ``study``; nothing is stored."""
+    """Compute consensus, agreement and workers without storing them."""
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
     records = loaders.control_records_of(study)
@@ -274,9 +273,9 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
 
 @transaction.atomic
 def store_aggregation(aggregation: Aggregation) -> Analysis:
-    """Replace the stored consensus of the study, and keep agreement and workers as an analysis.
+    """Replace the stored consensus, and store agreement and workers as an analysis.
 
-    The same procedure on the same judgments replaces its earlier row: repeating changes nothing but the time.
+    An equal procedure on equal judgments replaces its earlier row.
     """
     study, found = aggregation.study, aggregation.consensus
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
@@ -301,7 +300,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
 
 
 def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> Iterator[tuple[Any, ...]]:
-    """CONSENSUS_FIELDS of each unit and pair of which something can be said."""
+    """Yield CONSENSUS_FIELDS of each unit and pair with a result."""
     for unit in found.units:
         one = found.of_unit.get(unit.pk)
         if one is not None:
@@ -340,10 +339,10 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> It
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Compute and store consensus, agreement and worker quality of ``study``.
+    """Compute and store consensus, agreement and worker quality.
 
     Returns:
-        ``{"units", "pairs", "agreement", "workers"}`` as docs/evaluation.md describes them.
+        ``{"units", "pairs", "agreement", "workers"}`` (docs/evaluation.md).
     """
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")

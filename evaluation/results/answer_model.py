@@ -1,6 +1,6 @@
-"""Dawid and Skene's model beside the majority: where it comes to another answer, and how accurate each worker is. Pure.
+"""Compare Dawid and Skene's model with the majority, and estimate workers' accuracy. Pure.
 
-It stands beside the consensus and never replaces it: who reads a study sees which units depend on the rule.
+It never replaces the consensus; it shows which units depend on the rule.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from evaluation.records import JudgmentTable, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import dawid_skene
 from judgments.kinds import Consensus, Kind
 
-# Keeps a worker of few judgments from being taken for perfect.
+# A prior against perfect scores of workers with few judgments.
 SMOOTHING = 1.0
 DIFFERING_KEPT = 50
 NOBODY = "Nobody has judged anything that counts yet."
@@ -28,15 +28,15 @@ def model_answers(
     *,
     reason: str,
 ) -> dict[str, Any]:
-    """What the model says of each judged unit and worker, as JSON; {} where answers are no categories.
+    """Return the model's result by unit and worker as JSON; {} if answers are no categories.
 
-    Keys: ``units``: value (null where two are equally likely) and its probability; ``workers``: accuracy;
-    ``differing``: the first units on which model and consensus name different answers, by probability, ``differ`` how
-    many there are; ``breaks_ties``: units that are tied and that the model decides. Units in ``decided`` have an
-    adjudicator's answer and are not compared.
+    Keys: ``units``: value (null for equally likely ones) and probability; ``workers``: accuracy;
+    ``differing``: the first units where model and consensus differ, by probability, ``differ`` their
+    number; ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not
+    compared.
 
     Args:
-        reason: why nothing can be said about single workers; "" where it can.
+        reason: why single workers cannot be assessed, or "".
     """
     if kind.is_open or kind.level != "nominal":
         return {}
@@ -88,5 +88,5 @@ def model_answers(
 
 
 def kept_of(model: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page shows of it; the rows of all units are in the file that `aggregate` writes."""
+    """Return the part for pages; the file of `aggregate` has all units."""
     return {name: value for name, value in model.items() if name != "units"}

@@ -1,4 +1,4 @@
-"""Coefficients of agreement beside alpha, as JSON: percent agreement, Fleiss' kappa, Gwet's AC. Pure."""
+"""Further agreement coefficients as JSON: percent agreement, Fleiss' kappa, Gwet's AC. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from evaluation.statistics.agreement import (
 from evaluation.statistics.results import as_json
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
-# Of a scale of more values nobody expects that two people give the same one: alpha alone says something.
+# Above this many values exact agreement is not expected: only alpha is meaningful.
 MOST_VALUES = 10
-# Gwet's weights that match a level of alpha; identity makes it AC1.
+# Gwet's weights for a level of alpha; identity gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
 
@@ -37,9 +37,10 @@ def agreement_coefficients(
     resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Any]]:
-    """Name -> figure of some COEFFICIENTS, with bootstrap intervals over units. Three (N,) columns as for alpha.
+    """Return name -> some COEFFICIENTS with bootstrap intervals over units.
 
-    `categories` is the whole scale; without it, the values that occur.
+    Takes three (N,) columns as alpha does. `categories` is the whole scale; default: the values that
+    occur.
     """
     ratings = ratings_of_judgments(units, raters, values)
     scale = list(categories) or None
@@ -56,7 +57,7 @@ def agreement_coefficients(
 
 
 def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
-    """Of the units with two judgments or more, which it wants equally many of."""
+    """Compute Fleiss' kappa over units with at least two judgments, equal in number."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
     if len(np.unique(sizes[several])) > 1:

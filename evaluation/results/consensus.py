@@ -1,4 +1,4 @@
-"""What the judgments of a study say together: consensus, agreement, workers. Pure; arrays in, records out."""
+"""Compute consensus, agreement and worker results. Pure; takes arrays."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ANONYMOUS = "The judges are anonymous places in published totals, not persons; n
 
 @dataclass(frozen=True, slots=True)
 class PairConsensus:
-    """The winner of a candidate pair: 1, 2, or None; ``published`` where no judgment stands behind it.
+    """A pair's winner: 1, 2, or None; ``published`` if it rests on no judgments.
 
-    ``wins``, ``losses`` and ``ties`` count the pair's judged units from the first candidate's side.
+    ``wins``, ``losses`` and ``ties`` count judged units from the first candidate's side.
     """
 
     value: int | None
@@ -44,13 +44,13 @@ class PairConsensus:
 
 @dataclass(frozen=True, slots=True)
 class StudyConsensus:
-    """The consensus of a study's units and pairs, and the hash of the judgments behind it.
+    """The consensus of a study, with its data hash.
 
     Attributes:
-        units, pairs: in their order; no control items.
-        of_unit: unit row id -> consensus; units without used judgments are missing.
+        units, pairs: in order; no control items.
+        of_unit: unit row id -> consensus, where judged.
         of_pair: pair row id -> winner.
-        decisions: unit row id -> what an adjudicator decided; ``of_unit`` says the same.
+        decisions: unit row id -> adjudicated decision, also in ``of_unit``.
         data_hash: of the judgments and decisions.
     """
 
@@ -62,12 +62,12 @@ class StudyConsensus:
     data_hash: str
 
     def adjudicated_pairs(self) -> set[int]:
-        """Return the pairs with a unit that an adjudicator decided; walks all units, so ask once."""
+        """Return the pairs with an adjudicated unit; scans all units."""
         return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
 
 
 def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
-    """How many judgments there are of which sort, and how many units and pairs they decide."""
+    """Count judgments by sort, and decided units and pairs."""
     return {
         "judgments": len(table),
         "control_judgments": int(table.control.sum()),
@@ -90,7 +90,6 @@ def _decided(one: Consensus) -> bool:
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
-    """Unit row id -> what its used judgments say; units without any are left out."""
     counted = table.counted
     if not counted.any():
         return {}
@@ -98,8 +97,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
 
 
 def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
-    """``found``, and where an adjudicator decided a unit, that value in place of what its judgments say. How many
-    judgments there are, and how they are shared out, stays."""
+    """Replace the values of adjudicated units in ``found``; their counts and shares stay."""
     decided = {
         unit: replace(found.get(unit, NO_ONE), value=decision.value, tie=False)
         for unit, decision in decisions.items()
@@ -110,10 +108,10 @@ def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decis
 def pair_consensus(
     units: Sequence[UnitRow], pairs: Sequence[PairRow], found: Mapping[int, Consensus]
 ) -> dict[int, PairConsensus]:
-    """Pair row id -> its winner (V15 §3: the candidate that wins most of the pair's triplets).
+    """Return pair row id -> winner (V15 §3: the candidate that wins most of the pair's triplets).
 
-    A triplet that is tied itself is counted and decides nothing; a pair whose candidates win equally often is
-    a tie. A pair without judged units has its published winner, or none.
+    A tied triplet counts but decides nothing; equal wins are a tie. A pair without judged units has its
+    published winner, or none.
     """
     judged = [unit for unit in units if unit.pair is not None and unit.pk in found]
     outcomes = [int(found[unit.pk].value or 0) for unit in judged]
@@ -143,17 +141,17 @@ def measure_agreement(
     seed: int,
     full_depth: Collection[int] | None = None,
 ) -> dict[str, Any]:
-    """Krippendorff's alpha of the used judgments, with bootstrap intervals over units.
+    """Compute Krippendorff's alpha of included judgments, with bootstrap intervals over units.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``coefficients`` (percent agreement,
-    Fleiss, Gwet) on scales of few values; ``by_kind`` where units have
-    pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
-    ``per_worker``: whether figures of single workers can be given; ``full_depth``: where the study stopped early, what
-    the figures are of. Open answers (``judged``) are compared part by part, as their kind codes them.
+    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels; ``coefficients`` (percent
+    agreement, Fleiss, Gwet) on short scales; ``by_kind`` for pair kinds; ``one_against_rest``: agreement
+    of one judge with the majority of the others; ``per_worker``: whether single workers can be assessed;
+    ``full_depth``: the units covered, with early stopping. Open answers (``judged``) are compared by
+    their kind's codes.
 
     Args:
-        full_depth: the units that got all their judgments whatever they said, where others did not: figures are of
-            these alone, as units that stop once two agree would make people seem to agree more, or less, than they do.
+        full_depth: the unstopped sample, to which results are limited: units that stop once two agree
+            would bias agreement.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
@@ -186,12 +184,12 @@ def measure_agreement(
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """(N,) bool: the counted judgments that agreement is measured on; of ``full_depth`` units alone, where given."""
+    """Return (N,) bool: the included judgments for agreement, of ``full_depth`` units only if given."""
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
 def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
-    """Alpha over the parts of open answers; without parts it is undefined, and ``reason`` is the kind's."""
+    """Compute alpha over parts of open answers; without parts it is undefined, with the kind's ``reason``."""
     rows = [
         (one.unit.pk, part, one.worker, value)
         for one in judged
@@ -205,7 +203,7 @@ def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[s
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """An agreement figure as JSON; ``n`` is the number of units with two judgments or more."""
+    """Return a coefficient as JSON; ``n`` is the number of units with at least two judgments."""
     return {
         **as_json(result, "value", "low", "high"),
         "n": result.pairable,
@@ -216,7 +214,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
-    """(N,) pair kind of each unit id in ``unit``; "" where it has none."""
+    """Return (N,) pair kinds of unit ids; "" for none."""
     if not len(unit):
         return np.array([], dtype=np.str_)
     known = np.array([row.pk for row in units], dtype=np.int64)
@@ -226,10 +224,10 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
 
 
 def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
-    """How often one judge says what the majority of the unit's others says: people's own level.
+    """Measure how often one judge agrees with the majority of the unit's others: the human level.
 
-    By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied, or that have none,
-    are left out and counted. ``counted`` says which judgments enter.
+    By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied or missing
+    are excluded and counted. ``counted`` masks the judgments.
     """
     unit, value = table.unit[counted], table.value[counted]
     kinds = _kinds_of(unit, units)
@@ -264,10 +262,10 @@ def worker_table(
     records: Mapping[int, ControlRecord],
     wall_times: Mapping[int, Sequence[float]],
 ) -> list[dict[str, Any]]:
-    """One row a worker, by name; anonymous places have none.
+    """Return one row per worker, by name, without anonymous ones.
 
-    ``judgments`` are those on units, ``seconds`` the median time of a unit (from the page, else from the
-    assignment's wall time), ``left_share`` how often the option on the left was chosen.
+    ``judgments`` counts those on units, ``seconds`` is the median time per unit (from the page, else from
+    wall time), ``left_share`` the share of choices on the left.
     """
     rows = []
     order = np.argsort(table.worker, kind="stable")
@@ -307,14 +305,14 @@ def worker_table(
 def system_tallies(
     pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """How often each system beat another one (V15 §7.3), by name; people's captions are a system too.
+    """Count how often each system beat another (V15 §7.3), by name; people are a system too.
 
     Args:
         pairs: ``pair``, ``value`` and ``tie`` of each candidate pair.
-        systems: pair -> the systems behind its first and second caption; pairs of one system with itself say nothing.
+        systems: pair -> systems of its captions; pairs of a system with itself are ignored.
 
     Returns:
-        ``system`` and SYSTEM_COUNTS; pairs without a consensus count in ``pairs`` alone.
+        ``system`` and SYSTEM_COUNTS; undecided pairs count only in ``pairs``.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:

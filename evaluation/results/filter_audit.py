@@ -1,4 +1,4 @@
-"""What a filter misses, from a seeded sample of what it left out (H13 §4.3.2 audited its own). Pure."""
+"""Audit a filter from a seeded sample of what it rejected (H13 §4.3.2 audited its own). Pure."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def audit_filter(
     pairs: int,
     passed_pairs: int,
 ) -> dict[str, Any]:
-    """The share of good captions among those left out, and what that comes to in all.
+    """Estimate the share of good captions among the rejected ones, and their total.
 
     Args:
         found: unit row id -> consensus.
-        passed, audited: the units that passed the filter, and those drawn from what did not.
-        pairs, passed_pairs: all pairs of image and caption of the study, and how many of them passed.
+        passed, audited: units that passed the filter, and sampled rejected ones.
+        pairs, passed_pairs: numbers of all image-caption pairs, and of those that passed.
 
     Returns:
-        ``dropped``, ``sampled``, ``judged``, ``missed`` (counts); ``share`` of the judged ones that describe their
-        image with its Wilson interval ``low`` to ``high``; ``unanimous_no``: on how many no single judge said that it
-        does; ``weight``: how many pairs left out each sampled one stands for; ``missed_in_all`` and ``recall`` (of
-        the filter: good captions that passed among all good ones), each with ``low`` and ``high``. What cannot be
-        said is None.
+        ``dropped``, ``sampled``, ``judged``, ``missed`` (counts); ``share`` of judged ones that describe
+            their image, with Wilson interval ``low`` to ``high``; ``unanimous_no``: number with no yes at
+            all; ``weight``: rejected pairs per sampled one; ``missed_in_all`` and ``recall`` (of the
+            filter: passed good captions among all good ones), each with ``low`` and ``high``. Undefined
+            values are None.
     """
     values = {unit: found[unit].value for unit in audited if unit in found}
     judged = [unit for unit, value in values.items() if value is not None]
@@ -73,14 +73,13 @@ def audit_filter(
 
 
 def _recall(good: float | None, share: float | None, dropped: int) -> float | None:
-    """Good captions that passed among all; the more are missed, the lower."""
+    """Return the share of passed good captions; it decreases with missed ones."""
     if good is None or share is None or not good + share * dropped:
         return None
     return good / (good + share * dropped)
 
 
 def audit_sentence(audit: Mapping[str, Any]) -> str:
-    """The audit in words, for a page and a report."""
     if not audit["judged"]:
         return f"{audit['sampled']:,} pairs that the filter left out are to be judged; none of them is yet."
     said = (

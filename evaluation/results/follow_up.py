@@ -1,4 +1,4 @@
-"""Units worth asking about again, drafts that ask, and known items for other drafts."""
+"""Find units that need more votes, make drafts for them, and select known items."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from judgments.studies.studies import change_design, create_study, design_of, ne
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-MARGIN = 0.34  # of its votes by which the winner of an uncertain unit leads at most
+MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
 
 
 class Need(StrEnum):
-    """Why a unit wants more votes."""
+    """A reason for more votes on a unit."""
 
     TIED = "tied"  # no answer has the most votes
     UNCERTAIN = "uncertain"  # the winner leads by too little
-    SHORT = "short"  # judgments were invalidated, or their workers are set aside
+    SHORT = "short"  # judgments were invalidated, or their workers excluded
 
 
 def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
-    """Keys of the judged units that are so, in their order.
+    """Return the keys of the judged units in need, in order.
 
     Args:
-        margin: a unit is uncertain whose winner leads by at most this share of its votes.
+        margin: maximal lead of an uncertain unit's winner, as a share of its votes.
 
     Raises:
-        WrongState: answers of the study's kind have no winner, so that none can be tied or uncertain.
+        WrongState: answers of the study's kind have no winner.
     """
     kind = KINDS[study.protocol]
     if need != Need.SHORT and kind.level != "nominal":
@@ -71,11 +71,11 @@ MOST = 10_000
 
 @transaction.atomic
 def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
-    """A new draft with the design of ``study``, limited to these candidate pairs, or units. Nothing is opened.
+    """Create a draft with the design of ``study``, limited to these pairs or units.
 
     Raises:
-        WrongState: nothing is chosen, or the study's kind or import leaves nothing that could be drawn again.
-        NotThere: the study has no pair or unit of one of the ids.
+        WrongState: nothing is chosen, or nothing could be drawn again. NotThere: an unknown pair or unit
+            id.
     """
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
@@ -102,7 +102,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
     }
-    if kind.judges_one_caption:  # what is chosen is judged, whatever drew it and whatever the filter says
+    if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
         units = study.units.filter(key__in=chosen).order_by("position")
         sampling = {
             "pairs_from": "list",
@@ -138,14 +138,14 @@ class Candidate:
     """A judged unit that could be a known item.
 
     Attributes:
-        expected: the answer that everybody gave, in the form a study file takes.
+        expected: the unanimous answer, as in a study file.
     """
 
     consensus: Consensus
     expected: Any
 
     def as_known(self) -> dict[str, Any]:
-        """A ``[[controls.known]]`` table."""
+        """Return a ``[[controls.known]]`` table."""
         unit = self.consensus.unit
         assert unit is not None
         texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
@@ -163,7 +163,7 @@ class Candidate:
 
 
 def settled_units(study: Study) -> QuerySet[Consensus]:
-    """The consensus of units of other studies of the same dataset and protocol, those with most votes first."""
+    """Return consensus rows of other studies of the dataset and protocol, those with most votes first."""
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,
@@ -184,7 +184,7 @@ def settled_units(study: Study) -> QuerySet[Consensus]:
 
 
 def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
-    """The unit as a known item, where every vote, or the adjudicator, says the same; else None."""
+    """Return the unit as a known item, if its votes are unanimous or adjudicated; else None."""
     if consensus.source == Consensus.Source.ADJUDICATED:
         votes = [consensus.value]
     else:
@@ -197,13 +197,14 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
 
 @transaction.atomic
 def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
-    """Add units to the known items of a draft's design, and ``known-good`` to its kinds; how many were new to it.
+    """Add units to the known items of a draft, and ``known-good`` to its control kinds; return the number
+    of new ones.
 
     Args:
-        chosen: row ids of the consensus of units that ``settled_units`` offers.
+        chosen: row ids of consensus from ``settled_units``.
 
     Raises:
-        WrongState: the design is frozen, or nothing of what was chosen is settled.
+        WrongState: the design is frozen, or no chosen unit qualifies.
     """
     kind = KINDS[study.protocol]
     found = [candidate_of(kind, one) for one in settled_units(study).filter(pk__in=chosen)]

@@ -1,4 +1,4 @@
-"""Automatic metrics against what people said: texts and arrays in, JSON-ready figures out."""
+"""Compare automatic metrics with people: texts and arrays to JSON-ready results."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
 RESAMPLES = 1000
-# Bootstrapping a rank correlation costs its observations times its resamples; large studies, whose intervals are
-# narrow anyway, take fewer.
+# A rank correlation's bootstrap costs observations times resamples; large studies, with narrow intervals,
+# take fewer.
 FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
-# Where a metric is cut for kappa: these shares of its scores lie below. Every metric has a scale of its own.
+# Quantiles at which metrics are cut for kappa, as each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
@@ -40,7 +40,7 @@ References = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair as a metric sees it; ``winner`` is 1, 2, or 0 where people named none."""
+    """A candidate pair for metrics; ``winner`` is 1, 2, or 0 for none."""
 
     pk: int
     kind: str
@@ -54,7 +54,7 @@ class PairTexts:
 class CaptionTexts:
     """A judged caption of an image; ``people`` is the share of yes, the mean grade, or a score.
 
-    ``unit`` and ``item`` are row ids; ``unit`` is None where a caption was judged in several units.
+    ``unit`` and ``item`` are row ids; ``unit`` is None if several units judged it.
     """
 
     unit: int | None
@@ -67,15 +67,15 @@ class CaptionTexts:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Figures of each metric, and the scores behind them.
+    """Results of each metric, and the scores behind them.
 
     Attributes:
-        metrics: metric -> figures as JSON.
+        metrics: metric -> results as JSON.
         signatures: metric -> its signature.
-        pks: (N,) int64 row ids of the pairs or units that were scored; None where captions are no units.
+        pks: (N,) int64 row ids of scored pairs or units; None where captions are no units.
         scores: metric -> (N, 2) or (N, 1) float64.
-        notes: sentences a reader must know.
-        people: (N,) what people say of each scored caption; None for pairs.
+        notes: warnings in sentences.
+        people: (N,) consensus of each scored caption; None for pairs.
         captions: row id of the image and id of each scored caption; empty for pairs.
     """
 
@@ -96,12 +96,12 @@ def score_texts(
     metrics: Sequence[str],
     tokenizer: str,
 ) -> Scores:
-    """The metrics' scores of ``candidates``, document frequency counted over ``documents``.
+    """Score ``candidates`` by the metrics, with document frequency over ``documents``.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, or one that is not available.
+        EvaluationError: an unknown or unavailable metric or tokenizer.
     """
-    # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+    # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import MetricsError, score
 
     try:
@@ -118,12 +118,13 @@ def with_references(
     pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
     of_image: Mapping[Any, Sequence[tuple[str, str]]],
 ) -> tuple[list[PairTexts], list[References], int] | None:
-    """The pairs with their own references and without a winner, the documents, and how many leading references an
-    image's document has (0: all); None where an image has no references.
+    """Return pairs with references but no winner, documents, and references per document (0: all).
+
+    None if an image has no references.
 
     Args:
-        pairs: number, kind, image, both texts, and ids of the references of each.
-        of_image: image -> (id, text) of its references in their order; every image that documents are of.
+        pairs: number, kind, image, both texts, and reference ids of each.
+        of_image: image -> its ordered (id, text) references, for all images of the documents.
     """
     found, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
@@ -142,10 +143,10 @@ def with_references(
 def judge_pairs(
     pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
 ) -> Judged:
-    """Accuracy of each metric by pair kind (V15 §3), with Wilson intervals.
+    """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
 
-    A metric's tie is wrong and a pair without a consensus is left out; both are counted, and the other readings
-    stand beside: ``value_ties_half`` and ``value_all_pairs`` (a pair without a consensus is won by lot).
+    A metric's tie is wrong and an undecided pair is excluded; both are counted, with alternatives:
+    ``value_ties_half`` and ``value_all_pairs`` (an undecided pair is won at random).
     """
     count = len(pairs)
     scored = score_texts(
@@ -173,7 +174,7 @@ def judge_pairs(
 def accuracy_of_pairs(
     first: Floats, second: Floats, winners: Sequence[int], kinds: Sequence[str]
 ) -> dict[str, Any]:
-    """A metric's accuracy by pair kind, from its scores of both candidates; ``winners`` has 0 without a consensus."""
+    """Compute a metric's accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
     found = pair_accuracy(first, second, np.array(winners, dtype=np.float64), names)
     return {"accuracy": {kind: _accuracy(one) for kind, one in found.items()}}
@@ -196,13 +197,13 @@ def judge_captions(
     per_image: bool,
     seed: int,
 ) -> Judged:
-    """Correlation of each metric with people over image-caption pairs, and kappa on a grid of thresholds.
+    """Correlate each metric with people over image-caption pairs, with kappa on a grid of thresholds.
 
-    ``cuts`` are the thresholds of people's scores; without any there is no kappa. ``per_image`` adds coefficients
-    within each image, averaged over images.
+    ``cuts`` are thresholds of people's scores; without any there is no kappa. ``per_image`` adds
+    coefficients within each image, averaged over images.
 
-    Where a caption is word for word one of the image's references, that reference is left out for it: H13 §4.1.1
-    reports how much BLEU gains from the original caption among the references.
+    A reference equal to the caption is excluded for it: H13 §4.1.1 reports how much BLEU gains from the
+    original caption among the references.
     """
     scored = score_texts(
         [caption.text for caption in captions],
@@ -245,7 +246,7 @@ def correlation_of_captions(
     per_image: bool,
     seed: int,
 ) -> dict[str, Any]:
-    """A metric's coefficients and kappas against people's scores of the same captions."""
+    """Compute a metric's coefficients and kappas with people's scores of the same captions."""
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     figures: dict[str, Any] = {
         key: _coefficient(correlation(metric, people, coefficient, resamples=resamples, seed=seed))
@@ -264,7 +265,7 @@ def correlation_of_captions(
 
 
 def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:
-    """Cohen's kappa at each cut of the metric and of people's scores."""
+    """Compute Cohen's kappa at each cut of the metric and of people's scores."""
     if not cuts:
         return []
     quantiles = np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
@@ -281,7 +282,7 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
-    """A coefficient within images, averaged over those where it is defined; the interval draws images."""
+    """Return the mean coefficient within images where defined; the interval resamples images."""
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,

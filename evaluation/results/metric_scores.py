@@ -1,4 +1,4 @@
-"""Metrics against the consensus of a study: loaded, computed, stored, and told as JSON."""
+"""Compare metrics with a study's consensus: load, compute, store, and convert to JSON."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """Everything ``evaluate`` computes. ``settings`` and ``signature`` say how, ``judgments`` against what;
-    ``result`` is the JSON."""
+    """The result of ``evaluate``, with ``settings``, ``signature`` and ``judgments`` as provenance."""
 
     study: Study
     judged: Judged
@@ -58,10 +57,10 @@ def compute_evaluation(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> MetaEvaluation:
-    """Score the study's captions and hold the metrics against its consensus; nothing is stored.
+    """Score the study's captions and compare metrics with its consensus, without storing.
 
     Raises:
-        EvaluationError: an unknown metric or tokenizer, a study without a consensus or without references.
+        EvaluationError: an unknown metric or tokenizer, no consensus, or no references.
     """
     kind, design = KINDS[study.protocol], design_of(study)
     if kind.instead_of_evaluate:
@@ -124,11 +123,10 @@ def compute_evaluation(
 def texts_of_pairs(
     study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """The pairs with their own references and without a winner, the documents, and how many leading references an
-    image's document has.
+    """Return pairs with references but no winner, documents, and references per document.
 
-    Where every pair is scored against the same number of its image's leading references (PASCAL-50S: 48 of 50),
-    the rest play no part in the experiment, and documents hold as many (0: all).
+    If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), documents use as many
+    too (0: all).
 
     Raises:
         EvaluationError: an image has no references.
@@ -142,7 +140,7 @@ def texts_of_pairs(
 def pair_texts(
     study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """``texts_of_pairs`` with the winners of the consensus, at least one."""
+    """Return ``texts_of_pairs`` with the winners of the consensus, at least one."""
     found, documents, used = texts_of_pairs(study, references)
     pairs = [replace(pair, winner=consensus.of_pair[pair.pk].value or 0) for pair in found]
     if not any(pair.winner for pair in pairs):
@@ -154,8 +152,9 @@ def pair_texts(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What people say of a caption of an image: row ids of unit (where it is one) and image; id and text of the
-    caption; None where they do not say."""
+    """A caption's consensus value: row ids of unit (or None) and image; id and text of the caption; value
+    or None.
+    """
 
     unit: int | None
     item: int
@@ -165,13 +164,12 @@ class Said:
 
 
 def _of_units(study: Study, consensus: StudyConsensus) -> list[Said]:
-    """The consensus of each image-caption unit: the share of the answer where it has one, else the mean; an
-    adjudicator's answer where there is one."""
+    """Return each unit's value: adjudicated, else the answer's share, else the mean."""
     rows = []
     for pk, item, key, text in loaders.caption_units(study):
         found = consensus.of_unit.get(pk)
         known = found is not None and found.value is not None
-        decided = pk in consensus.decisions  # the share of the votes says what was disputed
+        decided = pk in consensus.decisions  # the share of votes reflects what was disputed
         score = (found.value if found.share is None or decided else found.share) if found and known else None
         rows.append(Said(pk, item, key, text, score))
     return rows
@@ -180,7 +178,7 @@ def _of_units(study: Study, consensus: StudyConsensus) -> list[Said]:
 def caption_texts(
     study: Study, said: Sequence[Said], references: loaders.ReferenceSet
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """The captions that have a consensus and a reference, and how many have not."""
+    """Return the captions with consensus and reference, and the number of others."""
     texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
     counts = {"units": len(said), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     captions = []
@@ -205,9 +203,10 @@ def caption_texts(
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Keep the result as an analysis with every score behind it.
+    """Store the result with every score behind it.
 
-    The same procedure on the same judgments replaces its earlier row; scores are kept for the newest data alone.
+    An equal procedure on equal judgments replaces its earlier row; only the newest data's scores are
+    stored.
     """
     study, judged = evaluation.study, evaluation.judged
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
@@ -248,11 +247,11 @@ def evaluate_study(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Compute and store how well metrics agree with the consensus of ``study``.
+    """Compute and store the agreement of metrics with the consensus.
 
     Returns:
-        ``{"metrics", "signatures", ...}`` as docs/evaluation.md describes it; ``counts`` and ``notes`` besides, and for
-        pairs ``people``: how often one judge says what the others say.
+        ``{"metrics", "signatures", ...}`` (docs/evaluation.md), with ``counts``, ``notes``, and for pairs
+            ``people``, the agreement of one judge with the others.
     """
     evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     progress(0.85, "storing scores")

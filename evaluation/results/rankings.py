@@ -1,4 +1,4 @@
-"""Ranked lists of systems and what people's judgments say of them (H13 §4.3)."""
+"""Systems' ranked lists, evaluated by people's judgments (H13 §4.3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from judgments.models import Caption, Item, Output, Study, System, Unit
 ANNOTATION, SEARCH = "annotation", "search"
 CUTS = (1, 5, 10)
 RESAMPLES = 1000
-SEED = 0  # a judgments file does not carry the study's: from an import the tables come out the same
+SEED = 0  # absent from judgments files: imports give the same tables
 NO_ORIGINAL = -1
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # as `JudgedRankings.codes` has them
 NOT_RETURNED = "half of the lists, or more, do not hold the original item"
@@ -39,15 +39,16 @@ NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """N places in the lists of systems, by system, task, query and place; no item stands in a list twice.
+    """N places in systems' lists, by system, task, query and place; a list has no item twice.
 
     Attributes:
-        systems, images, texts, askers: names, in the order of their numbers: of a text the id of one of its captions,
-            of an asker that of the caption that asks.
+        systems, images, texts, askers: names by number: a text is named by the id of one of its captions,
+            an asker (query caption) by its own.
         system, image, text: (N,) numbers.
-        asker: (N,) numbers; -1 where the image asks.
-        place: (N,) from 1; one that is missing in a list is of an item that is not known.
-        original: (N,) 1: the caption was written for the image; 0: for another one; -1: there is no original to find.
+        asker: (N,) numbers; -1 where the image is the query.
+        place: (N,) from 1; gaps belong to unknown items.
+        original: (N,) 1: the caption was written for the image; 0: for another one; -1: there is no
+            original to find.
         units: unit row id -> image and text.
     """
 
@@ -68,18 +69,18 @@ class Proposals:
 
     @property
     def search(self) -> Flags:
-        """(N,) bool: a caption asks, images are ranked."""
+        """Return (N,) bool: a caption is the query, images are ranked."""
         return self.asker >= 0
 
     @property
     def query(self) -> Ints:
-        """(N,) number of the image or caption that asks."""
+        """Return (N,) number of the query image or caption."""
         return np.where(self.search, self.asker, self.image)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of ``Proposals`` as they come; ``rank`` orders a list, and is the place itself where ``placed``."""
+    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place itself where ``placed``."""
 
     system: Ints
     image: Ints
@@ -98,7 +99,7 @@ def in_order(
     askers: Sequence[str],
     units: Mapping[int, tuple[int, int]],
 ) -> Proposals:
-    """The rows as lists: places count from 1, an item that comes twice counts once, at its best place."""
+    """Sort rows into lists: places from 1; a repeated item counts once, at its best place."""
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -129,7 +130,7 @@ def in_order(
 
 
 def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[int, int], Any]:
-    """(image, text) -> what ``of_unit`` has of it; of several units of one text the first one that has something."""
+    """Return (image, text) -> value of ``of_unit``; of several units of one text, the first value."""
     found: dict[tuple[int, int], Any] = {}
     for unit, place in proposals.units.items():
         value = of_unit.get(unit)
@@ -139,17 +140,16 @@ def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[in
 
 
 def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
-    """Unit row id -> its consensus as a number."""
     return {unit: float(one.value) for unit, one in consensus.items() if one.value is not None}
 
 
 def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str, Any]) -> dict[str, Any]:
-    """Task -> a row for each system that proposed something; {} where no list has two items.
+    """Return task -> a row per system; {} if no list has two items.
 
-    A row has ``queries``, of which S@k and R-precision leave out ``not_judged`` (nobody judged an item of theirs, as
-    where images were sampled) and ``nothing_relevant`` (no judged item is relevant); S@1, S@5, S@10 and R-precision;
-    with an audit of the filter ``audited`` S@k over all queries; and where originals can be found ``original``: R@1,
-    R@5, R@10 and the median rank over its ``queries`` (H13 §4.3.1). Best first.
+    A row has ``queries``, of which S@k and R-precision exclude ``not_judged`` (no item judged, as when
+    images were sampled) and ``nothing_relevant``; S@1, S@5, S@10 and R-precision; with an audit of the
+    filter ``audited`` S@k over all queries; and where originals can be found ``original``: R@1, R@5, R@10
+    and the median rank over its ``queries`` (H13 §4.3.1). Best first.
     """
     judged = said.turned(lambda value: kind.relevance(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
@@ -160,7 +160,7 @@ def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str
         rows = np.flatnonzero(chosen)
         if not (proposals.place[rows] > 1).any():
             continue
-        # by image, or by the text that a caption asks with
+        # By image, or by the query caption's text.
         asking = good // judged.width if task == ANNOTATION else good % judged.width
         relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
         owners = proposals.system[rows]
@@ -179,7 +179,7 @@ def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is said of M images and texts, with ``keys`` (M,) ascending and ``values`` (M,)."""
+    """Values of M (image, text) pairs: ``keys`` (M,) ascending and ``values`` (M,)."""
 
     keys: Ints
     values: Floats
@@ -187,12 +187,11 @@ class Said:
 
     @classmethod
     def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> Said:
-        """What the judgments of each say together."""
         return cls.of(proposals, consensus_values(consensus))
 
     @classmethod
     def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> Said:
-        """Of several units of one text the first one of which something is said."""
+        """Take the first unit with a value for each text."""
         judged = values_of(proposals, of_unit)
         width = len(proposals.texts) + 1
         places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
@@ -201,7 +200,7 @@ class Said:
         return cls(keys[order], np.array(list(judged.values()), dtype=np.float64)[order], width)
 
     def look_up(self, image: Ints, text: Ints) -> Floats:
-        """What is said of each; nan where nothing is."""
+        """Return the values; nan where there is none."""
         wanted = image * self.width + text
         found = np.full(len(wanted), np.nan)
         if len(self.keys):
@@ -211,7 +210,7 @@ class Said:
         return found
 
     def turned(self, into: Callable[[float], float]) -> Said:
-        """Other values in place of these; each different one is asked for once."""
+        """Map the values, computing each distinct one once."""
         known, number = np.unique(self.values, return_inverse=True)
         return replace(self, values=np.array([into(one) for one in known.tolist()], dtype=np.float64)[number])
 
@@ -225,8 +224,11 @@ def _row(
     *,
     task: str,
 ) -> dict[str, Any]:
-    """The figures of one system; ``own`` are its rows of the task, list by list, ``codes`` what is known of them, and
-    ``relevant`` how many items are known to be so, by number of the image or the text that asks."""
+    """Compute one system's row.
+
+    ``own`` are its list-sorted rows of the task, ``codes`` their known values, and ``relevant`` the
+    number of known relevant items by query.
+    """
     query, place = proposals.query[own], proposals.place[own]
     queries, first = np.unique(query, return_index=True)  # rows stand in the order of queries
     number = np.searchsorted(queries, query)
@@ -260,7 +262,7 @@ def _row(
     original = proposals.original[own]
     findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
     if findable.any():
-        # of several captions that were written for the image, the one that stands first
+        # Of several captions written for the image, take the first.
         is_first = np.zeros(len(own), dtype=bool)
         hits = np.flatnonzero(original == 1)
         is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
@@ -280,13 +282,11 @@ def _row(
 
 
 def _share(result: RankingResult) -> dict[str, Any]:
-    """A share of queries with Wilson's interval."""
     known = result.per_query[~np.isnan(result.per_query)]
     return _figure(result, wilson_interval(round(float(known.sum())), len(known)), len(known))
 
 
 def _mean(result: RankingResult) -> dict[str, Any]:
-    """A mean over queries with a bootstrap interval."""
     known = result.per_query[~np.isnan(result.per_query)]
     interval = bootstrap_interval(known, resamples=RESAMPLES, seed=SEED)
     return _figure(result, (interval.low, interval.high), len(known))
@@ -306,11 +306,11 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
 
 
 def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> Estimate:
-    """S@k over all queries where what the filter left out is relevant with the audited share q.
+    """Estimate S@k over all queries if rejected captions are relevant with the audited share q.
 
-    A query with a relevant caption among its first k counts 1; one with none there and m captions that nobody judged
-    counts 1 - (1 - q)^m, as if each were one of those left out, drawn at random. ``low`` and ``high`` of the audit give
-    the interval: it is of q alone.
+    A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged
+    captions there, as if drawn at random from the rejected ones. ``low`` and ``high`` of the audit give
+    the interval, which covers q only.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
@@ -330,11 +330,11 @@ def judged_systems(
     said: Said,
     figures: Mapping[int, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """What people say of each system's captions, wherever they stand in its lists; by name.
+    """Return people's scores of each system's captions at any rank, by name.
 
-    A row has ``captions`` (judged ones) and ``images``, ``describes`` (the share that describes its image, as the kind
-    draws the line), and where answers are averaged ``mean``; with ``z`` in ``figures`` its mean as well. Intervals are
-    of resampled images, since captions of one image hang together.
+    A row has ``captions`` (judged ones) and ``images``, ``describes`` (the share that describes its
+    image, by the kind's threshold), and where answers are averaged ``mean``; with ``z`` in ``figures``
+    its mean as well. Intervals resample images, since captions of one image are dependent.
     """
     rows = np.flatnonzero(~proposals.search)
     rows = rows[~np.isnan(said.look_up(proposals.image[rows], proposals.text[rows]))]
@@ -363,7 +363,7 @@ def judged_systems(
 
 @dataclass(frozen=True, slots=True)
 class _ClusteredMeans:
-    """Means of C columns for S systems, and the same on resamples of images: (B, S, C)."""
+    """Means of C columns for S systems, and on B resamples of images: (B, S, C)."""
 
     systems: Ints
     sums: Floats
@@ -386,7 +386,7 @@ class _ClusteredMeans:
         flat = sums.reshape(shape[0], -1), counts.reshape(shape[0], -1)
 
         def means(weights: Floats) -> Floats:
-            with np.errstate(invalid="ignore"):  # no caption in a resample: undefined, and left out below
+            with np.errstate(invalid="ignore"):  # no caption in a resample: undefined, and excluded below
                 found: Floats = (weights @ flat[0]) / (weights @ flat[1])
             return found
 
@@ -401,7 +401,7 @@ class _ClusteredMeans:
         return cls(systems, *totals, (counts > 0).sum(axis=0), draws.reshape(-1, *shape[1:]))
 
     def figure(self, system: int, column: int) -> dict[str, Any]:
-        """One mean with its interval; of one image there is none."""
+        """Return a mean with its interval; none for one image."""
         n = int(self.counts[system, column])
         low, high, _ = percentile_interval(self.draws[:, system, column], CONFIDENCE)
         several = self.images[system, column] > 1
@@ -414,12 +414,11 @@ class _ClusteredMeans:
 
 
 def outputs_of(study: Study) -> QuerySet[Output]:
-    """Everything that systems proposed in the study's dataset."""
     return Output.objects.filter(system__dataset=study.dataset_id)
 
 
 def newest_output(study: Study) -> int:
-    """Row id of the last output of the study's dataset; 0 where there is none. Outputs are only ever added."""
+    """Return the last output's row id, 0 for none; outputs are append-only."""
     found = outputs_of(study).aggregate(last=Max("pk"))
     return found["last"] or 0
 
@@ -431,8 +430,7 @@ class _Caption(NamedTuple):
 
 
 def proposals_of(study: Study) -> Proposals:
-    """The lists of all systems for the images of the splits that the study judges, and for the captions that found
-    one of them."""
+    """Return all systems' lists for images of the judged splits, and for captions that found one."""
     units = Unit.objects.filter(study=study, control=False, first__isnull=False)
     shown = list(plain_rows(units.order_by("position", "pk").values_list("pk", "item_id", "first_id")))
     systems = dict(System.objects.filter(dataset=study.dataset_id).values_list("pk", "name"))
@@ -445,7 +443,7 @@ def proposals_of(study: Study) -> Proposals:
     splits = {items[item][1] for _, item, _ in shown}
     system, item, caption, rank, search = _outputs(study, splits)
     asked = search > 0
-    if asked.any():  # whole lists, of the captions that found an image of the splits
+    if asked.any():  # whole lists of captions that found an image of the splits
         here = np.isin(item, [pk for pk, (_, split) in items.items() if split in splits])
         kept = ~asked | np.isin(caption, caption[asked & here])
         system, item, caption, rank, asked = (row[kept] for row in (system, item, caption, rank, asked))
@@ -484,7 +482,7 @@ def proposals_of(study: Study) -> Proposals:
 
 
 def _outputs(study: Study, splits: set[str]) -> Ints:
-    """(5, N) system, image, caption, rank, and 1 for what was found by search, in the order of row ids."""
+    """Return (5, N) system, image, caption, rank, and 1 for search results, by row id."""
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
     rows = Output.objects.filter(
         Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH), system__dataset=study.dataset_id
@@ -494,7 +492,7 @@ def _outputs(study: Study, splits: set[str]) -> Ints:
 
 
 def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
-    """Row id -> each caption that is judged or proposed, and the references of the splits."""
+    """Return row id -> each judged or proposed caption, and the splits' references."""
     proposed = outputs_of(study).values("caption")
     shown = Unit.objects.filter(study=study, control=False, first__isnull=False).values("first")
     rows = Caption.objects.filter(
@@ -507,7 +505,7 @@ def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
 def _numbered_texts(
     shown: Sequence[int], captions: Mapping[int, _Caption]
 ) -> tuple[dict[int, int], list[str]]:
-    """Caption -> number of its text; and for each text the id of a caption that has it, a judged one where one is."""
+    """Return caption -> number of its text; and for each text a caption id, preferably a judged one."""
     numbers: dict[str, int] = {}
     keys: list[str] = []
     text_of = {}
@@ -528,9 +526,9 @@ def _originals(
     text: Ints,
     asked: Flags,
 ) -> Ints:
-    """(N,) whether the caption was written for the image, as ``Proposals.original`` has it.
+    """Return (N,) ``Proposals.original``: whether the caption was written for the image.
 
-    An image's own captions are found by their words: the same words written for another image are the same text.
+    An image's own captions are found by their words: equal words for another image are the same text.
     """
     own = np.array(
         [(one.item, text_of[pk]) for pk, one in captions.items() if one.item is not None], dtype=np.int64
@@ -543,7 +541,7 @@ def _originals(
 
 
 def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
-    """(N,) whether the rank is the place: of systems that are known from judgments alone, whose lists have gaps."""
+    """Return (N,) whether the rank is the place: for systems known only from judgments, with gaps."""
     partly = study.dataset.known_in_part
     found = np.zeros(len(system), dtype=bool)
     for task, chosen in ((Output.Task.ANNOTATION, ~asked), (Output.Task.SEARCH, asked)):
@@ -553,6 +551,6 @@ def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags
 
 
 def _mapped(values: Ints, to: Mapping[int, Any]) -> Ints:
-    """``values`` in other numbers; what ``to`` does not name becomes -1."""
+    """Map ``values`` by ``to``; others become -1."""
     known, place = np.unique(values, return_inverse=True)
     return np.array([to.get(one, -1) for one in known.tolist()], dtype=np.int64)[place]

@@ -1,4 +1,4 @@
-"""What the admin, the API, jobs and commands call."""
+"""Services of the admin, API, jobs and commands."""
 
 from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study

@@ -131,7 +131,6 @@ def encode_with(
 
 
 def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
-    """Return the values as a list. Raises BadShape for something that is no sequence."""
     try:
         return list(values)
     except TypeError as error:
@@ -184,19 +183,16 @@ def floats_of(
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Return whether an option is a number at all."""
     return isinstance(value, Real)
 
 
 def one_of(value: str, known: Sequence[str], name: str) -> str:
-    """Return `value` if it is known. Raises BadOption listing what is."""
     if value not in known:
         raise BadOption(f"{name} is {value!r}, expected one of {', '.join(known)}")
     return value
 
 
 def positive(value: int, name: str) -> int:
-    """Return `value` if it is a whole number above zero. Raises BadOption."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
     return int(value)

@@ -1,7 +1,7 @@
-"""Who may use the researchers' resources, and which rows of them.
+"""Rights to the researchers' resources and their rows.
 
-A permission of Django's counts for every study of the installation, a role for its own study alone; a token never opens
-more than its account may do, its scopes name, and its studies hold.
+A Django permission counts for every study, a role for its own study. A token allows at most what its
+account, its scopes and its studies allow.
 """
 
 from __future__ import annotations
@@ -23,29 +23,27 @@ from judgments.models import ApiToken, Study, StudyRole
 
 
 def staff_of(request: Request) -> User:
-    """Who asks, on a view that lets in staff alone."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """The token that the request came with; None for sessions and for the old tokens, which open everything."""
+    """Return the request's token; None for sessions and for old tokens, which have every scope."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
 def studies_of(request: Request) -> QuerySet[Study]:
-    """The studies that who asks may see."""
     found = Study.objects.visible_to(staff_of(request))
     token = token_of(request)
     return found.filter(pk__in=token.studies.values("pk")) if token is not None and token.limited else found
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """The study of this slug, for something that takes ``right``.
+    """Return a study that the requester may use with ``right``.
 
     Raises:
-        NotThere: there is none that this person may see.
-        PermissionDenied: they may see it, and not do this.
+        NotThere: it does not exist or is not visible. PermissionDenied: it is visible, but the right is
+            missing.
     """
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
@@ -55,22 +53,21 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
 
 
 def require(request: Request, right: Right, study: Study) -> None:
-    """Raises PermissionDenied where who asks may not do this with a study they may see."""
     if not may(staff_of(request), right, study):
         raise PermissionDenied
 
 
 class IsStaff(BasePermission):
-    """Staff with the Django permission for what they ask, or with a role in a study.
+    """Staff with the Django permission of the action, or with a role in a study.
 
-    A view names ``reading``, the permission that opens all its rows; ``scope``, the area of a token's scopes; and
-    ``needed_permissions`` of actions that no role gives. Which rows a role opens is VisibleRows' part.
+    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes; and
+    ``needed_permissions`` of actions that no role gives. VisibleRows limits the rows.
     """
 
     message = "This is for staff of this installation whose account may look at it."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """A worker's token opens nothing here."""
+        """Refuse workers' tokens."""
         user = request.user
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
             return False
@@ -81,7 +78,7 @@ class IsStaff(BasePermission):
             return user.has_perm(needed) and not (token is not None and token.limited)
         reading = getattr(view, "reading", PERMISSIONS[Right.VIEW])
         if user.has_perm(reading) or user.has_perm("judgments.add_study"):
-            return True  # who may begin a study finds the lists empty, not shut
+            return True  # a person who may create studies gets empty lists, not a refusal
         return StudyRole.objects.filter(user=user).exists()
 
     @staticmethod
@@ -96,14 +93,14 @@ class IsStaff(BasePermission):
 
 
 class VisibleRows(BaseFilterBackend):
-    """Leaves out the rows of studies that who asks may not see. A view says what ties its rows to studies:
+    """Exclude rows of studies that are not visible to the requester.
 
-    ``study_path``: the field, or fields with __ between them, that lead to the study, '' for none; ``several``: whether
-    a row can belong to more than one; or a method ``rows_for(queryset, studies, request)``, for anything else.
+    A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a
+    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        """Lists and single rows alike."""
+        """Filter lists and single rows alike."""
         token = token_of(request)
         limited = token is not None and token.limited
         if not limited and staff_of(request).has_perm(view.reading):
@@ -122,10 +119,9 @@ class VisibleRows(BaseFilterBackend):
 
 
 class NoWorker(BasePermission):
-    """The description of the interface is public; a worker's token opens the worker's calls alone."""
+    """Refuse workers' tokens; the API description is otherwise public."""
 
     message = "A worker's token opens the worker's calls alone."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Anonymous visitors and signed-in people."""
         return not (request.auth and not request.user.is_staff)

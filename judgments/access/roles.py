@@ -1,4 +1,4 @@
-"""Roles in a study, their permissions, and the rows that a person may see."""
+"""Roles in a study, their rights, and the visible rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Person = AbstractBaseUser | AnonymousUser
 
 
 class Right(StrEnum):
-    """What may be done with a study, from the least to the most."""
+    """Rights to a study, from the least to the most."""
 
     VIEW = "view"  # its pages, results, files
     REVIEW = "review"  # approve, reject, exclude, adjudicate, answer appeals
@@ -42,12 +42,12 @@ PERMISSIONS = {
 
 
 def rights_of(user: Person, study: Study) -> frozenset[Right]:
-    """All that a person may do with a study, by their role in it or by a permission for all studies."""
+    """Return a person's rights to a study, by role or by a permission for all studies."""
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
     if given:
-        given |= {Right.VIEW}  # who changes all studies looks at them too, as everywhere in the admin
+        given |= {Right.VIEW}  # the permission to change all studies includes viewing, as in the admin
     if given == frozenset(Right):
         return given
     role = StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
@@ -55,17 +55,16 @@ def rights_of(user: Person, study: Study) -> frozenset[Right]:
 
 
 def may(user: Person, right: Right, study: Study) -> bool:
-    """Whether a person may do this with a study."""
     return right in rights_of(user, study)
 
 
 @transaction.atomic
 def give_role(*, study: Study, user: User, role: str, by: User | None = None) -> StudyRole:
-    """Give a person a role in a study, in place of the one they had.
+    """Give a person a role in a study, replacing any other.
 
     Raises:
-        DesignError: there is no such role, or the account cannot sign in.
-        WrongState: the study would be left without an owner.
+        DesignError: an unknown role, or the account cannot sign in. WrongState: the study would lose its
+            last owner.
     """
     if role not in Role.values:
         raise DesignError(
@@ -73,7 +72,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
         )
     if not user.is_active:
         raise DesignError(f"The account {user.get_username()!r} is not active.", field="user")
-    had = _held(study, user)
+    had = _role_and_lock(study, user)
     if had == role:
         return StudyRole.objects.get(study=study, user=user)
     if had == Role.OWNER:
@@ -95,12 +94,12 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 @transaction.atomic
 def take_role(*, study: Study, user: User, by: User | None = None) -> None:
-    """Take a person's role in a study away; nothing happens where they have none.
+    """Remove a person's role in a study, if any.
 
     Raises:
-        WrongState: the study would be left without an owner.
+        WrongState: the study would lose its last owner.
     """
-    had = _held(study, user)
+    had = _role_and_lock(study, user)
     if had is None:
         return
     if had == Role.OWNER:
@@ -116,9 +115,8 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
     )
 
 
-def _held(study: Study, user: User) -> str | None:
-    """The person's role; the study's row is held until the transaction ends, so that two owners who leave at once
-    do not leave it alone."""
+def _role_and_lock(study: Study, user: User) -> str | None:
+    """Return the person's role and lock the study's row, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
@@ -142,7 +140,7 @@ _KEPT = "_takes_part"
 
 
 def takes_part(user: Person) -> bool:
-    """Whether any study is visible to this person; asked once for each person that was loaded."""
+    """Return whether any study is visible to this person; cached on the user object."""
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _KEPT):
@@ -151,12 +149,10 @@ def takes_part(user: Person) -> bool:
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
-    """Whether there can be rows of this kind for the person to look at."""
     return sees_all(user, model) or (belongs_to_studies(model) and takes_part(user))
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
-    """Whether Django's permissions open all rows of this kind."""
     app, name = model._meta.app_label, model._meta.model_name
     return isinstance(user, User) and (
         user.has_perm(f"{app}.view_{name}") or user.has_perm(f"{app}.change_{name}")
@@ -164,12 +160,11 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    """Whether a role in a study can open rows of this kind."""
     return model in (Study, Job) or model in _TO_DATASET or bool(lookups_of(model))
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
-    """What leads from a row to a study; () for rows that belong to none."""
+    """Return the lookups from a row to its study; () for rows without one."""
     told: tuple[str, ...] = getattr(model, "of_study", ())
     if told:
         return told
@@ -178,7 +173,7 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
-    """The rows that a person may look at."""
+    """Return the rows visible to a person."""
     model: type[Model] = rows.model
     if sees_all(user, model):
         return rows
@@ -195,27 +190,29 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     if len(lookups) == 1:
         return rows.filter(**{f"{lookups[0]}__in": studies.order_by().values("pk")})
     own = Q()
-    for lookup in lookups:  # each by itself: a row of several studies stays one row
+    for lookup in lookups:  # separate subqueries: a row of several studies appears once
         found = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
         own |= Q(pk__in=found.values("pk"))
     return rows.filter(own)
 
 
 def loaded_by(dataset: Dataset, user: User) -> bool:
-    """Whether this person's upload made the dataset. Whoever uploads the same files under the same name later on
-    changes nothing, and gets no right to it."""
+    """Return whether this person's upload created the dataset.
+
+    A later upload of the same files under the same name gives no right.
+    """
     done = Job.objects.filter(
         kind="import_dataset",
         state=Job.State.DONE,
         args__name=dataset.name,
-        finished_at__gte=dataset.created_at,  # another one of this name may have been here before
+        finished_at__gte=dataset.created_at,  # an earlier dataset may have had this name
     )
     first = done.order_by("finished_at", "pk").first()
     return first is not None and first.created_by_id == user.pk
 
 
 def _of_jobs(user: Person) -> Q:
-    """What the person asked for, and work on studies that they may see."""
+    """Return jobs that the person started, or of visible studies."""
     asked = Q(created_by=user.pk) if user.pk else Q(pk__in=[])
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:

@@ -33,18 +33,18 @@ SCOPES: dict[str, str] = {
 }
 
 
-# All that a token of an account without staff rights can be good for.
+# Scopes that an account without staff rights can use.
 FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
 
 
 def allows(held: Iterable[str], asked: str) -> bool:
-    """Whether one of the scopes held opens what ``asked`` names; who may write may read too."""
+    """Return whether one of the scopes includes ``asked``; write includes read."""
     area, _, verb = asked.partition(":")
     return asked in held or (verb == "read" and f"{area}:write" in held)
 
 
 KEY_START = "quorum_"
-NOTED_EVERY = timedelta(minutes=1)  # a token in use must not cost a write per request
+NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
 @transaction.atomic
@@ -56,13 +56,13 @@ def create_token(
     studies: Sequence[Study] = (),
     expires_at: datetime | None = None,
 ) -> tuple[ApiToken, str]:
-    """A new token and its key, which is told this once.
+    """Return a new token and its key, which is not stored.
 
     Args:
-        studies: those it opens; none: whatever the account may see, now and later.
+        studies: those it is limited to; empty: all that the account may see.
 
     Raises:
-        DesignError: the name is empty, there is no such scope, or it would be past its time already.
+        DesignError: an empty name, an unknown scope, or an expiry in the past.
     """
     if not name.strip() or len(name) > 100:
         raise DesignError("A token has a name of 1 to 100 characters that says what it is for.", field="name")
@@ -89,7 +89,7 @@ def create_token(
 
 
 def token_for_key(key: str) -> ApiToken | None:
-    """The token that a request's key stands for, as long as it is good; notes that it was used."""
+    """Return the valid token of a key and record its use."""
     now = timezone.now()
     token = ApiToken.objects.usable(now).select_related("user").filter(digest=_digest(key)).first()
     if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
@@ -98,7 +98,7 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """From now on it opens nothing; twice is harmless.
+    """Revoke a token; repeating it is harmless.
 
     Raises:
         NotThere: the token went with its account.
@@ -109,5 +109,5 @@ def revoke_token(*, token: ApiToken) -> None:
 
 
 def _digest(key: str) -> str:
-    """Of 256 random bits: nothing to be gained by a slow hash."""
+    """Return a fast hash; the key's 256 random bits need no slow one."""
     return sha256(key.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Import datasets and candidates: streamed, all or nothing, safe to repeat."""
+"""Import datasets and candidates: streamed, atomic, idempotent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ Lists = defaultdict[tuple[int, int], dict[int, Any]]
 def known_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
 ) -> Lists:
-    """(system, image or asking caption) -> place -> text of the caption, or image; what comes twice stands at its best.
+    """Return (system, image or querying caption) -> rank -> caption text, or image; duplicates count at
+    their best rank.
 
     Args:
         placed: systems whose ranks are places.
@@ -58,7 +59,7 @@ def known_lists(
 
 
 def rank_by_place(system: System, task: Output.Task) -> None:
-    """Let the ranks of a system's outputs be their places, which they may have been all the time."""
+    """Replace the ranks of a system's outputs by places, if they differ."""
     rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
     by_image = task == Output.Task.ANNOTATION
     lists: defaultdict[int, list[Any]] = defaultdict(list)
@@ -67,16 +68,14 @@ def rank_by_place(system: System, task: Output.Task) -> None:
     for number, row in enumerate(sorted(rows, key=lambda one: (one.rank, one.pk))):
         own = lists[row.item_id if by_image else row.caption_id]
         value = row.caption.text if by_image else row.item_id
-        if value in own:  # it stands in the list already, and takes nobody's place
+        if value in own:  # it is in the list already and takes no other item's place
             places[row.pk] = beyond + len(rows) + number
         else:
             own.append(value)
             places[row.pk] = len(own)
     changed = [row for row in rows if row.rank != places[row.pk]]
     for number, row in enumerate(changed):
-        row.rank = (
-            beyond + number
-        )  # out of the way first: no two rows of a list have one rank, not even in between
+        row.rank = beyond + number  # move ranks away first: they are unique within a list at every step
     Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
     for row in changed:
         row.rank = places[row.pk]
@@ -84,7 +83,7 @@ def rank_by_place(system: System, task: Output.Task) -> None:
 
 
 def know_whole(dataset: Dataset, system: str, task: str) -> None:
-    """Note that the system's lists of this task are known in part no longer; within the caller's transaction."""
+    """Mark the system's lists of this task as complete, in the caller's transaction."""
     left = {
         name: [one for one in own if (name, one) != (task, system)]
         for name, own in dataset.known_in_part.items()
@@ -97,13 +96,13 @@ def know_whole(dataset: Dataset, system: str, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """What an import did.
+    """The result of an import.
 
     Attributes:
-        what: the dataset, system or study that was imported.
-        created: False where the same rows were there already and nothing changed.
+        what: the dataset, system or study.
+        created: False if the same rows existed and nothing changed.
         counts: rows by name.
-        notes: one sentence for each quirk that was handled.
+        notes: one sentence per quirk.
     """
 
     what: str
@@ -122,17 +121,16 @@ def import_dataset(
     attribution: str = "",
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Images and reference captions, and the candidate pairs that some datasets bring.
+    """Import images, reference captions and optional candidate pairs.
 
     Args:
         format: one of ``judgments.importers.DATASET_FORMATS``.
-        images: a folder with the pictures, or the address they are served from.
+        images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
 
     Raises:
-        ImportProblem: the file cannot be read as this format.
-        DataConflict: there is a dataset of this name with other rows.
-        PictureProblem: a picture is missing or is none.
+        ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other
+            rows. PictureProblem: a picture is missing or invalid.
     """
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
@@ -177,7 +175,7 @@ def import_dataset(
 
 
 def _unsafe(images: str) -> list[str]:
-    """What to say about pictures that the content policy keeps browsers from loading."""
+    """Return a warning on pictures that the content policy blocks."""
     if not images.startswith("http://"):
         return []
     return [
@@ -195,14 +193,13 @@ def _dataset_counts(dataset: Dataset) -> dict[str, int]:
 
 
 def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
-    """The name of the image's picture."""
     return (None if isinstance(row, ImageRow) else row.file) or row.image
 
 
 def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
-    """Items and captions in import order; returns image -> file name."""
+    """Store items and captions in import order; return image -> file name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
@@ -257,7 +254,7 @@ def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy:
 
 
 def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
-    """Published pairs, their candidate texts, and who produced them."""
+    """Store published pairs, their candidate texts and their systems."""
     pairs = list(rows)
     if not pairs:
         return
@@ -305,7 +302,7 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
 
 
 def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
-    """The candidate captions of these texts, made where they are new; returns text -> row id."""
+    """Get or create candidate captions; return text -> row id."""
     keys = {candidate_key(text): text for text in texts}
     found: dict[str, int] = {}
     for batch in batched(sorted(keys), 500):
@@ -327,12 +324,11 @@ def import_candidates(
     encoding: str | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """One system's captions.
+    """Import one system's captions.
 
     Raises:
-        NotThere: no such dataset.
-        ImportProblem: the file cannot be read, or names an image that the dataset does not have.
-        DataConflict: the system is there with other captions.
+        NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image. DataConflict:
+            the system exists with other captions.
     """
     found = find_dataset(dataset)
     items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
@@ -389,10 +385,10 @@ def import_candidates(
 def _complete(
     system: System, stream: Iterator[CandidateRow], items: dict[str, int], sentences: Callable[[], list[str]]
 ) -> ImportSummary:
-    """The captions of a system of which only what was judged is known, from a judgments file.
+    """Complete a system that a judgments file made known in part.
 
     Raises:
-        DataConflict: the file says otherwise of a caption that is known, or lacks it.
+        DataConflict: the file contradicts or lacks a known caption.
     """
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION

@@ -1,4 +1,4 @@
-"""Pictures of a dataset: copied from a folder, all or none, or linked by address."""
+"""Pictures of a dataset: copied from a folder atomically, or linked by address."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from common.errors import QuorumError
 from judgments.importers.fields import ADDRESS_LIMIT
 
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
-# A JPEG with a second picture behind it, as some phones write: browsers show the first.
+# A JPEG followed by a second picture, as some phones write: browsers show the first.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
 
 
 class PictureProblem(QuorumError):
-    """A picture is missing or is not one."""
+    """A picture is missing or invalid."""
 
     title = "A picture cannot be used"
 
 
 def is_address(images: str) -> bool:
-    """Whether ``--images`` names a place on the web rather than a folder."""
     return images.startswith(("http://", "https://"))
 
 
 def picture_address(images: str, file: str) -> str:
-    """Where the picture ``file`` is served from; what means something else in an address (``#``, ``?``) is quoted.
+    """Return the address of the picture ``file``, quoting ``#`` and ``?``.
 
     Raises:
-        PictureProblem: the address is longer than can be stored.
+        PictureProblem: the address is too long to store.
     """
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
@@ -45,15 +44,15 @@ def picture_address(images: str, file: str) -> str:
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """The file of each image.
+    """Return the file of each image.
 
     Args:
-        folder: where the pictures are.
+        folder: the pictures' folder.
         names: (image name, file name) pairs.
 
     Raises:
-        PictureProblem: the folder or a file is missing, lies outside of the folder, or is no picture that browsers
-            show. What is not a picture is never served from here.
+        PictureProblem: the folder or a file is missing, lies outside of the folder, or is no picture that
+            browsers show; other files are never served.
     """
     if not folder.is_dir():
         raise PictureProblem(f"{folder} is not a folder; expected the pictures of the dataset.")
@@ -78,7 +77,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def picture_format(path: Path) -> str:
-    """The picture's format.
+    """Return the picture's format.
 
     Raises:
         PictureProblem: it is none of ``SUFFIXES``.
@@ -94,9 +93,9 @@ def picture_format(path: Path) -> str:
 
 
 class PictureCopy:
-    """Copies pictures below the media folder and takes them back when the import fails.
+    """Copy pictures below the media folder and remove them when the import fails.
 
-    Use as a context manager around the transaction: what was copied stays only if the block ends well.
+    Use as a context manager around the transaction.
     """
 
     def __init__(self, dataset_name: str) -> None:
@@ -112,7 +111,10 @@ class PictureCopy:
                 path.unlink(missing_ok=True)
 
     def add(self, number: int, source: Path) -> str:
-        """Copy one picture; returns its name for ``Item.picture``. Its own name is not kept: it may tell the answer."""
+        """Copy a picture and return its name for ``Item.picture``.
+
+        The original name is dropped: it may give away the answer.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)

@@ -1,4 +1,4 @@
-"""Systems' ranked lists from TREC runs into rows: all or nothing, and harmless to repeat."""
+"""Import ranked lists from TREC runs: atomic and idempotent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
-RankedRow = tuple[int, int, int, float]  # row ids of query and ranked item, rank from 1, score
+RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
 
 
 def import_rankings(
@@ -29,17 +29,16 @@ def import_rankings(
     encoding: str | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Store systems' ranked lists, from a TREC run of any number of systems.
+    """Store ranked lists from a TREC run of any number of systems.
 
     Args:
-        task: ``annotation``: an image asks and ids of captions are ranked; ``search``: the id of a caption asks and
-            images are ranked (H13 §4).
-        depth: the first items of each list that are kept; None: all.
+        task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is
+            the query, images are ranked (H13 §4).
+        depth: length to which lists are cut; None: all.
 
     Raises:
-        NotThere: no such dataset.
-        ImportProblem: the file cannot be read, or names what the dataset does not have.
-        DataConflict: a system is there with other lists for this task.
+        NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
+            system exists with other lists for this task.
     """
     items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     captions = dict(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
@@ -49,7 +48,7 @@ def import_rankings(
     lists = stored = 0
     try:
         with transaction.atomic():
-            # one import at a time changes what is known of a dataset's systems
+            # Serialise imports that change what is known of a dataset's systems.
             held = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
             for name, run in sorted(runs.items()):
                 rows = run.in_order(depth, notes)
@@ -66,12 +65,12 @@ def import_rankings(
 
 
 def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) -> int:
-    """Store what the dataset lacks of a system's lists; return how many rows that were.
+    """Store the missing rows of a system's lists; return their number.
 
-    A system that a judgments file brought is known in part: its lists are completed where they agree.
+    A system known in part from a judgments file is completed if the lists agree.
 
     Raises:
-        DataConflict: the system is there with other lists for this task.
+        DataConflict: the system exists with other lists for this task.
     """
     kept = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")

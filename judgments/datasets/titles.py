@@ -1,4 +1,4 @@
-"""A list of titles for a study of keywords: those that its texts can offer (MC12 §3.2)."""
+"""Titles for a study of keywords: those found in its texts (MC12 §3.2)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ROWS_AT_ONCE = 500
 def with_titles(
     *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
 ) -> StudyDesign:
-    """The design with those of ``titles`` whose words stand one behind the other in a text of its dataset, besides
-    the titles that it names itself. ``titles`` is read once, as a stream.
+    """Return the design with the ``titles`` found in its dataset's texts added.
+
+    ``titles`` is read once, as a stream.
 
     Raises:
-        NotThere: no such dataset.
-        DesignError: the protocol asks for no titles, or none of them stands in a text: without titles frequent phrases
-            would be offered, which is not what was asked for.
+        NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one:
+            falling back to frequent phrases would be another design.
     """
     if "keywords.titles" not in KINDS[design.protocol].asks:
         raise DesignError(

@@ -1,7 +1,7 @@
-"""Uploaded files on their way to an import: kept until a job has read them, unpacked with care.
+"""Store uploaded files until a job has read them, and unpack them safely.
 
-An archive comes from outside: nothing in it may land beside its folder, be a link, need a password, or grow without
-bound. What it says about its own sizes is checked first, and not believed while unpacking.
+Archives are untrusted: no entry may leave its folder, be a link, need a password, or grow without bound.
+Declared sizes are checked first, but real ones are counted while unpacking.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from judgments.importers import ImportProblem
 
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
-MOST_GROWTH = 200  # how many times its packed size a file may have; text packs to about a tenth
+MOST_GROWTH = 200  # maximal compression ratio of a file; text packs to about a tenth
 SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
 CHUNK = 2**20
-LONGEST_NAME = 255  # bytes of one part of a path that common file systems take
-# what zipfile raises for bytes that only look like an archive
+LONGEST_NAME = 255  # bytes of a path component that common file systems accept
+# What zipfile raises for bytes that only resemble an archive.
 DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error, lzma.LZMAError)
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 
 class UploadRefused(QuorumError):
-    """An upload that cannot be used."""
+    """An unusable upload."""
 
     title = "The upload cannot be used"
 
@@ -49,7 +49,7 @@ class Files:
 
     Attributes:
         path: the one file, or the folder with several.
-        pictures: the folder with the pictures, if some came along.
+        pictures: the folder with the pictures, if any.
     """
 
     path: Path
@@ -66,10 +66,10 @@ def _folder(upload: str) -> Path:
 
 
 def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
-    """Store an upload for the job that will read it; returns its name for ``opened``.
+    """Store an upload for its job; return its name for ``opened``.
 
     Raises:
-        UploadRefused: an archive that cannot be used, or a file name that cannot be kept.
+        UploadRefused: an unusable archive or file name.
     """
     files = list(files)
     for file in files:
@@ -90,17 +90,16 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
 
 
 def discard(upload: str) -> None:
-    """Forget an upload that was read."""
     shutil.rmtree(_folder(upload), ignore_errors=True)
 
 
 @contextmanager
 def opened(upload: str) -> Iterator[Files]:
-    """The upload's files, unpacked for as long as the block runs.
+    """Open the upload's files, unpacked, for a with block.
 
     Raises:
-        UploadRefused: the upload is gone, an archive cannot be used, or the block found a problem in a file; the
-            sentence names files as they were uploaded.
+        UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file;
+            the message uses the uploaded names.
     """
     folder = _folder(upload)
     if not folder.is_dir():
@@ -120,7 +119,7 @@ def opened(upload: str) -> Iterator[Files]:
 
 
 def _without(sentence: str, *folders: Path) -> str:
-    """The sentence with paths as the person who uploaded knows them."""
+    """Replace our paths in a sentence by the uploaded names."""
     for folder in folders:
         for place in ("files", "pictures"):
             sentence = sentence.replace(f"{folder / place}/", "").replace(str(folder / place), "the upload")
@@ -128,7 +127,7 @@ def _without(sentence: str, *folders: Path) -> str:
 
 
 def _unpacked(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
-    """The files, archives unpacked; the one file where there is one, else the folder that holds them."""
+    """Unpack archives; return the only file, or the folder."""
     target.mkdir()
     for file in files:
         if is_archive(file.name):
@@ -144,18 +143,16 @@ def _unpacked(files: list[Path], target: Path, suffixes: set[str] | None = None)
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file is to be unpacked."""
     return name.lower().endswith(".zip")
 
 
 def check_name(name: str) -> None:
-    """Refuse names that a folder cannot hold safely."""
     if not re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) or name.startswith("."):
         raise UploadRefused(f"The file name {name!r} cannot be kept; please rename the file.")
 
 
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Refuse an archive that must not be unpacked, by its table of contents.
+    """Check an archive's table of contents.
 
     Raises:
         UploadRefused: with the first reason found.
@@ -165,10 +162,10 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
 
 
 def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Unpack below ``target``, counting what really comes out.
+    """Unpack below ``target``, counting the real sizes.
 
     Raises:
-        UploadRefused: the archive is unsafe, damaged, or larger than it says.
+        UploadRefused: the archive is unsafe, damaged, or larger than declared.
     """
     archive = _archive(packed, name)
     for member, inner in _wanted_members(archive, name, suffixes):
@@ -198,7 +195,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 def _wanted_members(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None
 ) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """The files of an archive with their places, if all of it may be unpacked."""
+    """Return the archive's files with their targets, if all may be unpacked."""
     members = archive.infolist()
     if len(members) > MOST_FILES:
         raise UploadRefused(f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read.")
@@ -221,7 +218,7 @@ def _wanted_members(
 
 
 def _is_litter(inner: PurePosixPath) -> bool:
-    """Files that packing programs leave behind."""
+    """Return whether it is a file that packing programs add."""
     return inner.parts[0] == "__MACOSX" or inner.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 

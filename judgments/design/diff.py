@@ -1,4 +1,4 @@
-"""What differs between two designs: key by key, and as study files. Pure."""
+"""Compare two designs key by key, and as study files. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgments.design.study_design import StudyDesign
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A key of the study file with two values, as a study file writes them; '' where one side has no such key."""
+    """A key with two values as in a study file; '' where a side lacks it."""
 
     key: str
     this: str
@@ -26,7 +26,7 @@ class Comparison:
     """Two designs side by side.
 
     Attributes:
-        tables: table of the study file ('' for what stands above all tables) -> its differences, in file order.
+        tables: table of the study file ('' for top-level keys) -> its differences, in file order.
         lines: a unified diff of the two study files.
     """
 
@@ -35,7 +35,6 @@ class Comparison:
 
     @property
     def count(self) -> int:
-        """How many keys differ."""
         return sum(map(len, self.tables.values()))
 
 
@@ -45,7 +44,7 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> Comparison:
-    """Every key in which two designs (or values of designs) differ."""
+    """Return every key in which two designs (or values of designs) differ."""
     first, second = _values(this), _values(that)
     tables: dict[str, list[Difference]] = {}
     before, after = dict(_keys(first)), dict(_keys(second))
@@ -66,7 +65,6 @@ def compare_designs(
 
 
 def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:
-    """The dotted keys in which two designs differ."""
     return [one.key for rows in compare_designs(this, that).tables.values() for one in rows]
 
 
@@ -75,7 +73,7 @@ def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
 
 
 def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
-    """Dotted keys; an empty table counts as a value, and lists are values."""
+    """Yield dotted keys; lists and empty tables are values."""
     for key, value in values.items():
         dotted = f"{table}.{key}" if table else key
         if isinstance(value, dict) and value:
@@ -85,7 +83,7 @@ def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The keys of both, what stands above all tables first, then by table as a study file has them."""
+    """Return the keys of both in study-file order, top-level keys first."""
     keys = [*before, *(key for key in after if key not in before)]
     roots = [*StudyDesign.model_fields]
 

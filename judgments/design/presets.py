@@ -1,9 +1,9 @@
-"""The protocols of the papers as ready designs, read from the files in study_presets/.
+"""The papers' protocols as designs, read from study_presets/.
 
-Each file is a study file without ``name`` and ``dataset``, and with a table ``[about]``: what lists show, the paper,
-and ``ours``, the keys whose values the paper does not give, so that nobody cites them as published. Worked examples and
-most instructions are ours as well: the papers print none that could be shown as they stand. V15 gives workers "no
-explicit concept" of similarity (section 3), so its triplets have no example: one would be such a concept.
+Each file is a study file without ``name`` and ``dataset``, and with a table ``[about]``: what lists show,
+the paper, and ``ours``, the keys that the paper does not give, so that they are not cited as published.
+Worked examples and most instructions are ours as well: the papers print none that could be used. V15
+gives workers "no explicit concept" of similarity (section 3), so its triplets have no example.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).with_name("study_presets")
-# In the order in which they are offered.
+# In display order.
 NAMES = (
     "vedantam-2015-triplet",
     "vedantam-2015-pairwise",
@@ -33,7 +33,7 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A protocol as published.
+    """A published protocol.
 
     Attributes:
         title: what the admin's list shows.

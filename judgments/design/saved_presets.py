@@ -1,4 +1,4 @@
-"""Presets that people save, and designs found by name."""
+"""Saved presets, and designs found by name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.studies import design_of
 
-# what belongs to one study and never to the next: its names, its draw, its plan, its secrets, its real money
+# Specific to one study: names, draw, plan, secrets, real money.
 OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration")
 
 
 def saved_presets() -> dict[str, Preset]:
-    """Those of this installation, as ``make_design`` takes them; one query."""
+    """Return this installation's presets for ``make_design``, with one query."""
     return {
         one.slug: Preset(
             title=one.title,
@@ -35,13 +35,12 @@ def saved_presets() -> dict[str, Preset]:
 
 
 def newest_presets(most: int) -> list[SavedPreset]:
-    """Those that were saved last, ``most`` at most, by their titles; what they hold is not read."""
     rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:most]
     return sorted(rows, key=lambda one: (one.title, one.slug))
 
 
 def preset_values(design: StudyDesign) -> dict[str, Any]:
-    """What of a design is worth beginning another one with."""
+    """Return the parts of a design to reuse in another one."""
     values = design.model_dump(mode="json")
     for key in OWN_KEYS:
         values.pop(key, None)
@@ -58,11 +57,11 @@ def preset_values(design: StudyDesign) -> dict[str, Any]:
 def save_preset(
     *, design: StudyDesign, slug: str, title: str, description: str = "", by: User | None = None
 ) -> SavedPreset:
-    """Keep a design to start others from.
+    """Save a design as a preset.
 
     Raises:
-        DesignError: no title, or no usable slug.
-        DataConflict: a preset of that name ships with the platform, or was saved already.
+        DesignError: no title, or no usable slug. DataConflict: the name is taken by a shipped or saved
+            preset.
     """
     _check_title(title, description)
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
@@ -83,11 +82,10 @@ def save_preset(
 
 @transaction.atomic
 def rename_preset(*, slug: str, title: str, description: str, by: User) -> SavedPreset:
-    """Another title and description. The slug stays: study files name it.
+    """Change title and description; the slug stays, as study files name it.
 
     Raises:
-        NotThere, WrongState: there is none of this name, or somebody else made it.
-        DesignError: no title.
+        NotThere, WrongState: it does not exist, or belongs to another person. DesignError: no title.
     """
     _check_title(title, description)
     preset = _own(slug, by)
@@ -98,7 +96,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
-    """Offer it no more. Studies made from it keep their designs.
+    """Delete a preset; studies made from it keep their designs.
 
     Raises:
         NotThere, WrongState: as for ``rename_preset``.
@@ -107,7 +105,7 @@ def delete_preset(*, slug: str, by: User) -> None:
 
 
 def may_change_preset(preset: SavedPreset, user: User) -> bool:
-    """Its maker, and whoever may delete any study."""
+    """Return whether the user made it or may delete any study."""
     return preset.made_by_id == user.pk or user.has_perm("judgments.delete_study")
 
 
@@ -132,11 +130,11 @@ CHANGED = "design-changed"
 
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and how it is spoken of.
+    """A design and its label.
 
     Attributes:
         title: for people.
-        whole: whether it has a name, slug, dataset and seed of its own; a preset has none.
+        whole: whether it has its own name, slug, dataset and seed; a preset has not.
     """
 
     title: str
@@ -144,7 +142,7 @@ class NamedDesign:
     whole: bool = True
 
     def values_beside(self, other: NamedDesign) -> dict[str, Any]:
-        """What can be compared with ``other``: without a study's own names where one of the two is a preset."""
+        """Return the values comparable with ``other``: without a study's own names if one is a preset."""
         values = self.design.model_dump(mode="json")
         if not (self.whole and other.whole):
             for key in ("name", "slug", "dataset", "seed"):
@@ -153,15 +151,16 @@ class NamedDesign:
 
 
 def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """What ``words`` name: ``SLUG``, ``SLUG@NUMBER`` (the design before that entry of the study's log),
-    ``preset:NAME``, a preset's bare name where no study has it, or with ``files`` the path of a study file.
+    """Return the design named by ``words``.
+
+    ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, a preset's bare name that no study
+    has, or with ``files`` a study file's path.
 
     Args:
-        studies: those that the asking person may see.
+        studies: those visible to the requester.
 
     Raises:
-        NotThere: nothing of that name is there, or not for this person.
-        DesignError: the file is no study file.
+        NotThere: no such design, or not visible. DesignError: the file is no study file.
     """
     slug, _, number = words.partition("@")
     study = studies.filter(slug=slug).first()
@@ -183,7 +182,7 @@ def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) ->
 
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
-    """The entries of the log that hold what the design was before, the latest first."""
+    """Return log entries with earlier designs, the latest first."""
     events = StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
     return list(events.select_related("by")[:50])
 

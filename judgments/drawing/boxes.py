@@ -1,7 +1,7 @@
-"""Labelled boxes over a picture, as a page shows them: their words, their keys, and where their tags stand.
+"""Words, keys and tag positions of labelled boxes on a picture.
 
-A box is a mapping with ``id``, ``label``, ``x``, ``y``, ``width`` and ``height`` in shares of the picture's sides.
-Pure functions.
+A box is a mapping with ``id``, ``label``, ``x``, ``y``, ``width`` and ``height`` as shares of the
+picture's sides. Pure functions.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# the keys that link a word to a box; letters that the page of work uses itself are left out (N, S, U, Z)
+# Keys that link a word to a box; the form's own keys (N, S, U, Z) are left out.
 KEYS = "123456789abcdefghijklmopqrtvwxy"
-# what a tag takes up at most, in shares of the picture's sides: 26 pixels on a phone's 300
+# The maximal size of a tag as shares of the picture's sides: 26 pixels of a phone's 300.
 TAG = 0.09
 _SYNSET = re.compile(r"\.[nvars]\.\d+$")
 _STEPS = 12
@@ -21,7 +21,7 @@ _STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """The sign of a box on the picture: the key that links to it, and its place in shares (upper left corner)."""
+    """A box's key on the picture and its upper left corner in shares."""
 
     key: str
     x: float
@@ -29,20 +29,20 @@ class Tag:
 
 
 def label_words(label: str) -> str:
-    """A label for people: WordNet's "male_child.n.01" is "male child"."""
+    """Return a label as words: WordNet's "male_child.n.01" is "male child"."""
     return _SYNSET.sub("", label).replace("_", " ").strip() or label
 
 
 def key_of(place: int) -> str:
-    """The key of the box at ``place`` (from 0); the number itself where keys run out."""
+    """Return the key of box ``place`` (0-based), or the number itself beyond the last key."""
     return KEYS[place] if place < len(KEYS) else str(place + 1)
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
-    """Where each box's tag stands: inside its box and off the other tags, as far as there is room.
+    """Place each box's tag inside its box and off other tags, if there is room.
 
-    Small boxes choose first, since large ones have more places. A box that is covered by the tags of others takes the
-    free place next to it.
+    Small boxes choose first, since they have fewer places. A box covered by others' tags gets the nearest
+    free place.
     """
     found: dict[int, tuple[float, float]] = {}
     order = sorted(
@@ -58,22 +58,21 @@ def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
 
 
 def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Places for a box's tag, the best first: along its upper edge, down its sides, then beside and outside."""
+    """Yield candidate places, best first: upper edge, sides, then outside."""
     left, top = box["x"], box["y"]
     wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
     rank = 0
     for down in range(_STEPS + 1):
         for along in range(_STEPS + 1):
-            yield *_held(left + wide * along / _STEPS, top + high * down / _STEPS), rank
+            yield *_clamped(left + wide * along / _STEPS, top + high * down / _STEPS), rank
             rank += 1
     for ring in range(1, _STEPS + 1):
         for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
-            yield *_held(left + dx * ring * TAG, top + dy * ring * TAG), rank
+            yield *_clamped(left + dx * ring * TAG, top + dy * ring * TAG), rank
             rank += 1
 
 
-def _held(x: float, y: float) -> tuple[float, float]:
-    """A place inside the picture."""
+def _clamped(x: float, y: float) -> tuple[float, float]:
     return round(min(max(x, 0.0), 1 - TAG), 4), round(min(max(y, 0.0), 1 - TAG), 4)
 
 

@@ -1,4 +1,4 @@
-"""Which captions are judged with which images: drawn, filtered by Bleu-pre, audited. Pure."""
+"""Draw the image-caption pairs to judge, filter them by Bleu-pre, and audit the filter. Pure."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ def passes_filter(
     threshold: float,
     order: str,
 ) -> npt.NDArray[np.bool_]:
-    """Which captions pass for which images: Bleu-pre at or above ``threshold``.
+    """Return which captions pass Bleu-pre at or above ``threshold``.
 
     Args:
         captions: the captions drawn for each of m images, N in all.
-        references: the references of each of the images.
-        threshold: 0.25 in H13; equality passes. Compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
+        references: the references of each image.
+        threshold: 0.25 in H13; equality passes. Compared exactly, as integers: thousands of pairs hit 1/4
+            or 1/3.
         order: ``stop-first`` or ``stem-first``.
 
     Returns:
         (N,) bool, image by image.
     """
-    # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+    # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import bleu_pre_pairs
 
     number: dict[str, int] = {}
-    columns: dict[int, npt.NDArray[np.int64]] = {}  # by list: crossed designs have one for all images
+    columns: dict[int, npt.NDArray[np.int64]] = {}  # cached by list: crossed designs share one for all images
     for texts in captions:
         if id(texts) not in columns:
             columns[id(texts)] = np.array(
@@ -59,17 +60,17 @@ def passes_filter(
 
 
 Flags = npt.NDArray[np.bool_]
-SEVERAL_IMAGES = 8  # of which foils are drawn at first, for each foil; all images where these have too few
+SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
 
 
 @dataclass(frozen=True, slots=True)
 class ImageCaptions:
-    """The captions drawn for one image.
+    """The captions drawn for an image.
 
     Attributes:
         texts: n texts, no two of the same words.
-        passed: (n,) which of them pass the filter; all where there is none.
-        audited: (n,) which of the others are judged all the same, to see what the filter misses.
+        passed: (n,) whether the filter passes them; all true without a filter.
+        audited: (n,) whether a filtered-out caption is judged to audit the filter.
     """
 
     image: Image
@@ -78,9 +79,11 @@ class ImageCaptions:
     audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
-        """The judged texts and whether each is there for the audit: those that passed in the order that ``rng`` gives,
-        and audited ones put in where ``audit`` says. The audit has a stream of its own, so that it never changes the
-        order of the others."""
+        """Return the judged texts and whether each is for the audit.
+
+        ``rng`` shuffles those that passed. ``audit`` inserts the audited ones from its own stream, so it
+        never changes the order of the others.
+        """
         places = shuffled(np.flatnonzero(self.passed).tolist(), rng)
         for place in shuffled(np.flatnonzero(self.audited).tolist(), audit):
             places.insert(int(audit.integers(len(places) + 1)), place)
@@ -89,8 +92,11 @@ class ImageCaptions:
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Up to ``count`` texts that are not judged otherwise: those that the filter left out, then others of ``pool``,
-        then people's captions of other ``images``; the first alone where ``pool`` is crossed with the image."""
+        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of other
+        ``images``.
+
+        Only filtered-out ones if ``pool`` is crossed with the image.
+        """
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         found = [self.texts[place] for place in shuffled(left, rng)[:count]]
         if len(found) < count and self.texts is not pool:
@@ -113,10 +119,10 @@ class CaptionDraw:
     """The image-caption pairs of a study.
 
     Attributes:
-        division: judged images and those of control items.
-        images: the judged images with their captions, after drawing.
-        pool: every distinct text that was drawn for any image.
-        drawn: the pairs before the filter.
+        division: images to judge and control images.
+        images: the judged images with their captions.
+        pool: every distinct text drawn for any image.
+        drawn: number of pairs before the filter.
     """
 
     division: Division
@@ -127,7 +133,7 @@ class CaptionDraw:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What was drawn and what the filter did, for the study's page and for the audit."""
+        """Return the results of the draw and the filter, for the study page and the audit."""
         audited = sum(int(one.audited.sum()) for one in self.images)
         return {
             "candidate_pairs": self.drawn,
@@ -142,10 +148,10 @@ def draw_captions(
     """Draw the image-caption pairs of a design.
 
     Args:
-        unit_key: what the unit of an image and a caption is called, for ``sampling.only``.
+        unit_key: (image, caption) -> unit key, for ``sampling.only``.
 
     Raises:
-        DesignError: the dataset cannot give what the design asks for.
+        DesignError: the dataset cannot supply them.
     """
     division = material.divided(
         judged=design.sampling.split,
@@ -177,7 +183,7 @@ def draw_captions(
 
 
 def _distinct(texts: Iterable[Text]) -> list[Text]:
-    """Each text once, by its words; the first one stands for the others."""
+    """Return each text once, by its words; the first represents the others."""
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
 
@@ -193,13 +199,12 @@ Found = Iterator[tuple[Image, list[Text]]]
 
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
-    """What each system gave for the image; equal texts are one."""
     for image in division.judged:
         yield image, _distinct(text for _, text in image.outputs)
 
 
 def _top_k(design: StudyDesign, material: Material, division: Division) -> Found:
-    """The union of the first k of every ranked list that the image is in (H13 §4.3.2)."""
+    """Return the union of the first k of every ranked list with the image (H13 §4.3.2)."""
     k, task = design.sampling.k, design.sampling.task
     for image in division.judged:
         texts: list[Text] = []
@@ -212,7 +217,7 @@ def _top_k(design: StudyDesign, material: Material, division: Division) -> Found
 
 
 def _references(design: StudyDesign, material: Material, division: Division) -> Found:
-    """People's captions of the image, and captions of other images as foils; both drawn."""
+    """Draw references of the image, and captions of other images as foils."""
     wanted, foils = design.sampling.references, design.sampling.foils
     images = division.judged
     for image in images:
@@ -220,7 +225,7 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
         own = _distinct(image.references)
         if wanted != "all":
             own = [own[place] for place in sorted(rng.permutation(len(own))[: int(wanted)].tolist())]
-        # a few images suffice: to look through all of them for each one would take long for many
+        # A few images suffice; scanning all of them for each image is slow.
         several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
         other = foreign_captions(image, [images[place] for place in several.tolist()], foils, rng)
         if len(other) < foils:
@@ -229,7 +234,6 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
 
 
 def _listed(design: StudyDesign, material: Material, division: Division) -> Found:
-    """The pairs that the design names."""
     by_key: dict[str, Text] = {}
     by_words: dict[str, Text] = {}
     for image in material.images:
@@ -284,7 +288,7 @@ def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
 
 
 def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
-    """The pairs with what the filter says of each; a seeded sample of those that it leaves out is audited."""
+    """Apply the filter and draw a seeded audit sample of what it rejects."""
     lengths = np.array([len(texts) for _, texts in drawn], dtype=np.int64)
     ends = np.cumsum(lengths)
     total = int(lengths.sum())
@@ -317,10 +321,10 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
 def _only(
     asked: Sequence[str], captions: Sequence[ImageCaptions], unit_key: Callable[[Image, Text], str]
 ) -> list[ImageCaptions]:
-    """The pairs whose units the design names.
+    """Select the pairs whose units the design names.
 
     Raises:
-        DesignError: it names one that is not drawn.
+        DesignError: a named unit is not drawn.
     """
     lacking = set(asked)
     kept = []

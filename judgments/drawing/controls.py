@@ -1,4 +1,4 @@
-"""Control items: units with a known answer, damaged captions included, and how far they reach. Pure."""
+"""Make and deal control items: units with known answers, including damaged captions. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from judgments.drawing.draws import candidate_key, content_key, rng_for, shuffle
 from judgments.drawing.material import Group, HITSpec, Image, Material, Text
 
 LEAST_EXCHANGED = 2
-SHARE_EXCHANGED = 0.5  # of a text's content words, where it is compared with the intact one
+SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
 SHORT = 2  # words of so few letters say little
-MOST_DONORS = 40  # other images whose captions are looked at for words
+MOST_DONORS = 40  # number of other images searched for words
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def degraded_text(
     text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
 ) -> Text | None:
-    """A caption of ``image`` damaged with words of captions of other ``images``, as a candidate; None where that cannot
-    be done (see ``degraded``)."""
+    """Damage a caption of ``image`` with words of other ``images``' captions (see ``degraded``).
+
+    Return it as a candidate, or None.
+    """
     others = [other for other in images if other.name != image.name and other.references]
     some = shuffled(others, rng)[:MOST_DONORS]
     found = degraded(
@@ -40,14 +42,14 @@ def degraded_text(
 def degraded(
     text: str, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator, whole: bool
 ) -> str | None:
-    """``text`` with content words exchanged for those of ``donors``; None where that cannot be done.
+    """Exchange content words of ``text`` for those of ``donors``; return None if impossible.
 
     Args:
-        own: every caption of the image; a word with the stem of one of theirs is never put in.
-        donors: captions of other images; they give their words in an order drawn with ``rng``.
-        whole: every content word goes, so that what is left describes another scene; else half of them (two at the
-            least), so that the text is the worse one of two. A text without enough of them, to be compared, has its
-            words shuffled instead.
+        own: every caption of the image; words with one of their stems are never inserted.
+        donors: captions of other images, used in an order drawn with ``rng``.
+        whole: exchange every content word, so that another scene is described; otherwise half (at least
+            two), so that the text is the worse of two. A text with too few content words is shuffled
+            instead.
     """
     pieces = text.split()
     places = [place for place, piece in enumerate(pieces) if _is_content(_core(piece))]
@@ -67,7 +69,7 @@ def _core(piece: str) -> str:
 
 
 def _is_content(word: str) -> bool:
-    # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+    # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics.text.stemming import smart_stop_words
 
     return len(word) > SHORT and word.lower() not in smart_stop_words()
@@ -82,7 +84,7 @@ def _stems(words: Sequence[str]) -> list[str]:
 def _spare_words(
     wanted: int, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Up to ``wanted`` content words of the donors, of different stems, in the order in which a donor has them."""
+    """Return up to ``wanted`` content words of the donors, of different stems, in the donors' order."""
     taken = set(_stems([word for text in own for word in _WORD.findall(text)]))
     found: list[str] = []
     for donor in shuffled(donors, rng):
@@ -97,15 +99,15 @@ def _spare_words(
 
 
 def _put_in(piece: str, word: str) -> str:
-    """``word`` in the place of the piece's own: its punctuation stays, and so does its capital letter."""
+    """Replace a piece's word, keeping its punctuation and capital."""
     old = _core(piece)
     new = word.lower()
     return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)
 
 
 def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | None:
-    """The words in another order; None where there is none that reads differently."""
-    if len(set(pieces)) < 3:  # two words may be as good the other way round
+    """Shuffle the words; return None if no order reads differently."""
+    if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
         return None
     while True:
         mixed = shuffled(pieces, rng)
@@ -115,9 +117,9 @@ def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | No
 
 REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
 FROM_IMAGES = (REFERENCE, DEGRADED)  # the kinds that need a control split
-REPEATS = "repeats"  # in the content of a repeated unit: the key of the unit that it shows again
+REPEATS = "repeats"  # content key of a repeated unit: the key of the original
 MOST_RIGHT = 3  # H13: one to three right captions among ten
-LEAST_GROUPS_TO_REPEAT = 2  # between a unit and its repetition there must be another
+LEAST_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
 
 T = TypeVar("T")
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
@@ -127,7 +129,7 @@ MakeOrNot = Callable[[str, Image, Sequence[Image], np.random.Generator], Group |
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An item whose right answer the designer stated, its texts found in the dataset or made candidates.
+    """A designer's item with its right answer and resolved texts.
 
     Attributes:
         number: from 1, in the order of the study file.
@@ -148,15 +150,15 @@ MakeKnown = Callable[[str, Sequence[Known], Sequence[Image], np.random.Generator
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """How a kind of HIT makes its control items; None where it has none of that kind.
+    """A kind's factories of control items; None for kinds of controls that it lacks.
 
     Attributes:
-        reference: (place, image, control images, generator) -> group; the place tells equal items of different HITs
-            apart.
-        degraded: likewise; None where no caption of the image can be damaged.
+        reference: (place, image, control images, generator) -> group; the place tells equal items of
+            different HITs apart.
+        degraded: likewise; returns None if no caption can be damaged.
         known: (place, items, control images, generator) -> group.
-        known_together: whether the known items of an image make one group; else each is one.
-        least_references: how many references an image needs to give one.
+        known_together: whether the known items of an image form one group.
+        least_references: references that an image needs for one item.
     """
 
     reference: Make
@@ -177,19 +179,19 @@ def control_dealer(
     shows_picture: bool,
     seed: int,
 ) -> Dealer:
-    """A function (page number, page) -> the control groups of that page.
+    """Return a function (page number, page) -> control groups.
 
-    Which kind each place gets is drawn with the seed, in equal shares. A page may get fewer: a lone group cannot be
-    repeated at a distance, and known items whose images are all on the page already stay away from it.
+    The seed draws each place's control kind, in equal shares. A page may get fewer: a single group cannot
+    be repeated at a distance, and known items stay off pages with their image.
 
     Args:
         images: those of the control split.
         kinds: of ``controls.kinds``.
         known: the designer's items, for known-good ones.
-        shows_picture: whether workers see the image, which then must not stand on a page twice.
+        shows_picture: whether workers see the image, which then appears once per page.
 
     Raises:
-        DesignError: the kind of HIT or the material cannot give what is asked for.
+        DesignError: the kind of HIT or the material cannot supply the controls.
     """
     if not per_hit:
         return lambda number, page: []
@@ -273,7 +275,7 @@ def _check(
 def _damaged(
     make: MakeOrNot, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
 ) -> Group:
-    """A degraded item of ``image`` or, where none of its captions can be damaged, of another."""
+    """Return a damaged item of ``image``, or of another if none of its captions can be damaged."""
     for candidate in [image, *shuffled([one for one in images if one.name != image.name], rng)]:
         group = make(place, candidate, images, rng)
         if group is not None:
@@ -286,7 +288,7 @@ def _damaged(
 
 
 def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -> Group:
-    """The group once more, as control items: what is right is what the worker says of the other ones."""
+    """Return the group again as control items that expect the worker's first answers."""
     units = [
         replace(
             unit,
@@ -304,15 +306,14 @@ def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -
 
 
 def needs_split(controls: Any) -> bool:
-    """Whether a design's controls (``Controls``) take images of the control split."""
     return bool(controls.per_hit) and bool(set(controls.kinds) & set(FROM_IMAGES))
 
 
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:
-    """The designer's items (``KnownItem``) with their image and texts.
+    """Resolve the designer's ``KnownItem`` texts and images.
 
     Raises:
-        DesignError: an item names no image of the dataset.
+        DesignError: an item names an unknown image.
     """
     images = {image.name: image for image in material.images}
     everywhere = _texts_of(material.images) if items else {}
@@ -335,13 +336,13 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
 
 
 def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
-    """Words -> caption; a reference where there is one of these words."""
+    """Return words -> caption, preferring references."""
     outputs = {text.text: text for image in images for _, text in image.outputs}
     return outputs | {text.text: text for image in images for text in image.references}
 
 
 def known_problem(item: Known, expected: str) -> DesignError:
-    """An item that its kind of HIT cannot show or judge."""
+    """Return the error for an item that the kind cannot show or judge."""
     return DesignError(f"controls.known: item {item.number} {expected}.", field="controls.known")
 
 
@@ -355,7 +356,7 @@ def _by_image(known: Sequence[Known]) -> list[list[Known]]:
 def foreign_captions(
     image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
 ) -> list[Text]:
-    """``count`` captions of other images, of different texts, none of them a text of ``image``."""
+    """Draw ``count`` captions of other images, with distinct texts that ``image`` lacks."""
     taken = {text.text for text in image.references}
     found: list[Text] = []
     for index in rng.permutation(len(images)):
@@ -369,7 +370,7 @@ def foreign_captions(
                 taken.add(text.text)
                 found.append(text)
                 break
-    if len(found) < count:  # fewer images than wanted captions: take more than one of each
+    if len(found) < count:  # too few images: take more than one caption of each
         spare = [text for other in images if other.name != image.name for text in other.references]
         for text in shuffled(spare, rng):
             if len(found) == count:
@@ -381,7 +382,7 @@ def foreign_captions(
 
 
 class Deck(Generic[T]):
-    """Deals things in random order, each once before any comes again."""
+    """Deal items in random order, each once before any repeats."""
 
     def __init__(self, things: Sequence[T], rng: np.random.Generator, *, name: Callable[[T], str]) -> None:
         self._things = list(things)
@@ -390,9 +391,9 @@ class Deck(Generic[T]):
         self._name = name
 
     def deal(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
-        """The next ``count``, none of them twice and none of ``besides`` while there are others.
+        """Deal ``count`` distinct items, avoiding ``besides`` while others remain.
 
-        Where there are none, they come ``again``, or fewer are dealt.
+        Then deal those too if ``again``, otherwise deal fewer.
         """
         dealt: list[T] = []
         for _ in range(count):
@@ -407,7 +408,7 @@ class Deck(Generic[T]):
 
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
-    """One to three right captions (H13), as far as the image has them and the group leaves a wrong one."""
+    """Draw one to three right captions (H13), leaving a wrong one in the group."""
     most = min(MOST_RIGHT, len({text.text for text in image.references}), group_size - 1)
     return int(rng.integers(1, most + 1))
 
@@ -417,13 +418,12 @@ Mark = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class ControlPool:
-    """The control items of a study, as a worker meets them.
+    """Statistics of a study's control items.
 
     Attributes:
-        items: how many different ones there are.
-        lasts: how many HITs a worker can do before one of them comes again, as HITs are handed out: those of which
-            the control items are new first.
-        comes_again: whether any stands in two HITs at all.
+        items: number of distinct items.
+        lasts: HITs a worker can do before an item repeats, given that HITs with new controls come first.
+        comes_again: whether any item is in two HITs.
     """
 
     items: int
@@ -432,11 +432,12 @@ class ControlPool:
 
 
 def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """By what a worker would know a control item again: the image and the captions in question, in whatever order;
-    where many captions stand under one image, the image alone.
+    """Return what a worker would recognise a control item by.
+
+    The image with its captions in any order; only the image if ``grouped``.
 
     Args:
-        image, texts: names, or row ids; None for a caption that the kind does not have.
+        image, texts: names or row ids; None for a caption that the kind lacks.
     """
     if grouped:
         return (image,)
@@ -444,7 +445,7 @@ def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
 
 
 def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
-    """The figures of HITs that were drawn. A repeated unit is met in one HIT alone, as the judged one is."""
+    """Compute the statistics of drawn HITs; repeated units occur in only one HIT."""
     known: set[Mark] = set()
     met: set[Mark] = set()
     lasts, comes_again = 0, False

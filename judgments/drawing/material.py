@@ -1,7 +1,7 @@
-"""What a study is generated from and generates: plain values, no database.
+"""Values that a study is generated from and generates; no database.
 
-``services`` reads a ``Material`` from the rows of a dataset, a kind turns it into a ``Batch``, and ``services``
-stores that. Everything in between is pure, so the same material, design and seed give the same batch.
+``services`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and ``services``
+stores that. The same material, design and seed give the same batch.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image with its references in order and what each machine said about it, the best first.
+    """An image with its ordered references and each system's outputs, best first.
 
-    Where the dataset has them: the text that stands with it (MC12), its labelled boxes (WG15), a row of inputs as
-    (column, text) in order. ``found`` holds (system, caption, rank from 1) wherever a system that ranked images for a
-    caption returned this one.
+    Optional: its text (MC12), its labelled boxes (WG15), a row of inputs as (column, text) in order.
+    ``found`` holds (system, caption, rank from 1) for each ranking that returned it.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two candidates for an image, and the keys of the references they are compared on."""
+    """Two candidates for an image, and the keys of their references."""
 
     key: str
     kind: str
@@ -59,11 +58,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A dataset as generation sees it.
+    """A dataset as generation reads it.
 
     Attributes:
         images: in import order.
-        published: candidate pairs that come with the dataset.
+        published: candidate pairs of the dataset.
         people: names of the systems that are people's held-out captions.
     """
 
@@ -74,14 +73,13 @@ class Material:
 
     @property
     def has_splits(self) -> bool:
-        """Whether any image is in a split."""
         return any(image.split for image in self.images)
 
     def divided(self, *, judged: str, controls: str, seed: int, control_needed: bool) -> Division:
-        """The images that are judged and those that control items come from; never the same image.
+        """Return the disjoint images to judge and for control items.
 
-        Where both are one split, or the dataset has no splits at all, a tenth of those images (at least two), drawn
-        with the seed, is set aside for control items if the design has any, and the rest is judged.
+        If both use one split, or there are no splits, a tenth of the images (at least two), drawn with
+        the seed, is reserved for control items if needed.
         """
         if self.has_splits and judged != controls:
             return Division(
@@ -101,19 +99,16 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The judged images and the images of control items; disjoint."""
-
     judged: tuple[Image, ...]
     controls: tuple[Image, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSpec:
-    """A unit before it is a row. ``first`` and ``second`` are in the unit's order, not the order shown.
+    """A unit before it is a row; ``first`` and ``second`` are in the unit's order.
 
-    ``content`` is whatever else its kind shows, as JSON; ``control_kind`` says which kind of control item it is;
-    ``audited`` was left out by the filter, and is judged to see what the filter misses; ``source_text`` is the text of
-    its item, which a preview fills in.
+    ``content`` is other JSON that its kind shows. ``audited`` marks a filtered-out unit judged for the
+    audit. ``source_text`` is the text of its item, set by a preview.
     """
 
     key: str
@@ -134,7 +129,7 @@ class UnitSpec:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Units that stay together on a page and concern one image."""
+    """Units about one image that stay together on a page."""
 
     image: str
     units: tuple[UnitSpec, ...]
@@ -142,7 +137,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class HITSpec:
-    """A page of work: its key and its units in order."""
+    """A HIT before it is a row: its key and its ordered units."""
 
     key: str
     units: tuple[UnitSpec, ...]
@@ -150,7 +145,7 @@ class HITSpec:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Everything a study gets at generation; ``quiz`` are known items that stand in no HIT."""
+    """All that a study gets at generation; ``quiz`` holds known items outside HITs."""
 
     hits: tuple[HITSpec, ...]
     pairs: tuple[Pair, ...] = ()
@@ -159,19 +154,17 @@ class Batch:
 
     @property
     def unit_count(self) -> int:
-        """Units that are no control items."""
         return sum(not unit.control for hit in self.hits for unit in hit.units)
 
     @property
     def control_count(self) -> int:
-        """Control items."""
         return sum(unit.control for hit in self.hits for unit in hit.units)
 
 
 def drawn_images(
     images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
 ) -> list[Image]:
-    """All images, or ``wanted`` of them drawn with ``rng`` and kept in import order.
+    """Return all images, or a sample of ``wanted`` in import order.
 
     Args:
         which: what ``images`` have that others of the split lack, for the message.

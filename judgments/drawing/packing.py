@@ -1,4 +1,4 @@
-"""Groups of units into HITs. Pure functions; the random generator is handed in."""
+"""Pack groups of units into HITs. Pure functions; the generator is an argument."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 def pack_groups(
     groups: Sequence[Group], *, per_hit: int, rng: np.random.Generator, repeat_images: bool
 ) -> list[list[Group]]:
-    """Fill pages of ``per_hit`` groups, taking first from the images that have most left.
+    """Fill pages of ``per_hit`` groups, images with the most groups left first.
 
-    That order gives the fewest pages on which no image stands twice. Where too few different images are left,
-    ``repeat_images`` decides: an image stands on the page again, or the page stays short. Each page's groups
-    and the pages themselves are in random order.
+    That order minimises pages without a repeated image. When too few images are left, ``repeat_images``
+    allows repeats; otherwise the page stays short. Pages and the groups within are shuffled.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
     for group in shuffled(groups, rng):
@@ -56,10 +55,10 @@ TRIES = 50  # random orders for each distance
 
 
 def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
-    """0 to ``count`` - 1 in an order in which each of ``twins`` stands a third of the page away from its other one.
+    """Order 0 to ``count`` - 1 with each of ``twins`` a third of the page apart.
 
-    The first order drawn is the one given, so that a page whose repetition stands well is left as it is. Where no order
-    keeps so far apart, they stand nearer, but never side by side: a twin that must is left out.
+    A suitable first draw is returned unchanged. If impossible, twins stand nearer, but never adjacent:
+    such a twin is left out.
     """
     order = np.arange(count)
     for least in range(max(2, count // 3), 1, -1):
@@ -72,7 +71,7 @@ def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> lis
 
 
 def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
-    """How many HITs ask about an image more than once; where workers see it, that is for a repeated unit alone."""
+    """Count HITs that repeat an image; where it is shown, only for repeated units."""
     images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
     return sum(len(set(names)) < len(names) for names in images)
 
@@ -85,7 +84,7 @@ def make_hits(
     controls: Callable[[int, Sequence[Group]], Sequence[Group]],
     rng: np.random.Generator,
 ) -> list[HITSpec]:
-    """HITs from pages, with the control groups of ``controls(page number, page)`` put in at random places."""
+    """Build HITs from pages, inserting ``controls(page number, page)`` at random places."""
     hits = []
     for number, page in enumerate(pages):
         groups = list(page)
@@ -109,18 +108,18 @@ def hits_of(
     least_references: int = 1,
     known: Sequence[Known] = (),
 ) -> tuple[HITSpec, ...]:
-    """HITs of ``size`` groups, the design's control groups among them.
+    """Build HITs of ``size`` groups, including the design's control groups.
 
     Args:
-        repeat_images: whether an image may come again on a page where too few different ones are left: only where
-            workers do not see it.
+        repeat_images: whether a page may repeat an image when too few are left; only where workers do not
+            see it.
         control_images: the images of the control split.
-        make_control: how the kind makes its control items; a function makes reference items alone.
-        least_references: how many references an image needs to give a control item, where a function makes them.
+        make_control: the kind's ``Makers``; a function makes reference items only.
+        least_references: references an image needs for a control item, for a function.
         known: the designer's items.
 
     Raises:
-        DesignError: the kind or the control split cannot give what the design asks for.
+        DesignError: the kind or the control split cannot supply the controls.
     """
     makers = (
         make_control

@@ -1,10 +1,10 @@
 """Candidate pairs of the kinds HC, HI, HM and MM (V15 §6). Pure functions.
 
-HC pairs two people's captions of one image, HI a caption of the image and one of another image, HM a person's
-and a machine's, MM two machines'. Human candidates come from the references and are held out of that pair's
-references, together with any reference of the same text; equal texts are never paired; two texts are compared for an
-image once in a study, in whatever order and under whatever kind; each machine takes part in about equally many pairs.
-A pair with fewer references than asked for is passed over while others serve.
+HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human
+with a machine caption, MM two machine captions. Human candidates come from the references and are
+excluded from that pair's references, with any equal text. Equal texts are never paired. Two texts are
+compared for an image once per study, in any order and kind. Machines take part about equally often. Pairs
+with too few references are used last.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidat
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A pair that could be drawn for an image."""
-
     first: Text
     second: Text
     first_system: str | None = None
@@ -37,7 +35,7 @@ class _Option:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPairs:
-    """The candidate pairs of a study; ``passed_over`` counts those with too few references that came up before them."""
+    """The candidate pairs of a study; ``passed_over`` counts those with too few references."""
 
     pairs: list[Pair]
     passed_over: int = 0
@@ -57,17 +55,15 @@ def draw_pairs(
 
     Args:
         wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
-        references: how many of a pair's references are used, drawn with the seed, or ``"all"``. Pairs with fewer are
-            passed over.
-        source: ``published`` takes the pairs that come with the dataset, ``references`` draws new ones, ``auto``
-            takes published ones where there are any.
-        only: ids of pairs; of those that are drawn (of all that are published, where these are taken) only these are
-            left. Empty: all.
+        references: references per pair, drawn with the seed, or ``"all"``. Pairs with fewer are passed
+            over.
+        source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers
+            published ones.
+        only: ids of pairs to keep of those drawn (of all published, where these are used). Empty: all.
 
     Raises:
-        DesignError: the dataset has fewer pairs of a kind than asked for, or fewer with so many references; published
-            pairs that nobody can judge (equal texts) or that say an earlier one again count here, though they are left
-            out.
+        DesignError: the dataset has too few pairs of a kind, or too few with enough references. Unusable
+            published pairs (equal texts, duplicates) count here, though they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -103,7 +99,7 @@ def draw_pairs(
 
 
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
-    """The sentence about ``sampling.only`` where it names what the draw does not give."""
+    """Return the message about missing ids of ``sampling.only``."""
     many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
     return DesignError(
         f"sampling.only names {what} {min(lacking)!r}{many}, which this design does not draw; ids hold for the "
@@ -120,17 +116,17 @@ def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) ->
 
 
 Machines = tuple[str, ...]
-Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
+Comparison = tuple[str, frozenset[str]]  # key: an image and the two texts of a pair
 
 
 @dataclass
 class _Drawn:
-    """What a draw took and looked at.
+    """Results of a draw.
 
     Attributes:
         least: references that a pair needs.
-        compared: of the pairs that were drawn.
-        passed_over: pairs with fewer references than that.
+        compared: keys of the pairs drawn.
+        passed_over: pairs with too few references.
     """
 
     least: int
@@ -139,7 +135,7 @@ class _Drawn:
     passed_over: int = 0
 
     def takes(self, pair: Pair) -> bool:
-        """Whether the pair has references enough and compares what none before it does; then it counts as drawn."""
+        """Add the pair if it has enough references and is no duplicate; return whether it was added."""
         if _compared(pair) in self.compared:
             return False
         if len(pair.references) < self.least:
@@ -151,7 +147,7 @@ class _Drawn:
 
 @dataclass(frozen=True)
 class _Draw:
-    """All that a draw depends on but the number of references."""
+    """The inputs of a draw except the number of references."""
 
     material: Material
     images: Sequence[Image]
@@ -160,7 +156,7 @@ class _Draw:
     seed: int
 
     def of_each_kind(self, least: int) -> _Drawn:
-        """Draw pairs with ``least`` references or more: as many as are wanted, or as there are."""
+        """Draw pairs with at least ``least`` references, up to the wanted number."""
         drawn = _Drawn(least)
         for kind in PAIR_KINDS:
             count = self.wanted.get(kind, 0) if self.wanted else DEFAULT_PER_KIND
@@ -175,26 +171,24 @@ class _Draw:
         return drawn
 
     def most(self, drawn: _Drawn, kind: str) -> int:
-        """How many pairs of the kind could be asked for, those included that are published and nobody can judge."""
+        """Return the available number of pairs of the kind, including unusable published ones."""
         unusable = len(_unusable(self.material, self.images, kind)) if self.published else 0
         return len(drawn.of_kind[kind]) + unusable
 
     def too_few(self, drawn: _Drawn) -> dict[str, int]:
-        """Kind -> how many could be asked for, of the kinds of which there are fewer than wanted."""
         if not self.wanted:
             return {}
         most = {kind: self.most(drawn, kind) for kind in drawn.of_kind}
         return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
 
     def is_enough(self, drawn: _Drawn) -> bool:
-        """Whether there are pairs, and all that are wanted."""
         return any(drawn.of_kind.values()) and not self.too_few(drawn)
 
     def refuse_too_few(self, drawn: _Drawn, least: int) -> None:
-        """Say what would work instead.
+        """Suggest a feasible request.
 
         Raises:
-            DesignError: there are fewer pairs than wanted, or none with so many references.
+            DesignError: there are too few pairs, or none with so many references.
         """
         if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
             return
@@ -229,7 +223,7 @@ class _Draw:
         )
 
     def _most_references(self, least: int) -> int:
-        """The largest number of references below ``least`` with which there are pairs enough; 0 where there is none."""
+        """Return the largest feasible number of references below ``least``, or 0."""
         low, high = 0, least - 1
         while low < high:
             middle = (low + high + 1) // 2
@@ -241,7 +235,7 @@ class _Draw:
 
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
-    """The choice whose machines took part least so far; among equals the first."""
+    """Return the choice whose machines were used least; the first on ties."""
     return min(
         choices,
         key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
@@ -256,7 +250,7 @@ def _draw_published(
     looked: _Drawn,
     rng: np.random.Generator,
 ) -> list[Pair]:
-    """Published pairs in random order, those of rarely used machines first."""
+    """Return published pairs in random order, those of rarely used machines first."""
     pool: dict[Machines, list[Pair]] = {}
     usable = [pair for pair in _published(material, images, kind) if not _equal(pair)]
     for pair in shuffled(usable, rng):
@@ -289,9 +283,11 @@ def _compared(pair: Pair) -> Comparison:
 
 
 def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
-    """Published pairs of two equal texts, which nobody can judge (PASCAL-50S has one), and those that compare the
-    texts of another one again, mirrored or not (it has three). A design that asks for all 1,000 pairs of a kind gets
-    those that are left."""
+    """Return published pairs of equal texts (PASCAL-50S has one) and duplicates, mirrored or not (it has
+    three).
+
+    A design that asks for all 1,000 pairs of a kind gets the others.
+    """
     seen: set[Comparison] = set()
     found = []
     for pair in _published(material, images, kind):
@@ -304,7 +300,7 @@ def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pa
 def pairs_left_out(
     material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
 ) -> dict[str, int]:
-    """Why a design got fewer published pairs than it asked for, as notes on the study; empty where it got all."""
+    """Return notes on why fewer published pairs were used than requested."""
     short = sum(wanted.values()) - len(drawn)
     if short <= 0:
         return {}
@@ -317,7 +313,7 @@ def pairs_left_out(
 def _draw_new(
     images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
 ) -> list[Pair]:
-    """Draw pairs image by image, in rounds over all images in random order, until there are enough."""
+    """Draw pairs in rounds over all images in random order, until there are enough."""
     used: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
     drawn: list[Pair] = []
@@ -342,7 +338,7 @@ def _next_pair(
     looked: _Drawn,
     rng: np.random.Generator,
 ) -> Pair | None:
-    """The image's next pair that was not drawn yet and leaves references enough; None when it has no more."""
+    """Return the image's next new pair with enough references, or None."""
     while options:
         machines = _least_used(options, used)
         option = next(options[machines], None)
@@ -366,7 +362,7 @@ def _next_pair(
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[Machines, Iterator[_Option]]:
-    """What the image offers for this kind, by the machines that take part; each in random order."""
+    """Return the image's options of a kind by machine, each in random order."""
     own = shuffled(image.references, rng)
     outputs = shuffled(image.outputs, rng)
     if kind == "HC":
@@ -385,7 +381,7 @@ def _options(
 def _with_foreign(
     image: Image, own: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
-    """Each own caption with a caption of an image drawn at random."""
+    """Pair each own caption with a caption of a random image."""
     texts = {text.text for text in image.references}
     for first in own:
         other = images[int(rng.integers(len(images)))]
@@ -395,7 +391,7 @@ def _with_foreign(
 
 
 def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
-    """Settle which candidate is first (drawn) and hold human candidates out of the references."""
+    """Draw which candidate is first and exclude human candidates from the references."""
     flip = bool(rng.integers(2))
     first, second = (option.second, option.first) if flip else (option.first, option.second)
     systems = (
@@ -404,7 +400,7 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     human = [
         text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
     ]
-    # a system that ranks people's captions may have put one of the image's own first
+    # A system that ranks human captions may return the image's own first.
     candidates = {first.key, second.key}
     references = tuple(
         text.key for text in image.references if text.text.strip() not in human and text.key not in candidates

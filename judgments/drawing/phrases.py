@@ -1,13 +1,12 @@
-"""The words of a text that stands with an image, and the runs of words that are offered as collocations (MC12 §3.2).
+"""Words of an image's text, and n-grams offered as collocations (MC12 §3.2).
 
-A word is what stands between blanks, without the punctuation at its edges; capitals and the shape of apostrophes do
-not matter. The page's script tells words apart by the same rules (static/js/kinds/keywords.js), so that a keyword it
-takes is one the server takes. Pure functions.
+A word is what stands between blanks, without punctuation at its edges, case or apostrophe shape. The
+page's script applies the same rules (static/js/kinds/keywords.js). Pure functions.
 
-MC12's annotators typed single words and ticked collocations: n-grams of the text, n <= 7, that are titles of Wikipedia
-articles. Which titles a study knows is part of its design (``known_titles`` finds those that occur in its texts).
-Without titles, n-grams that are frequent are offered, which is ours and not the paper's: such as stand twice in the
-text or in several texts of the dataset, within a clause, with no stop word at either end.
+MC12's annotators typed words and ticked collocations: n-grams of the text, n <= 7, that are titles of
+Wikipedia articles. A design states its titles (``known_titles`` finds those in its texts). Without
+titles, frequent n-grams are offered, which is our own rule: twice in the text or in several texts of the
+dataset, within a clause, with no stop word at either end.
 """
 
 from __future__ import annotations
@@ -29,18 +28,17 @@ TITLES_AT_ONCE = 100_000
 
 
 def plain(text: str) -> str:
-    """``text`` as words are compared: composed, in lower case, with plain apostrophes and hyphens."""
+    """Normalise ``text`` for comparison: composed, lower case, plain apostrophes and hyphens."""
     return unicodedata.normalize("NFC", text).translate(_APOSTROPHES).lower()
 
 
 @lru_cache(maxsize=16_384)
 def _is_edge(letter: str) -> bool:
-    """Whether it is punctuation: neither letter, mark nor digit."""
     return unicodedata.category(letter)[0] not in "LMN"
 
 
 def trimmed(word: str) -> str:
-    """``word`` without the punctuation at its edges; '' where nothing else is left."""
+    """Strip punctuation from the edges of ``word``; '' if nothing is left."""
     if word.isalnum():
         return word
     start, end = 0, len(word)
@@ -52,19 +50,18 @@ def trimmed(word: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in order, in the form in which they are compared."""
     return [word for token in plain(text).split() if (word := trimmed(token))]
 
 
 def parts_of(word: str) -> list[str]:
-    """The words inside a word: of "well-known" also "well" and "known", of "london's" also "london"."""
+    """Return the words inside a word: "well-known" gives "well" and "known", "london's" "london"."""
     parts = [part for piece in word.replace("/", "-").split("-") if (part := trimmed(piece))]
     owners = [part[:-2] for part in (word, *parts) if part.endswith("'s") and len(part) > 2]
     return [part for part in dict.fromkeys((*parts, *owners)) if part != word]
 
 
 def vocabulary(text: str) -> dict[str, None]:
-    """Everything that is a word of the text or stands inside one, in order."""
+    """Return the words of the text and the words inside them, in order."""
     found: dict[str, None] = {}
     for word in words_of(text):
         for form in (word, *parts_of(word)):
@@ -73,17 +70,16 @@ def vocabulary(text: str) -> dict[str, None]:
 
 
 def spoken(text: str) -> list[str]:
-    """The words of a text as they are written there, one for each of ``words_of``."""
+    """Return the words as written, parallel to ``words_of``."""
     return [word for token in unicodedata.normalize("NFC", text).split() if (word := trimmed(token))]
 
 
 def phrase(text: str) -> str:
-    """A phrase as phrases are compared: its words with one blank between them."""
     return " ".join(words_of(text))
 
 
 def clauses(text: str) -> Iterator[list[str]]:
-    """The words of a text, cut where punctuation ends a clause."""
+    """Split the words of a text at clause punctuation."""
     clause: list[str] = []
     for token in plain(text).split():
         word = trimmed(token)
@@ -102,24 +98,25 @@ def clauses(text: str) -> Iterator[list[str]]:
 
 
 def _abbreviates(word: str, behind: str) -> bool:
-    """A full stop behind an initial or inside "u.s." ends no clause."""
+    """Return whether a full stop is part of an initial or of "u.s."."""
     return behind == "." and (len(word) == 1 or "." in word)
 
 
 def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
-    """Every run of ``SHORTEST`` to ``longest`` words, with the place of its first."""
+    """Yield every run of ``SHORTEST`` to ``longest`` words, with its start."""
     for start in range(len(words)):
         for end in range(start + SHORTEST, min(start + longest, len(words)) + 1):
             yield " ".join(words[start:end]), start
 
 
 def titled(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
-    """The runs of words of ``text`` that are among ``titles`` (in the form of ``phrase``), where they first stand."""
+    """Return the runs of words of ``text`` among ``titles`` (in the form of ``phrase``), by first
+    occurrence.
+    """
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
 def as_written(text: str, grams: Sequence[str]) -> list[str]:
-    """Runs of words of ``text`` in the form in which they first stand there, capitals and all."""
     words, written = words_of(text), spoken(text)
     first: dict[str, int] = {}
     for gram, start in ngrams(words):
@@ -128,7 +125,7 @@ def as_written(text: str, grams: Sequence[str]) -> list[str]:
 
 
 def spread_of(texts: Iterable[str], stop_words: Collection[str], longest: int = LONGEST) -> Counter[str]:
-    """In how many texts each run of words stands that could be offered; runs of a single text are left out."""
+    """Count the texts that contain each eligible run of words; omit runs of a single text."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
@@ -142,10 +139,9 @@ def frequent(
     longest: int = LONGEST,
     most: int = MOST_OFFERED,
 ) -> list[str]:
-    """The frequent runs of words of ``text``: those that stand twice in it, or in several texts of the dataset.
+    """Return runs of words that occur twice in ``text``, or in several texts.
 
-    A run inside a longer one that stands as often is left out. Of too many the most frequent are kept, in the order
-    of the text.
+    Omit runs inside a longer one that is as frequent. Of too many, take the most frequent, in text order.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -176,13 +172,13 @@ def known_titles(
     longest: int = LONGEST,
     progress: Callable[[int], None] = lambda read: None,
 ) -> list[str]:
-    """Those of ``titles`` whose words stand one behind the other in one of ``texts``, sorted, each once.
+    """Return the sorted distinct ``titles`` whose words occur consecutively in one of ``texts``.
 
-    Streams ``titles`` (Wikipedia has millions): in memory are eight bytes for each run of words of the texts, and
-    what is found. Underscores count as blanks, as in Wikipedia's own lists.
+    Streams ``titles`` (Wikipedia has millions): memory holds eight bytes per run of words of the texts,
+    and the result. Underscores count as blanks, as in Wikipedia's lists.
 
     Args:
-        progress: told how many titles were read, now and then.
+        progress: called now and then with the number of titles read.
     """
     runs = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
@@ -196,7 +192,7 @@ def known_titles(
         places = np.searchsorted(runs, hashes)
         places[places == len(runs)] = 0
         there = runs[places] == hashes if len(runs) else np.zeros(len(hashes), dtype=bool)
-        # a hash of another run would let one title too many in, which no text would offer
+        # A hash collision only adds a title that no text would offer.
         found.update(one for one, hit in zip(phrases, there.tolist(), strict=True) if hit)
         read += len(batch)
         progress(read)

@@ -1,6 +1,6 @@
-"""Known items for a quiz: images set aside before anything else is drawn, and items of the study's kind made of them.
+"""Reserve images for a quiz and make known items of the study's kind from them.
 
-Pure functions. A study without such items is drawn as if this module were not there.
+Pure functions. Without quiz items the draws of a study are unchanged.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ QUIZ = "quiz"
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A dataset parted for a quiz.
+    """A dataset divided for a quiz.
 
     Attributes:
-        rest: what the study is drawn from.
-        images: those of the quiz; no judged and no control item is about them.
-        others: whose captions may stand as wrong answers in the quiz.
+        rest: the material of the study.
+        images: those of the quiz; no judged or control item is about them.
+        others: sources of wrong answers in the quiz.
     """
 
     rest: Material
@@ -36,14 +36,14 @@ class SetAside:
 
 
 def set_aside(design: StudyDesign, material: Material) -> SetAside:
-    """The images of the quiz, drawn with the seed from the split of control items: as many as all attempts together
-    ask about where there are so many, and at least as many as one does.
+    """Draw the quiz images with the seed from the control split.
 
-    Control items keep enough images for a page of work. Where no split is the control items' own, the quiz takes half
-    of the images at most.
+    Take as many as all attempts need if possible, and at least as many as one needs. Control items keep
+    enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of the
+    images.
 
     Raises:
-        DesignError: the split has too few images that can give an item.
+        DesignError: the split has too few usable images.
     """
     items = design.quiz.items
     if not items:
@@ -72,10 +72,10 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
 
 
 def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
-    """A known item, or a group of them, for each image of the quiz.
+    """Return a known item, or a group of them, for each image of the quiz.
 
     Raises:
-        DesignError: the protocol has no items whose answer is known.
+        DesignError: the protocol has no items with known answers.
     """
     kind, rng = KINDS[design.protocol], rng_for(design.seed, "quiz")
     groups = []

@@ -1,4 +1,4 @@
-"""When a study stops asking about a unit (docs/stopping.md). Pure."""
+"""Decide when a study stops collecting votes on a unit (docs/stopping.md). Pure."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ if TYPE_CHECKING:
     from judgments.design.tables import Stopping
     from judgments.models import Study
 
-ASSUMED = 0.8  # chance of an answer to be right that a plan counts with
+ASSUMED = 0.8  # assumed probability that an answer is right, for plans
 
 
 def stops_early(study: Study) -> bool:
-    """Whether the study's design leaves out units whose outcome is settled."""
     return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
 
 
 def stopping_in_words(design: StudyDesign) -> str:
-    """The rule and its settings as a signature has them."""
+    """Return the rule and its settings for a signature."""
     rule = design.stopping
     margin = f"-{rule.margin}-from-{rule.minimum}" if rule.rule == "margin" else ""
     return f"{rule.rule}{margin},full-depth-{rule.full_depth:g}"
 
 
 def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining: int) -> tuple[int, int]:
-    """The lowest and highest outcome that ``values`` and up to ``remaining`` more answers can come to.
+    """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
 
-    Under the rule "margin" a lead that is large enough counts as the last word.
+    Under the rule "margin" a large enough lead is final.
     """
     if stopping.rule == "margin":
         first, second = ([count for _, count in Counter(values).most_common(2)] + [0, 0])[:2]
@@ -43,11 +42,11 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining:
 
 
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
-    """Which of ``hits`` HITs, numbered from 0, get all their judgments: the design's share, drawn with its seed, and at
-    least one where there is a share at all.
+    """Draw the 0-based HITs of the unstopped sample, which get all their judgments.
 
-    Whole HITs are drawn, and not single units: their units are a random part of all, as units are packed at random,
-    and the other HITs can then end as a whole, which is what is paid for.
+    The design's share, drawn with its seed; at least one if the share is positive. Whole HITs are drawn:
+    units are packed at random, so theirs are a random sample, and the other HITs can end as a whole,
+    which saves their pay.
     """
     share = design.stopping.full_depth
     count = min(hits, max(1, round(share * hits))) if share else 0
@@ -55,10 +54,10 @@ def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
 
 
 def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED) -> float:
-    """The share of its votes on units that a study is expected to use, if each answer is right with this chance.
+    """Return the expected share of votes that a study uses, if answers are right with ``accuracy``.
 
     Args:
-        references: units of a candidate pair; 1 where units stand alone.
+        references: units of a candidate pair; 1 for single units.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
     if stopping.rule == "none" or references < 1:
@@ -75,7 +74,7 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
             values = [kind.values[0]] * first + [kind.values[-1]] * second
             return unit_range(kind, stopping, values, remaining)
 
-        # where the two answers are not alike (relevance), units of either truth are as many
+        # If the two answers differ in kind (relevance), assume equally many units of either truth.
         asked = [expected_votes(range_of, votes=votes, accuracy=one) for one in (accuracy, 1 - accuracy)]
         share = sum(asked) / 2 / votes
     return stopping.full_depth + (1 - stopping.full_depth) * share

@@ -1,10 +1,10 @@
-"""Balanced lists of a few items out of many, for best-worst scaling. Pure; the generator is handed in.
+"""Balanced tuples of items for best-worst scaling. Pure; the generator is an argument.
 
-Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for designs in which every item comes equally often and
-together with every other one equally often. For most sizes there is none, so random lists are improved, as
-Kiritchenko, Mohammad 2016 (*Capturing reliable fine-grained sentiment associations by crowdsourcing and best-worst
-scaling*, NAACL) do: no list twice, no item twice in a list, items and pairs about equally often. Here items come as
-evenly as arithmetic allows, and pairs as evenly as a seeded search by exchanges finds.
+Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for designs where every item, and every pair of
+items, comes equally often. Few sizes have one, so random tuples are improved as in Kiritchenko, Mohammad
+2016 (*Capturing reliable fine-grained sentiment associations by crowdsourcing and best-worst scaling*,
+NAACL): no repeated tuple, no repeated item within one, items and pairs about equally often. Items are as
+even as possible; a seeded exchange search evens out pairs.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from math import comb
 
 import numpy as np
 
-TRIES_A_PLACE = 60  # exchanges looked at for each place of each list
+TRIES_A_PLACE = 60  # exchanges tried per place of each list
 
 List = frozenset[int]
 
 
 def list_count(items: int, *, size: int, appearances: int) -> int:
-    """How many lists of ``size`` give each of ``items`` its ``appearances``, as far as there are so many different
-    ones."""
+    """Return how many lists of ``size`` give each item its ``appearances``, if so many distinct ones
+    exist.
+    """
     return min(-(-items * appearances // size), comb(items, size))
 
 
 def balanced_lists(
     items: int, *, size: int, appearances: int, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Different lists of ``size`` of the items 0 to ``items`` - 1, each in ascending order; [] for too few items.
+    """Draw distinct ascending lists of ``size`` from 0 to ``items`` - 1; [] for too few items.
 
-    Every item stands in ``appearances`` lists, and some in one more where the places do not come out even. Where there
-    are not so many different lists, all of them are taken.
+    Every item is in ``appearances`` lists, some in one more to fill the last list. If there are fewer
+    distinct lists, return all of them.
     """
     if items < size:
         return []
@@ -45,8 +46,10 @@ def balanced_lists(
 
 
 def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Lists that are filled one by one with those that came least often, and among them the ones that met the rest of
-    the list least often; a lot decides between equals. Items come equally often, but for one."""
+    """Fill lists one by one with the least used items, then those that met the list's items least.
+
+    Ties are broken at random. Item counts differ by at most one.
+    """
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []
@@ -66,7 +69,7 @@ def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[
 
 
 class _Design:
-    """Lists, and how often every two items meet in them."""
+    """Lists and the number of co-occurrences of every two items."""
 
     def __init__(self, items: int, lists: list[List]) -> None:
         self.lists = lists
@@ -77,7 +80,7 @@ class _Design:
                 self._meet(first, second, 1)
 
     def improve(self, rng: np.random.Generator, tries: int) -> None:
-        """Exchange items between two lists where no list comes twice for it and pairs meet no less evenly."""
+        """Exchange items between lists if no list repeats and pairs get no less even."""
         if len(self.lists) < 2:
             return
         lots = rng.random((tries, 4))
@@ -108,7 +111,7 @@ class _Design:
         self.lists[first], self.lists[second] = new
 
     def _part(self, place: int, rng: np.random.Generator) -> None:
-        """Exchange any item of a list that comes twice for one of any other list."""
+        """Exchange an item of a repeated list for one of another list."""
         other = int(rng.integers(len(self.lists)))
         mine, theirs = (
             sorted(self.lists[place] - self.lists[other]),
@@ -120,7 +123,7 @@ class _Design:
             )
 
     def _cost(self, old: tuple[List, List], gone: int, come: int) -> int:
-        """What the exchange adds to the sum of squared meetings, halved."""
+        """Return half of the change in the sum of squared co-occurrences."""
         met = self._met
         return sum(met[come][item] - met[gone][item] + 1 for item in old[0] - old[1] - {gone}) + sum(
             met[gone][item] - met[come][item] + 1 for item in old[1] - old[0] - {come}

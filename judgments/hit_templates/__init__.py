@@ -1,7 +1,7 @@
-"""HIT templates of Mechanical Turk's requester pages and of Turkle: HTML with ``${field}`` for the cells of a row.
+"""HIT templates of MTurk's requester pages and of Turkle: HTML with ``${field}`` for the cells of a row.
 
-``read_template`` makes of such a page what can be shown safely and answered without scripts: clean HTML, and the
-questions that its controls ask. It says in plain sentences what could not be carried over. Pure; no database.
+``read_template`` returns clean HTML that needs no scripts, and the questions of its controls; it lists
+what was left out. Pure; no database.
 """
 
 from judgments.hit_templates.answers import (

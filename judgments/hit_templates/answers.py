@@ -1,4 +1,4 @@
-"""The answer to a template's page: read from a form, and checked. Questions are those of one row, filled in."""
+"""Read and check the answer to a template's page. Questions are those of one filled row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from judgments.hit_templates.questions import as_number
 from judgments.hit_templates.shapes import Question
 
-WITHIN = 1e-6  # of a step: 0.3 is a multiple of 0.1
+WITHIN = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")
 TICK = gettext_lazy("“%(name)s” needs its tick.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
@@ -20,7 +20,7 @@ TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters
 
 
 class NoTemplateAnswer(ValueError):
-    """What was given is no answer; ``says`` is what its worker reads."""
+    """An invalid answer; ``says`` is the message to its worker."""
 
     def __init__(self, why: str, says: Any) -> None:
         super().__init__(why)
@@ -28,13 +28,13 @@ class NoTemplateAnswer(ValueError):
 
 
 def checked_answer(questions: Sequence[Question], given: Any) -> dict[str, Any]:
-    """An answer as it is kept: name -> a text, a number, or the list of ticked values.
+    """Return an answer in its stored form: name -> text, number, or list of ticked values.
 
-    What nobody answered is left out, except boxes: an empty list says that none was ticked. Hidden constants are the
-    template's, whatever is sent for them.
+    Unanswered questions are omitted, except boxes: an empty list means none ticked. Hidden constants
+    always have the template's value.
 
     Raises:
-        ValueError: it is none; the sentence's end says what was expected.
+        ValueError: it is invalid; the message ends with what was expected.
     """
     names = [question.name for question in questions]
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
@@ -146,7 +146,7 @@ def _text(question: Question, value: Any) -> str | None:
             % {"name": question.name, "most": question.longest},
             TOO_LONG % {"name": question.label, "most": question.longest},
         )
-    # controls and halves of surrogate pairs cannot be stored
+    # Controls and lone surrogates cannot be stored.
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
         raise ValueError(
             gettext("expected for “%(name)s” a text without control characters") % {"name": question.name}
@@ -162,7 +162,7 @@ CHECKS = {"choice": _choice, "several": _several, "number": _number, "text": _te
 
 
 def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
-    """What stands on the page before anybody does anything, as ``answer_of_form`` would read it."""
+    """Return the page's initial answer, as ``answer_of_form`` would read it."""
     found: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
@@ -178,7 +178,7 @@ def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def _middle(question: Question) -> str:
-    """Where a slider stands that says nothing else, by the HTML Standard."""
+    """Return a slider's default value by the HTML Standard."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
     middle = question.low + (question.high - question.low) / 2
@@ -188,7 +188,7 @@ def _middle(question: Question) -> str:
 
 
 def _read_number(name: str, text: str) -> dict[str, Any]:
-    """The number that a field holds; a text that is none goes on, and is refused by name."""
+    """Read a field as a number; return other text unchanged, to be refused by name."""
     if not text.strip():
         return {}
     try:
@@ -201,10 +201,9 @@ def _read_number(name: str, text: str) -> dict[str, Any]:
 def answer_of_form(
     form: Mapping[str, Any], prefix: str, questions: Sequence[Question]
 ) -> dict[str, Any] | None:
-    """What a plain form holds under ``<prefix>-<question>`` and, of boxes, ``<prefix>-<question>-<option>``.
+    """Read ``<prefix>-<question>`` and, for boxes, ``<prefix>-<question>-<option>``.
 
-    None where it holds nothing, and where all of it is as it stood at first and ``<prefix>-none`` does not say that it
-    is to be left so.
+    Return None if it is empty, or unchanged from the initial form without ``<prefix>-none``.
     """
     if not any(name.startswith(f"{prefix}-") for name in form):
         return None

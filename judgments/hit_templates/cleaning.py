@@ -1,7 +1,7 @@
-"""Which HTML of a template is kept. What is not named here is not kept, whatever a browser would make of it.
+"""Clean the HTML of a template by an allow list.
 
-The cleaning is nh3's, which parses as browsers do. Styles and classes go: the page has one look, light and dark, and
-nothing that stands in a step can cover what is around it.
+nh3 parses as browsers do. Styles and classes are removed: the page has one look, light and dark, and no
+step can cover its surroundings.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PLAIN = {
     "summary", "sup", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "time", "tr", "track", "tt", "u",
     "ul", "var", "video", "wbr",
 }  # fmt: skip
-# parts of a page that are ours: of the template's own they are boxes without a meaning
+# Page landmarks are ours: a template's own become plain boxes.
 BOXES = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
-# Amazon's elements that are turned into plain ones, see crowd_elements.py
+# Amazon's elements that become plain ones, see crowd_elements.py.
 CROWD = {
     "crowd-alert", "crowd-button", "crowd-card", "crowd-checkbox", "crowd-classifier",
     "crowd-classifier-multi-select", "crowd-form", "crowd-image-classifier",
@@ -80,7 +80,7 @@ ATTRIBUTES = {
     "crowd-tab": {"header"},
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
-# what a filled page may hold; the second look at it, after the cells were put in
+# What a filled page may contain, for the second cleaning.
 SHOWN = {
     **{
         tag: names
@@ -97,7 +97,7 @@ SHOWN = {
 
 
 def cleaned(source: str) -> str:
-    """A template's HTML with nothing in it that could run, load a frame, send a form elsewhere or style."""
+    """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
     return nh3.clean(
         source,
         tags=PLAIN | BOXES | CROWD,
@@ -109,7 +109,7 @@ def cleaned(source: str) -> str:
 
 
 def cleaned_again(page: str) -> str:
-    """A filled page, held against what such a page may hold at most."""
+    """Clean a filled page once more, by the narrower allow list."""
     return nh3.clean(
         page,
         tags=PLAIN | {"output"},
@@ -121,7 +121,7 @@ def cleaned_again(page: str) -> str:
     )
 
 
-# words of ours, translated when they are shown
+# Our own words, translated when shown.
 INSTRUCTIONS = gettext_noop("Instructions")
 EXAMPLES = {
     "positive-example": gettext_noop("A good example"),
@@ -133,7 +133,7 @@ Nodes = list[Element | str]
 
 
 class CrowdProblem(ValueError):
-    """An element that cannot be read; the sentence says which and what was expected."""
+    """An unreadable element; the message says which and what was expected."""
 
 
 def _without(given: Mapping[str, str], *names: str) -> dict[str, str]:
@@ -153,14 +153,12 @@ def _nothing(element: Element) -> Nodes:
 
 
 def _titled(element: Element) -> Nodes:
-    """A card or a tab: its title stands above it."""
     title = element.attributes.get("header") or element.attributes.get("heading")
     head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
     return [Element("div", {}, head + element.inside)]
 
 
 def _instructions(element: Element) -> Nodes:
-    """Closed until somebody opens it, as Amazon's are."""
     title = element.attributes.get("link-text") or element.attributes.get("header")
     summary = Element("summary", {}, [title or INSTRUCTIONS], own_word=not title)
     return [Element("details", {}, [summary, *element.inside])]
@@ -197,7 +195,7 @@ def _text_area(element: Element) -> Nodes:
 
 
 def _slider(element: Element) -> Nodes:
-    """From 0 to 100 by 1 where it says nothing else, as Amazon's."""
+    """Return a slider, by default from 0 to 100 by 1, like Amazon's."""
     kept = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
     return _labelled(element, Element("input", kept | {"type": "range"}))
 
@@ -239,7 +237,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
 
 
 def _categories(text: str, tag: str) -> list[str]:
-    """The list of a classifier, as JSON or as Amazon's examples write it, with single quotation marks."""
+    """Parse a classifier's list, as JSON or with Amazon's single quotation marks."""
     found: object = None
     for read in (json.loads, ast.literal_eval):
         try:
@@ -260,10 +258,10 @@ def _categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """The one name of a group's buttons; Amazon lets each button have its own, and the group none.
+    """Give a group's buttons one name; Amazon lets each have its own.
 
     Returns:
-        A sentence where the buttons' own names became their values; None where nothing had to be changed.
+        A sentence if the buttons' names became their values; None if nothing changed.
     """
     buttons = _buttons(element)
     names = [one.attributes.get("name", "") for one in buttons]

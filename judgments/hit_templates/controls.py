@@ -1,4 +1,4 @@
-"""Control items of HIT templates: rows whose inputs say what is right, and rows that are shown again."""
+"""Control items of HIT templates: rows with expected answers, and repeated rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WRITTEN = "An answer of a simulated worker."
 
 
 def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
-    """What of a design's control items does not fit a template, each in a clause that begins with its key."""
+    """Yield how control items contradict a template; each clause begins with the design's key."""
     if design.controls.known:
         yield (
             "controls.known names items, but those of a template are rows of its inputs that say what is expected "
@@ -57,15 +57,14 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
 
 
 def makers(design: StudyDesign) -> Makers:
-    """Known-good items, and repeated ones, which need no maker."""
     return Makers(reference=_no_control, known=partial(_known_control, design))
 
 
 def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[Known]:
-    """The rows that say what is expected of them.
+    """Return the rows with expected answers.
 
     Raises:
-        DesignError: none does, a cell says what nobody could answer, or workers would read it.
+        DesignError: there are none, a cell is no possible answer, or workers would see it.
     """
     told = expected_columns((name for name, _ in rows[0].fields), template.questions)
     shown = next((name for name in template.fields if name in told), None)
@@ -105,7 +104,6 @@ def _known_control(
     images: Sequence[Image],
     rng: np.random.Generator,
 ) -> Group:
-    """A row of which it is known what is right."""
     row, fields = items[0].image, dict(items[0].image.fields)
     unit = UnitSpec(
         key=content_key("control", design.protocol, design.seed, place, row.name, fields),
@@ -130,7 +128,7 @@ def answer_to(
     right: bool,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """As expected, or in one question otherwise."""
+    """Return the expected answer, changed in one question if not ``right``."""
     asked = {question.name: question for question in questions}
     given = drawn | {
         name: example_of(asked[name], wanted, drawn.get(name)) for name, wanted in expected.items()
@@ -146,7 +144,7 @@ def answer_to(
 
 
 def drawn_answer(question: Question, rng: np.random.Generator) -> Any:
-    """An answer that the question takes."""
+    """Draw a valid answer."""
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]

@@ -1,12 +1,12 @@
-"""What answers a row of the inputs expects: read from its own columns, and held against what somebody answered.
+"""Expected answers of rows: read from the columns and compared with given answers.
 
-``Expected.NAME``, as results have ``Answer.NAME``, or ``NAME_gold`` with ``NAME_gold_reason``, as CrowdFlower's test
-questions have it. An expectation is JSON, name of the question -> one of
+``Expected.NAME``, like ``Answer.NAME`` in results, or ``NAME_gold`` with ``NAME_gold_reason``, as in
+CrowdFlower's test questions. An expectation is JSON, name of the question -> one of
 
 - ``{"any": [...]}``: a choice; each of these values is right,
-- ``{"all": [...]}``: boxes; these are ticked and no others,
+- ``{"all": [...]}``: boxes; exactly these are ticked,
 - ``{"low": a, "high": b}``: a number from a to b,
-- ``{"texts": [...]}``: a text; each of these is right, whatever its capitals, blanks and marks at its ends.
+- ``{"texts": [...]}``: a text; each is right, compared by ``normalised``.
 
 Pure; no database.
 """
@@ -26,14 +26,14 @@ from judgments.hit_templates.shapes import Question
 PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
 BETWEEN = re.compile(r"[|\r\n]+")
 NOTHING = "[]"  # boxes of which none is to be ticked
-SAME = 0.15  # of its range: a number that is asked for again is answered the same, as on a slider
+SAME = 0.15  # as a share of the range: tolerance of a repeated number, as on a slider
 ROUNDING = 1e-9
 
 Expected = dict[str, dict[str, Any]]
 
 
 class ExpectedProblem(ValueError):
-    """A cell that says no answer that could be given; ``column`` names it, and the sentence's end what was expected."""
+    """A cell that is no possible answer; ``column`` names it, and the message ends with what was expected."""
 
     def __init__(self, column: str, words: str) -> None:
         super().__init__(words)
@@ -41,8 +41,7 @@ class ExpectedProblem(ValueError):
 
 
 def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> dict[str, str]:
-    """Columns that say what is expected -> the question that each is about; '' for ``Expected.…`` of a question that
-    there is not."""
+    """Return expectation columns -> question; '' for ``Expected.…`` of an unknown question."""
     names = {question.name for question in questions if question.shape != "fixed"}
     found: dict[str, str] = {}
     for column in columns:
@@ -55,14 +54,14 @@ def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> d
 
 
 def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
-    """What a row expects: empty where it expects nothing, as no cell that could say so is filled.
+    """Return a row's expectations; {} if no such cell is filled.
 
     Args:
         questions: of this row, filled in.
         cells: column -> text.
 
     Raises:
-        ExpectedProblem: a cell that no answer could meet, or about a question that there is not.
+        ExpectedProblem: a cell is no possible answer, or its question is unknown.
     """
     by_name = {question.name: question for question in questions}
     found: Expected = {}
@@ -83,7 +82,6 @@ def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expe
 
 
 def reason_of(cells: Mapping[str, str]) -> str:
-    """Why, where the row says so in CrowdFlower's way."""
     said = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
     return " ".join(text for text in said if text)[:500]
 
@@ -129,7 +127,7 @@ def _about(question: Question, cell: str) -> dict[str, Any]:
 
 
 def _takes_one(question: Question, first: float, last: float) -> bool:
-    """Whether a step of the question lies between two numbers."""
+    """Return whether a step of the question lies between two numbers."""
     if not question.step:
         return True
     start = question.low or 0.0
@@ -151,7 +149,6 @@ def _parts(cell: str) -> list[str]:
 
 
 def _checked(question: Question, value: Any) -> Any:
-    """The value as an answer keeps it."""
     try:
         return checked_answer([question], {question.name: value})[question.name]
     except NoTemplateAnswer as error:
@@ -162,7 +159,7 @@ READERS = {"choice": _one_of, "several": _ticks, "number": _about, "text": _word
 
 
 def normalised(text: str) -> str:
-    """A text without what nobody means by it: capitals, widths of letters, blanks, marks at its ends."""
+    """Normalise case, character width, blanks and punctuation at the ends."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     start, end = 0, len(plain)
     while start < end and _is_mark(plain[start]):
@@ -177,7 +174,6 @@ def _is_mark(sign: str) -> bool:
 
 
 def meets(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
-    """Whether an answer is as expected in everything that is expected."""
     return all(_meets(wanted, given.get(name)) for name, wanted in expected.items())
 
 
@@ -193,10 +189,10 @@ def _meets(wanted: Mapping[str, Any], value: Any) -> bool:
 
 
 def expected_again(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
-    """What is expected of a row that is shown again, for the answer of the other time.
+    """Return the expectations of a repeated row from its first answer.
 
-    A number may lie as far away as its question says (``data-within``), else by 15 of 100 parts of its range; without
-    a range it is the same. Texts that are typed twice are not compared.
+    A number may differ by ``data-within`` or by 15% of its range; without a range it must be equal. Typed
+    texts are not compared.
     """
     found: Expected = {}
     for question in questions:
@@ -220,7 +216,7 @@ def _width_of(question: Question) -> float:
 
 
 def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any:
-    """An answer to a question that is as expected; ``drawn`` is any answer that it takes."""
+    """Return an expected answer to a question; ``drawn`` is any valid answer."""
     if "any" in wanted:
         return wanted["any"][0]
     if "all" in wanted:
@@ -237,7 +233,7 @@ def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any
 
 
 def expected_in_words(wanted: Mapping[str, Any]) -> str:
-    """For people."""
+    """Return expectations as text."""
     if "low" in wanted:
         low, high = (f"{wanted[end]:g}" for end in ("low", "high"))
         return low if low == high else f"{low} to {high}"

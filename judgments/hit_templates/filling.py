@@ -1,7 +1,7 @@
-"""A template's page with the cells of a row in it: as HTML for one step of a page of work.
+"""Fill a template's page with a row's cells, as HTML for one step of a form.
 
-A cell is a text wherever it stands: it cannot make a tag, an attribute or an address other than http, https and the
-row's own picture. Ids and names are those of the step, so that several steps stand on one page.
+A cell is always text: it cannot create a tag, an attribute, or an address other than http, https and the
+row's own picture. Ids and names are unique to the step.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ from judgments.hit_templates.questions import WITHIN
 from judgments.hit_templates.reading import Template
 from judgments.hit_templates.shapes import FIELD, VOID, Element, Question
 
-PICTURE = "picture"  # the column that names a picture that was imported with the rows
+PICTURE = "picture"  # the column with the picture imported with the rows
 REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")
 ADDRESSES = ("href", "src", "poster")
-# set by what was answered, not by the template
+# Attributes set from the answer instead of the template.
 OF_ANSWER = {"name", "value", "checked", "selected", "type"}
 
 
 def filled(text: str, cells: Mapping[str, str]) -> str:
-    """A text with the cells in the places of its fields."""
     return FIELD.sub(lambda found: str(cells.get(found[1].strip(), "")), text)
 
 
 def filled_questions(questions: Sequence[Question], cells: Mapping[str, str]) -> tuple[Question, ...]:
-    """The questions of one row."""
     return tuple(
         replace(
             question,
@@ -55,8 +53,6 @@ def filled_questions(questions: Sequence[Question], cells: Mapping[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What a page is filled for."""
-
     position: int
     cells: Mapping[str, str]
     picture: str
@@ -74,13 +70,13 @@ def fill_page(
     held: Mapping[str, Any] | None = None,
     picture: str = "",
 ) -> SafeString:
-    """The page of a row as HTML.
+    """Return the page of a row as HTML.
 
     Args:
         cells: column -> text.
         position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
-        held: what was answered, as ``checked_answer`` or ``answer_of_form`` gives it; None: nothing yet.
-        picture: where the row's own picture is.
+        held: the answer, from ``checked_answer`` or ``answer_of_form``; None if unanswered.
+        picture: address of the row's own picture.
     """
     questions = filled_questions(template.questions, cells)
     radios = [number for number, one in enumerate(questions) if one.control == "radio"]
@@ -98,7 +94,6 @@ def fill_page(
 
 
 def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
-    """Ids that a label names."""
     for one in page:
         if isinstance(one, Element):
             if one.tag == "label" and one.attributes.get("for"):
@@ -156,7 +151,6 @@ def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
 
 
 def _address(tag: str, text: str, step: _Step) -> str:
-    """An address that may stand on the page; '' where it may not."""
     address = text.strip()
     if tag == "a" and address.startswith("#"):
         return f"#t{step.position}-{address[1:]}"
@@ -177,7 +171,6 @@ def _address(tag: str, text: str, step: _Step) -> str:
 def _control(
     element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
 ) -> dict[str, str]:
-    """The attributes of a control: its name in the form, and what was answered."""
     question = step.questions[element.question]
     if element.tag == "option":
         option = question.options[element.option]

@@ -1,4 +1,4 @@
-"""A HIT template and its inputs, brought over as a study: looked at first, then stored whole or not at all."""
+"""Import a HIT template and its inputs as a study: check first, then store all or nothing."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What a template and its inputs come to.
+    """A template and its inputs, checked.
 
     Attributes:
-        source: the template as it came.
-        template: as it was read.
-        columns: of the inputs, in their order.
+        source: the template as given.
+        template: as read.
+        columns: of the inputs, in order.
         first: the first row, column -> text.
-        rows: how many there are.
-        known: how many of them say what is expected, and can be control items.
-        left_out: what is not carried over, and what else to know, in sentences.
+        rows: their number.
+        known: number of rows with expected answers, usable as controls.
+        left_out: notes on what is not carried over.
     """
 
     source: str
@@ -68,7 +68,7 @@ class Brought:
 
 
 def read_source(path: Path, *, encoding: str | None = None) -> str:
-    """The text of a template's file.
+    """Read the template's file as text.
 
     Raises:
         ImportProblem: it cannot be read as text.
@@ -77,11 +77,11 @@ def read_source(path: Path, *, encoding: str | None = None) -> str:
 
 
 def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) -> Brought:
-    """Read both, and say what would be left out; nothing is stored. The inputs are streamed.
+    """Check both without storing anything; the inputs are streamed.
 
     Raises:
-        TemplateProblem: the template cannot be used, or has a field that is no column of the inputs.
-        ImportProblem: the inputs cannot be read.
+        TemplateProblem: the template is unusable, or has a field that is no column. ImportProblem: the
+            inputs cannot be read.
     """
     template = read_template(source)
     table = InputTable(inputs, encoding)
@@ -123,7 +123,6 @@ def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) 
 
 
 def _options_of(template: Template) -> set[str]:
-    """Fields that stand for something to choose."""
     return {
         name
         for question in template.questions
@@ -168,7 +167,6 @@ def _about_cells(
 
 
 def _about_known(template: Template, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
-    """What is said of rows that say what is expected of them."""
     told = expected_columns(columns, template.questions)
     if not told:
         return []
@@ -190,10 +188,10 @@ def _rows(count: int) -> str:
 
 
 def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
-    """The design that a template makes.
+    """Return the design of a template.
 
     Raises:
-        DesignError: a slug, name or value that a study cannot have.
+        DesignError: an invalid slug, name or value.
     """
     return make_design(
         {
@@ -208,7 +206,7 @@ def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) ->
 
 
 def sketched_hits(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
-    """The HIT that a design would make of one row, before its dataset is there.
+    """Return the HIT of one row, before its dataset exists.
 
     Raises:
         DesignError: the row does not fit the template.
@@ -229,17 +227,17 @@ def import_template(
     progress: Progress = no_progress,
     **values: Any,
 ) -> tuple[Study, Brought]:
-    """A dataset of the inputs and a draft study of the template, both under ``slug``: both or neither.
+    """Store a dataset of the inputs and a draft study, both under ``slug``, atomically.
 
     Args:
-        name: of the study, as workers read it; empty: the slug.
-        images: a folder with the pictures that a column ``picture`` names, or the address they are served from.
+        name: the study's name for workers; empty: the slug.
+        images: a folder with the pictures of column ``picture``, or their base address.
         values: further keys of the design.
 
     Raises:
         TemplateProblem, ImportProblem, DesignError: see ``look_at_template`` and ``sketched_design``.
-        DataConflict: a study of this slug is there, or a dataset of this name with other rows.
-        PictureProblem: a picture is missing or is none.
+            DataConflict: the study exists, or the dataset exists with other rows. PictureProblem: a
+            picture is missing or invalid.
     """
     brought = look_at_template(source=source, inputs=inputs, encoding=encoding)
     design = sketched_design(source=source, slug=slug, name=name, **values)

@@ -1,4 +1,4 @@
-"""The kind of HIT templates: a page that the researcher brings."""
+"""The kind of HIT templates: the researcher's own page."""
 
 from __future__ import annotations
 
@@ -48,11 +48,12 @@ MOST_TEXTS = 20
 def question_figures(
     questions: Sequence[Question], kind: HITTemplate, judged: Sequence[Judged], *, seed: int
 ) -> list[dict[str, Any]]:
-    """One entry for each question that people answer, in the order of the form.
+    """Return one entry per answered question, in form order.
 
-    Keys: ``name``, ``label``, ``shape``, ``answered`` (judgments with an answer); ``votes`` (value -> how often) of
-    closed questions; ``mean``, ``median``, ``deviation`` (n - 1), ``low``, ``high`` of numbers; ``texts`` (the first
-    ones) and ``different`` of texts; ``alpha`` (value, low, high, level, n, reason) of all but texts.
+    Keys: ``name``, ``label``, ``shape``, ``answered`` (judgments with an answer); ``votes`` (value ->
+    count) of closed questions; ``mean``, ``median``, ``deviation`` (n - 1), ``low``, ``high`` of numbers;
+    ``texts`` (the first ones) and ``different`` of texts; ``alpha`` (value, low, high, level, n, reason)
+    of all but texts.
     """
     return [_figure(question, kind, judged, seed=seed) for question in questions if question.shape != "fixed"]
 
@@ -105,7 +106,7 @@ def _flat(values: Iterable[Any]) -> list[str]:
 
 
 def _alpha(found: AgreementResult | None) -> dict[str, Any]:
-    """Alpha with its interval; None for what is undefined, and why."""
+    """Return alpha with its interval, or None and the reason."""
     if found is None:
         return {
             "value": None,
@@ -126,8 +127,8 @@ def _alpha(found: AgreementResult | None) -> dict[str, Any]:
     }
 
 
-CLOSE = 0.1  # of its range: a rehearsal's mean within so much of the truth recovers a number
-# what the form of a new study begins with
+CLOSE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
+# Initial values of a new study's form.
 STARTER = """<blockquote>${text}</blockquote>
 <fieldset>
   <legend>Does this text make sense?</legend>
@@ -138,7 +139,7 @@ STARTER = """<blockquote>${text}</blockquote>
 
 
 class HITTemplate(OpenKind):
-    """A form of the researcher's own; closed questions are decided by most votes, numbers by mean and median."""
+    """The researcher's form: majority for closed questions, mean and median for numbers."""
 
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
@@ -177,25 +178,20 @@ class HITTemplate(OpenKind):
         self._source = source
 
     def setting(self, design: StudyDesign) -> str:
-        """The template."""
         return design.template.html
 
     def with_setting(self, setting: str) -> Kind:
-        """The kind that asks by this template."""
         return HITTemplate(setting)
 
     @property
     def page(self) -> Template:
-        """The template, read."""
         assert self._source, "the kind of a study knows its template: KINDS[...].of(design)"
         return read_template(self._source)
 
     def questions(self, unit: Any) -> tuple[Question, ...]:
-        """What the page of a unit asks."""
         return filled_questions(self.page.questions, unit.content["fields"])
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """A template that cannot be used."""
         if not design.template.html:
             yield "template.html is empty; expected HTML with ${field} for the cells of a row"
             return
@@ -207,8 +203,7 @@ class HITTemplate(OpenKind):
         yield from control_contradictions(read, design)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """One unit for each row of inputs. Where known-good control items are asked for, rows that say what is expected
-        are those, and are not judged."""
+        """Return one unit per row; rows with expected answers become known-good controls, if requested."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -248,7 +243,7 @@ class HITTemplate(OpenKind):
         return Batch(hits=hits, notes={"sentences": list(template.left_out)})
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
-        """A row with all of its cells; those that the page does not show go along to the exports."""
+        """Return a row with all cells; exports include those not on the page."""
         fields = dict(image.fields)
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, fields),
@@ -257,73 +252,70 @@ class HITTemplate(OpenKind):
         )
 
     def quiz_usable(self, image: Image) -> bool:
-        """No row has an answer that is known to be right."""
+        """No row's right answer is known."""
         return False
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The cells that the page shows, and its questions; columns that it does not show stay with the researcher."""
+        """Return the cells on the page and the questions; other columns are not sent to workers."""
         cells = unit.content["fields"]
         return {
             "fields": {name: cells.get(name, "") for name in self.page.fields},
-            "questions": [_told(question) for question in self.questions(unit) if question.shape != "fixed"],
+            "questions": [
+                _described(question) for question in self.questions(unit) if question.shape != "fixed"
+            ],
             **({"picture": picture_url} if picture_url else {}),
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
-        """As ``judgments.hit_templates.checked_answer`` says."""
         return checked_answer(self._bound(design).questions(unit), given)
 
     def _bound(self, design: StudyDesign) -> HITTemplate:
         return self if self._source else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0; ``u<position>-none``: as
-        it is."""
+        """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0, and
+        ``u<position>-none`` (accept as is).
+        """
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
     def in_words(self, given: Any) -> str:
-        """Name by name, of an answer as of what is expected."""
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """As expected in everything that is expected: a choice and the boxes exactly, a number within its range, a text
-        whatever its capitals, blanks and marks at its ends."""
+        """Compare choices and boxes exactly, numbers by range, texts by ``normalised``."""
         return meets(expected, given)
 
     def again(self, given: Any) -> Any:
-        """As ``judgments.hit_templates.expected_again`` says."""
         return expected_again(self.page.questions, given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Of each question the answer with the most votes, the mean of numbers, or how many texts there are."""
+        """Return each question's most frequent answer, mean, or number of texts."""
         return [f"{name}: {_together(said)}" for name, said in answer.items()]
 
     def results_names(self) -> list[str]:
-        """The names of the form."""
         return [question.name for question in self.page.questions]
 
     def results_cells(self, given: Any) -> dict[str, str]:
-        """As Mechanical Turk writes a classic form: a bar between several ticked values."""
+        """Join ticked values by bars, as MTurk does for a classic form."""
         return {
             name: "|".join(value) if isinstance(value, list) else str(value) for name, value in given.items()
         }
 
     def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
-        """The row as it came."""
         return dict(content.get("fields", {}))
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """``answer``: question -> what its answers say together (docs/hit-templates.md).
+        """Return ``answer``: question -> aggregated answers (docs/hit-templates.md).
 
-        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead; ``tie``: of one of
-        them no answer has the most votes.
+        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead;
+        ``tie`` is set if any of them is tied.
         """
         given: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
         for unit, value in zip(units, values, strict=True):
             given[unit].append(value)
-        return {unit: self._said(answers) for unit, answers in given.items()}
+        return {unit: self._aggregated(answers) for unit, answers in given.items()}
 
-    def _said(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
+    def _aggregated(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
         said: dict[str, Any] = {}
         votes: dict[str, int] = {}
         shares, margins, ties = [], [], []
@@ -358,9 +350,10 @@ class HITTemplate(OpenKind):
         )
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """For closed questions: the number of the chosen option, 0 for none, and of each box whether it is ticked.
+        """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
 
-        Numbers have another level of measurement and texts none: ``figures`` has the agreement on each question.
+        Numbers have another level of measurement and texts none: ``figures`` has each question's
+        agreement.
         """
         found: dict[str, float] = {}
         for question in self.questions(unit):
@@ -377,14 +370,12 @@ class HITTemplate(OpenKind):
         return found
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """``questions``: for each its votes or numbers over all units, and how far people agree on it."""
-        # here and not above: the statistics' machine code would cost every web process its memory
-        # gone
+        """Return ``questions``: votes or numbers over all units, and agreement, per question."""
+        # Imported lazily: the statistics' machine code would cost every web process memory.
 
         return Figures(study={"questions": question_figures(self.page.questions, self, judged, seed=seed)})
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
-        """Any answer that the form takes."""
         return checked_answer(
             self.questions(unit),
             {one.name: drawn_answer(one, rng) for one in self.questions(unit) if one.shape != "fixed"},
@@ -393,7 +384,7 @@ class HITTemplate(OpenKind):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Right: the truth; wrong: another answer to one question that has some; without looking: any answer."""
+        """Return the truth, the truth with one question changed, or a random answer."""
         drawn = self.draw_truth(unit, [], rng)
         if right is None:
             return drawn
@@ -408,7 +399,7 @@ class HITTemplate(OpenKind):
         return dict(truth) | {name: drawn[name]}
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Every closed question has the truth's answer, and every number a mean near it."""
+        """Return whether closed questions match the truth and means of numbers are near it."""
         for question in self.page.questions:
             said = (found.answer or {}).get(question.name)
             if said is None or question.shape in ("text", "fixed"):
@@ -422,8 +413,8 @@ class HITTemplate(OpenKind):
         return True
 
 
-def _told(question: Question) -> dict[str, Any]:
-    """A question for a client that draws its own page."""
+def _described(question: Question) -> dict[str, Any]:
+    """Describe a question to clients that draw their own page."""
     bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
     return {
         "name": question.name,
@@ -450,7 +441,7 @@ def _together(said: Mapping[str, Any]) -> str:
 
 
 def _chosen(values: Sequence[str]) -> dict[str, Any]:
-    """The option with the most votes; None where several have."""
+    """Return the option with the most votes, or None on a tie."""
     counts = Counter(values).most_common()
     (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
     n = len(values)
@@ -465,11 +456,11 @@ def _chosen(values: Sequence[str]) -> dict[str, Any]:
 
 
 def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The boxes that more than half ticked; a box on which the votes are even is a tie."""
+    """Return the boxes that more than half ticked; an even vote is a tie."""
     counts = Counter(one for value in values for one in value)
     n = len(values)
     ordered = dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-    # of a box that nobody ticked nothing is said; a form without ticks is agreed on
+    # No count for an unticked box; a form without ticks is full agreement.
     leads = [abs(2 * count - n) / n for count in counts.values()]
     return {
         "n": n,

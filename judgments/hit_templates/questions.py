@@ -1,4 +1,4 @@
-"""The questions that the controls of a page ask. Controls of one name are one question."""
+"""Find the questions of a page's controls. Controls of one name are one question."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from judgments.hit_templates.shapes import FIELD, Element, Option, Question, Sha
 
 LONGEST_NAME = 100
 LONGEST_TEXT = 10_000
-GREATEST = 1e15  # of a number that is typed: every whole one up to it is exact
+GREATEST = 1e15  # the largest typed number up to which whole numbers are exact
 MOST_QUESTIONS = 500
-WITHIN = "data-within"  # of a number: how far from the expected answer is right; no worker sees it
+WITHIN = "data-within"  # the tolerance of a number, not shown to workers
 TYPED = {"text", "email", "url", "tel", "search", "date", "time", "month", "week", "datetime-local", "color"}
 BUTTONS = {"submit", "reset", "button", "image"}
 NOT_CARRIED = {"file", "password"}
@@ -41,7 +41,7 @@ SORTS = {
 
 @dataclass(slots=True)
 class _Found:
-    """A question while its controls are being read."""
+    """A question under construction."""
 
     name: str
     control: str
@@ -73,7 +73,7 @@ class _Found:
 
 
 class _Labels:
-    """The words that belong to a control: of its label, or of the group that it stands in."""
+    """The words of a control: of its label or its group."""
 
     def __init__(self, page: list[Element | str]) -> None:
         self._by_id: dict[str, str] = {}
@@ -100,7 +100,6 @@ class _Labels:
             self._read(one.inside, own, inner)
 
     def own(self, control: Element) -> str:
-        """Of the control itself."""
         given = control.attributes
         return (
             self._around.get(id(control), "")
@@ -110,17 +109,17 @@ class _Labels:
         )
 
     def group(self, control: Element) -> str:
-        """Of the group that it stands in."""
         return self._group.get(id(control), "")
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], list[str]]:
-    """The questions of a page, in order; each control is marked with the number of its question.
+    """Return a page's ordered questions, and sentences about unusable controls.
 
-    Controls that ask nothing are taken out of the page. Returns the questions, and sentences about those.
+    Marks each control with its question's number and removes controls without one.
 
     Raises:
-        ValueError: a name that is none, or that two sorts of controls share; bounds that are no numbers.
+        ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no
+            numbers.
     """
     _one_id_each(page)
     labels = _Labels(page)
@@ -217,13 +216,15 @@ def _take(element: Element, control: str, labels: _Labels, found: dict[str, _Fou
 
 
 def _single_label(element: Element, control: str, own: str) -> str:
-    """A box that stands alone is a question of its own."""
     return own if control == "checkbox" and "value" not in element.attributes else ""
 
 
 def _take_list(element: Element, one: _Found) -> None:
-    """The options of a list. One without an empty first entry gets one, and must be answered: otherwise its first
-    option would be an answer that nobody gave."""
+    """Read a list's options.
+
+    A list without an empty first entry gets one and must be answered; otherwise its first option would
+    count as an answer.
+    """
     places = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in places)
     for part in places:
@@ -288,7 +289,7 @@ def _check_options(one: _Found) -> None:
 
 
 def as_number(value: Any) -> int | float | None:
-    """A finite number, whole ones as int; None where it is none."""
+    """Return a finite number, as int if whole, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if not abs(value) <= GREATEST:  # not a number as well

@@ -1,4 +1,4 @@
-"""From the HTML of a template to a page that can be filled, and the questions it asks."""
+"""Read the HTML of a template as a fillable page with questions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_NAMED = 5
 
 
 class _Scan(HTMLParser):
-    """Counts what a template holds that a page of work cannot."""
+    """Count the parts of a template that a form cannot contain."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -97,7 +97,7 @@ class _Scan(HTMLParser):
 
 
 def left_out_of(source: str) -> list[str]:
-    """A sentence for each sort of thing that stays behind; the same source gives the same sentences."""
+    """Return one sentence per sort of omitted element, in a stable order."""
     scan = _Scan()
     scan.feed(source)
     scan.close()
@@ -151,31 +151,30 @@ def _sentences(scan: _Scan) -> Iterator[str]:
 
 
 def fields_of(source: str) -> list[str]:
-    """The fields that a clean page asks for, in their order."""
     return list(dict.fromkeys(fields_in(source)))
 
 
 MOST_CHARACTERS = 100_000
 DEEPEST = 100
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-FIRST_LEVEL = 3  # a page of work has h1 and, for each step, h2
+FIRST_LEVEL = 3  # a form uses h1 and, for each step, h2
 
 
 class TemplateProblem(QuorumError):
-    """A template that cannot be used."""
+    """An unusable template."""
 
     title = "The template cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template, read.
+    """A parsed template.
 
     Attributes:
-        page: its elements, plain HTML alone.
-        questions: what its controls ask, in the order of the page.
-        fields: names of the fields it shows, in their order.
-        left_out: what could not be carried over, in sentences.
+        page: its elements, plain HTML only.
+        questions: of its controls, in page order.
+        fields: names of its fields, in order.
+        left_out: notes on what was not carried over.
     """
 
     page: tuple[Element | str, ...]
@@ -184,9 +183,9 @@ class Template:
     left_out: tuple[str, ...]
 
 
-@lru_cache(maxsize=32)  # a page of work shows the same template several times
+@lru_cache(maxsize=32)  # cached: a form shows the same template several times
 def read_template(source: str) -> Template:
-    """What a template shows and asks.
+    """Parse a template.
 
     Args:
         source: HTML as the requester pages or Turkle have it.
@@ -228,7 +227,7 @@ def read_template(source: str) -> Template:
 
 
 class _TreeReader(HTMLParser):
-    """Clean HTML, in which every element is closed, as a tree."""
+    """Parse clean HTML, where every element is closed, into a tree."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -256,7 +255,7 @@ class _TreeReader(HTMLParser):
 
 
 def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
-    """The same with plain elements alone."""
+    """Replace special elements by plain ones."""
     found: list[Element | str] = []
     for one in nodes:
         if isinstance(one, str):
@@ -277,7 +276,7 @@ def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
-    """A list of which several can be chosen, as boxes: nobody needs to know the key that chooses a second one."""
+    """Turn a multiple-choice list into boxes, which need no modifier key."""
     options = [one for one in walk(select.inside) if one.tag == "option"]
     boxes: list[Element | str] = []
     for one in options:
@@ -296,7 +295,7 @@ def _boxes_of(select: Element) -> list[Element | str]:
 
 
 def _level_headings(page: list[Element | str]) -> None:
-    """Headings below those of the page of work, without a gap between two levels."""
+    """Renumber headings below the form's own, without gaps."""
     levels = sorted({one.tag for one in walk(page) if one.tag in HEADINGS})
     names = {tag: f"h{min(FIRST_LEVEL + place, len(HEADINGS))}" for place, tag in enumerate(levels)}
     for one in walk(page):

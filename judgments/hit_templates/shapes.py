@@ -1,4 +1,4 @@
-"""What a template is made of once it is read: a tree of plain elements, and the questions that its controls ask."""
+"""Data types of a parsed template: a tree of plain elements, and questions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Literal
 FIELD = re.compile(r"\$\{\s*([^{}$\r\n]{1,200}?)\s*\}")
 VOID = frozenset({"br", "hr", "img", "input", "wbr", "source", "track", "col"})
 Shape = Literal["choice", "several", "number", "text", "fixed"]
-CLOSED = ("choice", "several")  # shapes whose answers are some of a few options
+CLOSED = ("choice", "several")  # shapes whose answers come from a few options
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something that can be chosen.
+    """An option of a choice.
 
     Attributes:
-        value: what is stored; may hold ``${field}``.
-        label: its words on the page; may hold ``${field}``.
+        value: what is stored; may contain ``${field}``.
+        label: its words on the page; may contain ``${field}``.
         required: of a checkbox: it must be ticked.
-        chosen: it is chosen before anybody does anything.
+        chosen: whether it is chosen initially.
     """
 
     value: str
@@ -32,17 +32,17 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one name of the form asks.
+    """A question of the form.
 
     Attributes:
-        name: of its control, as the answer and the results file carry it.
+        name: of its control, as in the answer and the results file.
         shape: choice: one of the options; several: any of them; number; text; fixed: a hidden constant.
-        control: the sort of its controls: radio, checkbox, select, number, range, text, textarea, hidden.
+        control: radio, checkbox, select, number, range, text, textarea or hidden.
         label: its words on the page, or its name.
-        low, high, step: of numbers; None where there is no bound.
-        longest: characters of a text at most.
-        preset: of text, number and fixed: what stands there at first; may hold ``${field}``.
-        within: of numbers: how far an answer may lie from an expected one and be right; None where it says nothing.
+        low, high, step: of numbers; None if unbounded.
+        longest: maximal characters of a text.
+        preset: initial value of text, number and fixed; may contain ``${field}``.
+        within: of numbers: tolerance around an expected answer; None if not given.
     """
 
     name: str
@@ -61,18 +61,18 @@ class Question:
 
 @dataclass(slots=True)
 class Element:
-    """An element of the page. A control names its question, and its option where it has one, by number from 0."""
+    """An element of the page. A control has 0-based numbers of its question and option."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     inside: list[Element | str] = field(default_factory=list)
     question: int = -1
     option: int = -1
-    own_word: bool = False  # its text is ours, and is translated when it is shown
+    own_word: bool = False  # our own text, translated when shown
 
 
 def words_in(element: Element) -> str:
-    """The text of an element in one line, without that of its controls."""
+    """Return an element's text in one line, without that of its controls."""
     return " ".join("".join(_texts(element)).split())
 
 
@@ -86,7 +86,6 @@ def _texts(element: Element) -> Iterator[str]:
 
 
 def walk(elements: list[Element | str]) -> Iterator[Element]:
-    """Every element, in the order of the page."""
     for one in elements:
         if isinstance(one, Element):
             yield one
@@ -94,5 +93,4 @@ def walk(elements: list[Element | str]) -> Iterator[Element]:
 
 
 def fields_in(text: str) -> list[str]:
-    """The fields that a text names."""
     return [str(name).strip() for name in FIELD.findall(text)]

@@ -1,4 +1,4 @@
-"""Files -> typed records. Pure: no database, no Django, nothing is written."""
+"""Read files as typed records. Pure: no database, no Django, no writing."""
 
 from judgments.importers.errors import ImportProblem
 from judgments.importers.mturk.judgments import ResultColumns

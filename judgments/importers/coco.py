@@ -1,8 +1,8 @@
 """MS COCO's caption files: annotations (references) and results (candidates).
 
-A JSON document is read as a whole, which needs some six times the file's size in memory; COCO's own
-largest caption file (67 MB) fits. Records have no line of their own, so a problem names their place in the
-document instead, such as `annotations[17].caption`.
+The JSON document is read whole, which needs about six times the file's size in memory; COCO's largest
+caption file (67 MB) fits. Problems name a path in the document, such as `annotations[17].caption`,
+instead of a line.
 """
 
 from __future__ import annotations
@@ -50,11 +50,9 @@ class CocoDataset:
         self._encoding = encoding
 
     def pairs(self) -> Iterator[PairRow]:
-        """No candidate pairs: the format has none."""
         return iter(())
 
     def rows(self) -> Iterator[ReferenceRow]:
-        """Captions are all it has."""
         return self.references()
 
     def references(self) -> Iterator[ReferenceRow]:
@@ -88,7 +86,7 @@ class CocoDataset:
 
 
 class CocoCandidates:
-    """Results JSON: a list of objects with `image_id` and `caption`, one an image."""
+    """Results JSON: a list of objects with `image_id` and `caption`, one per image."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         self.path = path
@@ -96,7 +94,7 @@ class CocoCandidates:
         self._encoding = encoding
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        """The rows; with `images`, an image outside them is a problem."""
+        """Yield the rows; raise for an image outside `images`, if given."""
         register = CandidateRegister(self.notes, images)
         document = _document(self.path, self._encoding)
         if not isinstance(document, list):

@@ -1,4 +1,4 @@
-"""What a reader of foreign files says: the one error that stops it, and notes of what it handled."""
+"""Errors and notes of readers of foreign files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from common.errors import QuorumError
 
 
 class ImportProblem(QuorumError):
-    """A file cannot be imported: where, what was found, and what was expected.
+    """A file cannot be imported.
 
-    `file` is the path as it was given, `line` the 1-based line on which the record starts (None where
-    the format has no lines, as inside a JSON document), `column` the name of the field or its path in
-    the document. `str()` is one sentence for the person who made the file.
+    `file` is the path as given, `line` the 1-based first line of the record (None inside a JSON
+    document), `column` the field or its path in the document, `found` and `expected` describe the
+    problem. `str()` is one sentence for the file's author.
     """
 
     title = "The file cannot be imported"
@@ -39,7 +39,7 @@ class ImportProblem(QuorumError):
         return f"{place}: found {self.found}, expected {self.expected}."
 
 
-# "{n}" is the count, "{detail}" what tells two notes of the same quirk apart.
+# "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
 QUIRKS = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
     "repeated-caption": "Captions equal to another caption of their image, kept: {n}.",
@@ -75,7 +75,7 @@ QUIRKS = {
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A quirk that was noticed: its name, what tells it apart (or ""), how often, and a sentence about it."""
+    """A quirk in a file: its name, detail (or ""), count, and a sentence about it."""
 
     quirk: str
     detail: str
@@ -84,19 +84,18 @@ class Note:
 
 
 class ImportNotes:
-    """Counts quirks while a source is read; complete once its generators are exhausted."""
+    """Count quirks while a source is read; complete once its generators are exhausted."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRKS; an unknown name is a KeyError, and a count of 0 leaves no note."""
+        """Count a quirk of QUIRKS. Raise KeyError for an unknown name; a count of 0 leaves no note."""
         QUIRKS[quirk]
         if by:
             self._counts[quirk, detail] += by
 
     def __getitem__(self, quirk: str) -> int:
-        """How often a quirk was met, whatever its detail."""
         return sum(n for (name, _), n in self._counts.items() if name == quirk)
 
     def __iter__(self) -> Iterator[Note]:
@@ -104,5 +103,5 @@ class ImportNotes:
             yield Note(quirk, detail, n, QUIRKS[quirk].format(n=f"{n:,}", detail=detail))
 
     def sentences(self) -> list[str]:
-        """One sentence a quirk, in the order in which they were first met."""
+        """Return one sentence per quirk, in order of first occurrence."""
         return [note.sentence for note in self]

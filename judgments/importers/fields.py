@@ -1,7 +1,7 @@
-"""A record of a file, and the types that its columns are read as.
+"""Read the columns of a record as types.
 
-The fields of a dataclass carry the types as pydantic annotations; `Shape` reads records as that dataclass. A value that
-does not fit becomes an ImportProblem with file, line, column, what was found and what was expected.
+Dataclass fields carry the types as pydantic annotations; `Shape` reads records as that dataclass. A value
+that does not fit raises ImportProblem with file, line, column, found and expected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInf
 
 from judgments.importers.errors import ImportProblem
 
-# What Quorum stores; a longer name would fail in the database without a word about where it stands.
+# The database's limit; a longer name would fail there without naming its place.
 NAME_LIMIT = 200
 SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Unfit(ValueError):
-    """A value is not what its column holds. `place` leads to it inside the column: `[3].label`."""
+    """A value does not fit its column. `place` is its path inside the column: `[3].label`."""
 
     def __init__(self, found: str, expected: str, place: str = "") -> None:
         super().__init__(found, expected, place)
@@ -44,14 +44,14 @@ class Unfit(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The values of one record with the place they came from.
+    """The values of one record with their place.
 
     Attributes:
-        line: the 1-based line on which it starts; None where the format has no lines.
-        textual: whether the format has no types (CSV): an empty cell is a missing value, and numbers and flags are
-            read from their text.
-        path: where the record is inside a document without lines, such as `annotations[3]`.
-        origins: column -> how a problem names it, where the file calls it otherwise.
+        line: the 1-based first line; None where the format has no lines.
+        textual: whether the format is untyped (CSV): an empty cell is missing, and numbers and flags are
+            parsed.
+        path: the record's path in a document without lines, such as `annotations[3]`.
+        origins: column -> its name in problems, where the file's name differs.
     """
 
     file: Path
@@ -62,19 +62,17 @@ class Record:
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
-        """Return the error about a column, or about the whole record."""
         where = self.origins.get(column, column) if column else None
         if self.path:
             where = f"{self.path}.{where}" if where else self.path
         return ImportProblem(self.file, self.line, where, found, expected)
 
     def get(self, column: str) -> Any:
-        """Return the value of a column, None where it is missing."""
         value = self.values.get(column)
         return None if self.textual and value == "" else value
 
     def read(self, column: str, read: Callable[[Any], T]) -> T:
-        """Return what `read` makes of one column.
+        """Return a column as parsed by `read`.
 
         Raises:
             ImportProblem: `read` raised Unfit.
@@ -86,12 +84,12 @@ class Record:
 
 
 class Shape(Generic[T]):
-    """How records become rows of a dataclass.
+    """Read records as rows of a dataclass.
 
     Args:
         row: the dataclass; its annotated types read the values.
-        columns: field -> column, for columns with another name than their field.
-        given: fields that do not come from columns, but from the caller of `read`.
+        columns: field -> column, where the names differ.
+        given: fields passed by the caller of `read` instead of columns.
     """
 
     def __init__(
@@ -124,7 +122,7 @@ class Shape(Generic[T]):
 
 
 def read_text(value: Any, expected: str = "a text") -> str:
-    """Return a text with something in it, unchanged: blanks at its edges stay."""
+    """Return a non-empty text with its outer blanks."""
     if not isinstance(value, str):
         raise Unfit(shown(value), expected)
     if not value.strip():
@@ -135,7 +133,7 @@ def read_text(value: Any, expected: str = "a text") -> str:
 
 
 def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-    """Return an identifier in one line; whole numbers become their digits, as MS COCO's image ids do."""
+    """Return a one-line identifier; whole numbers become digits, as MS COCO's image ids."""
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
@@ -151,7 +149,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
 
 
 def read_image(value: Any) -> str:
-    """Return an image's name. It may be looked for under a folder, so it must not lead out of it."""
+    """Return an image's name; it must not lead out of a folder."""
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
@@ -160,7 +158,7 @@ def read_image(value: Any) -> str:
 
 
 def read_address(value: Any) -> str:
-    """Return an address of the web."""
+    """Return a web address."""
     address = read_text(value)
     if len(address) > ADDRESS_LIMIT:
         raise Unfit(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
@@ -170,7 +168,7 @@ def read_address(value: Any) -> str:
 
 
 def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
-    """Return a finite number; whole numbers come back as int."""
+    """Return a finite number; whole numbers become int."""
     number = value
     if textual and isinstance(value, str):
         try:
@@ -179,13 +177,12 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
             raise Unfit(shown(value), expected) from None
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise Unfit(shown(value), expected)
-    if not abs(number) < math.inf:  # nan as well; no conversion that a long integer would break
+    if not abs(number) < math.inf:  # refuses nan too; no conversion that a long integer would break
         raise Unfit(shown(value), expected)
     return int(number) if number == int(number) else number
 
 
 def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0") -> int:
-    """Return a whole number from 0."""
     number = read_number(value, textual, expected)
     if number < 0 or not isinstance(number, int):
         raise Unfit(shown(number), expected)
@@ -193,7 +190,7 @@ def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0
 
 
 def read_flag(value: Any, textual: bool) -> bool:
-    """Return true or false; CSV may say 1 and 0."""
+    """Return true or false; CSV may use 1 and 0."""
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
@@ -202,7 +199,7 @@ def read_flag(value: Any, textual: bool) -> bool:
 
 
 def read_time(value: Any) -> datetime:
-    """Return a moment, which the file must give a zone."""
+    """Return a time; the file must give its zone."""
     if not isinstance(value, str):
         raise Unfit(shown(value), _TIME)
     try:
@@ -228,17 +225,15 @@ def _seconds(value: Any, info: ValidationInfo) -> float:
 
 
 def text(expected: str) -> PlainValidator:
-    """The type of a text, by the words for what is expected."""
     return PlainValidator(lambda value: read_text(value, expected))
 
 
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
-    """The type of a name."""
     return PlainValidator(lambda value: read_name(value, expected, limit))
 
 
 def one_of(*choices: str) -> PlainValidator:
-    """The type of a name among a few."""
+    """Return the type of a name among ``names``."""
 
     def read(value: Any) -> str:
         chosen = read_name(value)
@@ -264,12 +259,12 @@ Time = Annotated[datetime, PlainValidator(read_time)]
 
 
 def counted(n: int, noun: str) -> str:
-    """ "1 cell", "2 cells"."""
+    """Return "1 cell", "2 cells"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def shown(value: object) -> str:
-    """Return a value for the eyes of a person: short, and nothing for a missing one."""
+    """Return a short text of a value for messages; '' if missing."""
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():

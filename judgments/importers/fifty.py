@@ -1,8 +1,8 @@
 """PASCAL-50S and ABSTRACT-50S (V15 §4, App. I): references, candidate pairs, votes and winners.
 
 Both are folders with `references.jsonl` (`image`, `references`) and `pairs.jsonl`. PASCAL-50S has fifty
-references an image, of which its pairs use the first 48, eleven pairwise votes a pair, and the winner
-of each pair's triplets without the votes. ABSTRACT-50S has a majority vote for each of 48 triplets.
+references per image, of which its pairs use the first 48, eleven pairwise votes per pair, and each pair's
+triplet winner without votes. ABSTRACT-50S has a majority vote for each of 48 triplets.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from judgments.importers.records import (
 )
 from judgments.importers.tables import CaptionRegister
 
-# PASCAL-50S keeps its last two references out of every triplet.
+# PASCAL-50S excludes its last two references from every triplet.
 TRIPLET_REFERENCES = 48
 _PAIRWISE_VOTES = 11
 
@@ -110,7 +110,7 @@ _IMAGE, _PAIR = Shape(_Image), Shape(_Pair)
 
 
 class _Folder:
-    """The two files of a set, read and checked once for all that its readers make of them."""
+    """The two files of a set, read and checked once for all readers."""
 
     def __init__(self, name: str, path: Path, encoding: str | None) -> None:
         self.name = name
@@ -124,7 +124,7 @@ class _Folder:
         self._encoding = encoding
 
     def images(self) -> Iterator[tuple[Record, str, list[str]]]:
-        """(record, image, references) for every line of references.jsonl."""
+        """Yield (record, image, references) for every line of references.jsonl."""
         seen: set[str] = set()
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
             row = _IMAGE.read(record)
@@ -136,7 +136,7 @@ class _Folder:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
     def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
-        """The candidate pairs with the record each stands in; with `images`, another image is a problem."""
+        """Yield candidate pairs with their records; raise for an image outside `images`, if given."""
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
@@ -179,10 +179,9 @@ class _FiftyReader:
 
 
 class FiftyDataset(_FiftyReader):
-    """References and candidate pairs of a folder. Holds the references while it reads the pairs."""
+    """References and candidate pairs of a folder; keeps the references while reading the pairs."""
 
     def rows(self) -> Iterator[ReferenceRow]:
-        """Captions are all it has."""
         return self.references()
 
     def references(self) -> Iterator[ReferenceRow]:
@@ -212,7 +211,7 @@ class FiftyDataset(_FiftyReader):
 
 
 class FiftyPairwise(_FiftyReader):
-    """The pairwise votes of PASCAL-50S (V15 App. I): eleven a pair, of anonymous raters."""
+    """PASCAL-50S's pairwise votes (V15 App. I): eleven per pair, by anonymous raters."""
 
     protocol: str | None = "pairwise"
     anonymous = True
@@ -220,7 +219,7 @@ class FiftyPairwise(_FiftyReader):
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """A row a vote; with `images`, another image is a problem. `captions` has nothing to check."""
+        """Yield one row per vote; raise for an image outside `images`. `captions` is unused."""
         for record, row in self._folder.pairs(images):
             votes = record.read("pairwise_votes", _votes)
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
@@ -240,7 +239,6 @@ class FiftyPairwise(_FiftyReader):
                 )
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """None: the votes are there."""
         return iter(())
 
 
@@ -253,9 +251,9 @@ class FiftyTriplets(_FiftyReader):
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """One aggregated row a reference and pair, of the rater anon-1, in the references' order.
+        """Yield one aggregated row per reference and pair, by rater anon-1, in reference order.
 
-        PASCAL-50S's votes were never published, so it has none.
+        PASCAL-50S's votes are unpublished, so it has none.
         """
         if self._folder.name == "pascal-50s":
             return
@@ -287,7 +285,7 @@ class FiftyTriplets(_FiftyReader):
                 )
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """PASCAL-50S's published winners; its makers broke draws at random and did not mark them."""
+        """Yield PASCAL-50S's published winners; ties were broken at random and not marked."""
         if self._folder.name != "pascal-50s":
             return
         for record, row in self._folder.pairs(images):

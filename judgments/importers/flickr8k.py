@@ -1,7 +1,7 @@
-"""The files of Flickr8k (H13 §2, §4): captions and splits, expert grades, crowd judgments.
+"""Flickr8k (H13 §2, §4): captions and splits, expert grades, crowd judgments.
 
-The released grades of a pair stand in ascending order and the crowd's answers are totals, so neither
-tells which person answered what: both become judgments of anonymous raters.
+A pair's released grades are sorted and the crowd's answers are totals, so raters are unknown: both become
+judgments of anonymous raters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<nu
 
 
 def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expected: str) -> Iterator[Record]:
-    """The lines of a file with tabs between its columns, which have no header."""
+    """Yield the lines of a tab-separated file without header."""
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -40,9 +40,9 @@ def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expecte
 
 
 class Flickr8kDataset:
-    """A folder with Flickr8k.token.txt and, if they are there, the three split lists.
+    """A folder with Flickr8k.token.txt and, optionally, the three split lists.
 
-    Streams the captions; holds the split lists and two digests a caption. Read it once.
+    Streams the captions; keeps the split lists and two digests per caption. Read it once.
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
@@ -51,11 +51,9 @@ class Flickr8kDataset:
         self._encoding = encoding
 
     def pairs(self) -> Iterator[PairRow]:
-        """No candidate pairs: Flickr8k has none."""
         return iter(())
 
     def rows(self) -> Iterator[ReferenceRow]:
-        """Captions are all it has."""
         return self.references()
 
     def references(self) -> Iterator[ReferenceRow]:
@@ -96,7 +94,7 @@ class Flickr8kDataset:
 
 
 class _AnonymousJudgments:
-    """A file with a line for each pair of image and caption, and judgments of it by unnamed people."""
+    """A file with a line per image-caption pair and its judgments by anonymous people."""
 
     name: ClassVar[str]
     protocol: str | None
@@ -112,7 +110,7 @@ class _AnonymousJudgments:
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """The rows of every pair; with `images` and `captions`, an unknown id is a problem."""
+        """Yield the rows of every pair; raise for ids outside `images` and `captions`."""
         lines: dict[int, int | None] = {}
         for record in _records(self.path, self._encoding, self.columns, self.expected):
             image = record.read("image", read_image)
@@ -145,7 +143,6 @@ class _AnonymousJudgments:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one line")
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """None: every answer counts here."""
         return iter(())
 
     def _values(self, record: Record) -> list[int]:
@@ -204,7 +201,7 @@ class Flickr8kCrowd(_AnonymousJudgments):
 
 
 def inside(path: Path, name: str) -> Path:
-    """The file itself, or the one of this name (or name.gz) in a folder."""
+    """Return the file itself, or ``name`` (or name.gz) in a folder."""
     if not path.is_dir():
         return path
     for candidate in (path / name, path / f"{name}.gz"):
@@ -216,7 +213,7 @@ def inside(path: Path, name: str) -> Path:
 def read_caption_key(value: Any) -> tuple[str, int, str]:
     """Return (image, number, stray suffix) of `image.jpg#2`.
 
-    One key of the released file reads `2258277193_586949ec62.jpg.1#0`: the `.1` is no part of the name.
+    The released file has the key `2258277193_586949ec62.jpg.1#0`: the `.1` is not part of the name.
     """
     key = read_name(value)
     match = _CAPTION_ID.fullmatch(key)

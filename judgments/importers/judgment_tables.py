@@ -1,4 +1,4 @@
-"""Judgments from JSON lines or CSV, with exactly the columns in which they are exported."""
+"""Judgments from JSON lines or CSV, in the columns of the export."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class Scale(NamedTuple):
-    """The whole numbers that a protocol's `value` may be."""
+    """The whole numbers that a protocol allows as `value`."""
 
     low: int
     high: int
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
         )
 
 
-# What a protocol lets `value` be; protocols that are not named here answer in `answer` instead.
+# Values allowed by protocol; other protocols use `answer`.
 _VALUES = {
     "triplet": Scale(1, 2),
     "pairwise": Scale(1, 2),
@@ -68,10 +68,10 @@ _TWO_SIDED = ("triplet", "pairwise")
 
 
 class TableJudgments:
-    """Exported judgments, or others in the same columns; `unit`, `worker` and an answer are required.
+    """Judgments in the export's columns; `unit`, `worker` and an answer are required.
 
-    A worker named `anon-1`, `anon-2`, ... is anonymous, as it is when published totals are imported.
-    Streams: besides the row in hand it holds a 64-bit digest a unit and worker, and one a unit. Read it once.
+    Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Streams; keeps a 64-bit
+    digest per unit and worker, and one per unit. Read it once.
     """
 
     def __init__(
@@ -92,13 +92,12 @@ class TableJudgments:
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """None: every row is a judgment."""
         return iter(())
 
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """The rows; with `images` and `captions`, unknown names are problems."""
+        """Yield the rows; raise for names outside `images` and `captions`, if given."""
         lines: dict[int, int | None] = {}
         revisions: dict[int, int] = {}
         contents: dict[int, int] = {}
@@ -165,7 +164,7 @@ class TableJudgments:
 
 
 def _unguarded(record: Record) -> Record:
-    """The record without the apostrophes of a CSV export; most rows have none and stay as they are."""
+    """Remove the apostrophes that guard cells of a CSV export, if any."""
     cells = {
         column: unguard_formula(cell)
         for column, cell in record.values.items()
@@ -179,7 +178,7 @@ def _known_protocols() -> str:
 
 
 def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
-    """(value, answer) of a record, one of which is there."""
+    """Return (value, answer) of a record, of which exactly one is given."""
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
@@ -209,7 +208,7 @@ def _value(record: Record, expected: str = "a number") -> float | None:
 
 
 def _json_or_text(record: Record, column: str) -> object:
-    """The value of a column that a CSV file holds as JSON, where it is no plain text."""
+    """Parse a column's JSON in CSV, unless it is plain text."""
     value = record.get(column)
     if record.textual and isinstance(value, str) and value[0] in '[{"':
         return parse_json(value, record.file, record.line)
@@ -217,7 +216,7 @@ def _json_or_text(record: Record, column: str) -> object:
 
 
 def _expected(record: Record) -> object | None:
-    """The right answer of a control item: a whole number, a range such as "3-4", or an open answer as JSON."""
+    """Parse a control item's right answer: a whole number, a range such as "3-4", or JSON."""
     value = _json_or_text(record, "expected")
     if value is None or isinstance(value, list | dict):
         return value
@@ -230,7 +229,7 @@ def _expected(record: Record) -> object | None:
 
 
 def _content(record: Record) -> dict[str, object] | None:
-    """What else the unit showed: an object, in CSV as JSON."""
+    """Parse the unit's other content: an object, in CSV as JSON."""
     value = json_cell(record, "content")
     if value is not None and not isinstance(value, dict):
         raise record.problem("content", shown(value), "an object")
@@ -238,7 +237,7 @@ def _content(record: Record) -> dict[str, object] | None:
 
 
 def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
-    """The systems behind the unit's captions, by caption id: an object, in CSV as JSON."""
+    """Parse the systems of the unit's captions, by caption id: an object, in CSV as JSON."""
     value = json_cell(record, "systems")
     if value is None:
         return None
@@ -268,5 +267,5 @@ def _credit(value: object) -> Credit:
 
 
 def answer_cell(answer: object) -> str:
-    """An open answer as one CSV cell: JSON, so that texts, lists and objects come back as they were."""
+    """Encode an open answer as a CSV cell of JSON, which restores it exactly."""
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)

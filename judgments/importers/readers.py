@@ -1,6 +1,6 @@
-"""Files -> records: JSON lines, JSON arrays and CSV, one record in memory at a time.
+"""Read JSON lines, JSON arrays and CSV, one record in memory at a time.
 
-pyarrow's readers are not used here: they guess types, and their errors name neither the line nor the column.
+pyarrow's readers guess types, and their errors name neither line nor column.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SPACE = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table. When `strict`, any other column is an error; else it goes unused.
+    """The columns of a table. `strict` refuses other columns; otherwise they are ignored.
 
-    `instead` names for a required column another one that may stand in its place.
+    `instead` maps a required column to one that may replace it.
     """
 
     required: tuple[str, ...]
@@ -37,7 +37,7 @@ class Columns:
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Raise ImportProblem for a column that is missing, or that looks like a misspelt one."""
+        """Raise ImportProblem for a missing or apparently misspelt column."""
         known = self.required + self.optional
         for name in names:
             if name in known or any(note.detail == name for note in notes):
@@ -61,7 +61,7 @@ RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Recor
 def read_json_lines(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
-    """One JSON object a line; blank lines are passed over."""
+    """Yield one JSON object per line; skip blank lines."""
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -74,7 +74,7 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """The JSON value in a text. NaN and Infinity, which JSON does not have, and repeated keys are refused."""
+    """Parse JSON; refuse NaN, Infinity and repeated keys."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
@@ -101,13 +101,12 @@ def parse_json(text: str, path: Path, line: int | None) -> object:
 
 
 def json_cell(record: Record, column: str) -> Any:
-    """The value of a column that holds JSON, which in CSV is a text."""
     value = record.get(column)
     return parse_json(value, record.file, record.line) if record.textual and isinstance(value, str) else value
 
 
 def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
-    """The objects of a JSON array, one in memory at a time.
+    """Yield the objects of a JSON array, one in memory at a time.
 
     Raises:
         ImportProblem: it is no array of objects, or damaged.
@@ -141,7 +140,7 @@ def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
 def _next_value(
     path: Path, decoder: JSONDecoder, held: str, stream: Iterator[tuple[int, str]], line: int
 ) -> tuple[Any, int, str]:
-    """(value, where it ends in what is held, what is held). Reads on, twice as much each time, until it is whole."""
+    """Return (value, its end in the buffer, the buffer); double what is read until the value is complete."""
     while True:
         try:
             value, end = decoder.raw_decode(held)
@@ -173,7 +172,7 @@ def _more(path: Path, stream: Iterator[tuple[int, str]], line: int, *, at_least:
 
 
 def cell_of(value: Any) -> str:
-    """A value as a cell: texts as they are, nothing as '', what has parts as JSON."""
+    """Return a value as a cell: text unchanged, None as '', containers as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -186,8 +185,6 @@ def cell_of(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line of a table."""
-
     line: int
     separator: str
     names: list[str]
@@ -203,10 +200,10 @@ def find_header(
     separators: str = SEPARATORS,
     rename: Callable[[str], str] = str.strip,
 ) -> Header:
-    """Read a header with the separator whose names score most, the first one where several do.
+    """Read a header with the separator that scores most, the first on ties.
 
     Raises:
-        ImportProblem: the line is empty, no reading scores, or a name stands twice.
+        ImportProblem: the line is empty, no reading scores, or a name repeats.
     """
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", wanted)
@@ -215,7 +212,7 @@ def find_header(
         try:
             cells = next(csv.reader([text], delimiter=separator, strict=True))
         except csv.Error:
-            continue  # quotes that make no sense with this separator: another one may fit
+            continue  # misplaced quotes: another separator may fit
         names = [rename(cell) for cell in cells]
         readings.append((score(names), separator, names))
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
@@ -228,7 +225,7 @@ def find_header(
 
 
 def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line on which it starts, cells) of the records below a header; empty ones are passed over."""
+    """Yield (first line, cells) of the records below a header; skip empty ones."""
     reader = csv.reader((text for _, text in lines), delimiter=header.separator, strict=True)
     while True:
         start = header.line + 1 + reader.line_num
@@ -245,7 +242,7 @@ def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> It
 def named_cells(
     path: Path, line: int, names: list[str], cells: list[str], separator: str = ","
 ) -> dict[str, str]:
-    """The cells of a record by their columns, of which there must be as many."""
+    """Return a record's cells by column; refuse another number of cells."""
     if len(cells) != len(names):
         found = counted(len(cells), "cell")
         expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
@@ -256,11 +253,10 @@ def named_cells(
 def read_csv(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
-    """The records of a CSV file with a header; comma, semicolon, tab or bar separate, whichever makes the required
-    columns appear.
+    """Yield the records of a CSV file with a header; detect comma, semicolon, tab or bar.
 
     Raises:
-        ImportProblem: no such header, a column that stands twice, ragged rows, unclosed quotes.
+        ImportProblem: missing required columns, repeated columns, ragged rows, unclosed quotes.
     """
     lines = read_lines(path, encoding=encoding, newline="")
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
@@ -284,7 +280,7 @@ def read_csv(
 def csv_records(
     path: Path, *, encoding: str | None, required: tuple[str, ...], separator: str = ","
 ) -> Iterator[Record]:
-    """The rows of another tool's CSV file, whose columns keep their capitals.
+    """Yield the rows of another tool's CSV file, with case-sensitive columns.
 
     Raises:
         ImportProblem: as for `read_csv`.
@@ -300,7 +296,6 @@ def csv_records(
 
 
 def _csv_fault(error: csv.Error) -> str:
-    """What is wrong with a record, in words."""
     reason = str(error)
     if "unexpected end" in reason:
         return "a quotation mark that is never closed"

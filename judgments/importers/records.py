@@ -1,6 +1,6 @@
-"""What every reader yields: typed, frozen rows with nothing of the file's format left in them.
+"""The frozen rows that every reader yields, independent of the file's format.
 
-Annotated types say how a field is read where a `Shape` reads the row from a record (fields.py).
+Annotated types say how `Shape` (fields.py) reads a field.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
 RULE_LIMIT = 40
 
-# The columns of an exported judgments file, in the order in which a CSV has them.
+# The columns of an exported judgments file, in CSV order.
 JUDGMENT_COLUMNS = (
     "study",
     "unit",
@@ -73,10 +73,10 @@ JUDGMENT_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A caption that a person wrote for an image.
+    """A human caption of an image.
 
-    `image` is the image's name in Quorum, `file` the picture's file name where that differs.
-    `caption_id` is unique in the dataset; `position` counts the captions of the image from 0.
+    `image` is the image's name in Quorum, `file` the picture's file name if different. `caption_id` is
+    unique in the dataset; `position` counts the image's captions from 0.
     """
 
     image: str
@@ -93,7 +93,7 @@ _Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value
 
 @dataclass(frozen=True, slots=True)
 class BoxRow:
-    """A labelled box over an image: upper left corner and size, in shares of the picture's sides."""
+    """A labelled box over an image: upper left corner and size, as shares of the picture's sides."""
 
     id: ShortName
     label: ShortName
@@ -105,8 +105,10 @@ class BoxRow:
 
 @dataclass(frozen=True, slots=True)
 class ImageRow:
-    """An image that brings more than captions: the text that stands with it (MC12 section 3.2), labelled boxes
-    (WG15 section 3). It comes before the image's captions, of which it may have none."""
+    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3).
+
+    It precedes the image's captions, if any.
+    """
 
     image: str
     text: str = ""
@@ -117,8 +119,10 @@ class ImageRow:
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """A row of the inputs of a HIT template: (column, text) in the order of the columns. `file` is the picture's file
-    name, where pictures come along."""
+    """An input row of a HIT template: (column, text) in column order.
+
+    `file` is the picture's file name, if pictures are imported too.
+    """
 
     image: str
     fields: tuple[tuple[str, str], ...]
@@ -129,9 +133,9 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two candidates for one image, as a dataset brings them (V15 §3).
+    """Two candidates of a dataset for one image (V15 §3).
 
-    `references` says how many leading references of the image belong to the pair; None means all.
+    `references` is the number of leading references that belong to the pair; None means all.
     """
 
     pair: str
@@ -146,7 +150,7 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """A system's caption for an image; `rank` 0 is its best one."""
+    """A system's caption for an image; `rank` 0 is its best."""
 
     image: ImageName
     text: CaptionText
@@ -168,13 +172,12 @@ def _presented(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgmentRow:
-    """One answer on one unit, with the columns of an exported judgments file.
+    """An answer on a unit, in the columns of an exported judgments file.
 
-    `unit` groups the rows of one unit within the file. `anonymous` marks a rater who is not a person
-    but a place in published totals (`anon-1`, ...): nothing may be said about such a worker.
-    `aggregated` marks a value that is itself a majority of answers which were not published.
-    `revision` counts the worker's answers on the unit from 0; `invalidated` names the rule that took the
-    answer out; `content` is what else an open kind showed.
+    `unit` groups rows within the file. `anonymous` marks a rater from published totals (`anon-1`, ...),
+    who is not one person: such workers have no statistics. `aggregated` marks a majority of unpublished
+    answers. `revision` counts the worker's answers on the unit from 0; `invalidated` names the rule that
+    excluded it; `content` is what else an open kind showed.
     """
 
     unit: ShortName
@@ -213,7 +216,7 @@ class JudgmentRow:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """A system gave a caption for an image, or found the image for it: `rank` is the place in its list, from 1."""
+    """A system that captioned an image, or retrieved it; `rank` is the place in its list, from 1."""
 
     system: str
     rank: int | None = None
@@ -222,15 +225,17 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class CreditedRow(JudgmentRow):
-    """A judgment with the systems behind its captions, by caption id. A class of its own, so that files without them
-    keep their fingerprints."""
+    """A judgment with the systems of its captions, by caption id.
+
+    A separate class keeps the fingerprints of files without them.
+    """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class WinnerRow:
-    """A published winner of a candidate pair without the votes behind it; `winner` is 1 or 2."""
+    """A published winner of a candidate pair without votes; `winner` is 1 or 2."""
 
     pair: str
     image: str

@@ -1,4 +1,4 @@
-"""The formats by name, and the three doors: datasets, candidates, judgments."""
+"""Open datasets, candidates and judgments by format name."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from judgments.importers.tables import InputTable, TableCandidates, TableDataset
 
 
 class DatasetSource(Protocol):
-    """Images' references, and the candidate pairs that some datasets bring. Read each once.
+    """References of images, and optional candidate pairs. Read each once.
 
-    `rows` are the references together with what some images bring besides: texts and boxes.
+    `rows` yields the references with images' texts and boxes.
     """
 
     notes: ImportNotes
@@ -55,8 +55,8 @@ class CandidateSource(Protocol):
 class JudgmentSource(Protocol):
     """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
 
-    `protocol` is the protocol of every row, or None where the rows say it themselves; `anonymous` is
-    true when no rater is a person. `winners` yields what was published without votes.
+    `protocol` is that of every row, or None if rows state it; `anonymous` is true when no rater is a
+    person. `winners` yields results published without votes.
     """
 
     notes: ImportNotes
@@ -86,7 +86,7 @@ CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     "csv": lambda path, encoding: TableCandidates(path, read_csv, encoding),
 }
 
-# Published data: the protocols whose judgments a format holds, the usual one first.
+# Published data: the protocols of a format's judgments, the default first.
 JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSource]]] = {
     "flickr8k-expert": {"graded": Flickr8kExpert},
     "flickr8k-crowd": {"relevance": Flickr8kCrowd},
@@ -97,7 +97,7 @@ JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSourc
     "abstract-50s": {"triplet": partial(FiftyTriplets, "abstract-50s")},
 }
 TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
-# Files whose columns are not ours: which is what is said with them.
+# Files with foreign columns, which need a mapping.
 RESULT_FORMATS = {
     "mturk": MTURK,
     "turkle": TURKLE,
@@ -108,17 +108,17 @@ RESULT_FORMATS = {
 
 
 def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
-    """The references and pairs of a dataset in one of DATASET_FORMATS; reads nothing yet.
+    """Open a dataset in one of DATASET_FORMATS lazily.
 
-    Every reader raises ImportProblem, here for an unknown format or a path that is not there, later
-    for what the files hold. `encoding` is for files that are neither UTF-8 nor marked (see docs/formats.md).
+    Raises ImportProblem for an unknown format or missing path, and later for the contents. `encoding` is
+    for files that are neither UTF-8 nor marked (docs/formats.md).
     """
     path = _checked(format, DATASET_FORMATS, path)
     return DATASET_FORMATS[format](path, encoding)
 
 
 def open_candidates(format: str, path: Path | str, *, encoding: str | None = None) -> CandidateSource:
-    """One system's captions in one of CANDIDATE_FORMATS; errors as for `open_dataset`."""
+    """Open a system's captions in one of CANDIDATE_FORMATS; errors as for `open_dataset`."""
     path = _checked(format, CANDIDATE_FORMATS, path)
     return CANDIDATE_FORMATS[format](path, encoding)
 
@@ -131,11 +131,12 @@ def open_judgments(
     encoding: str | None = None,
     columns: ResultColumns | None = None,
 ) -> JudgmentSource:
-    """Judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS; errors as for `open_dataset`.
+    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS; errors as for
+    `open_dataset`.
 
-    `protocol` chooses among the judgments that a published set holds (pascal-50s: triplet, which is
-    the default, or pairwise). For jsonl and csv it stands in for rows without a protocol, and a row
-    with another one is an ImportProblem. `columns` is for RESULT_FORMATS, and for them alone.
+    `protocol` chooses among a published set's judgments (pascal-50s: triplet by default, or pairwise).
+    For jsonl and csv it is the protocol of rows without one; a row with another is an ImportProblem.
+    `columns` is required for RESULT_FORMATS, and refused for others.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS), path)
     if (columns is None) == (format in RESULT_FORMATS):

@@ -47,7 +47,7 @@ DATASET_COLUMNS = Columns(
 )
 PAIR_COLUMNS = Columns(("image", "caption"))
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
-MOST_TEXT = 100_000  # characters of the text that stands with an image
+MOST_TEXT = 100_000  # maximal characters of an image's text
 _SPLIT = re.compile(r"[^\s/\\]{1,20}")
 
 read_caption = partial(read_text, expected="a caption")
@@ -72,7 +72,7 @@ def _long_text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _AboutImage:
-    """What a record says of its image; its caption is read apart, as an image with a text needs none."""
+    """A record's image columns; captions are separate, as an image with a text needs none."""
 
     image: ImageName
     text: Annotated[str, PlainValidator(_long_text)] = ""
@@ -86,12 +86,11 @@ _ABOUT = Shape(_AboutImage, given=("boxes",))
 
 
 class TableDataset:
-    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`; and images
-    with the `text` that stands with them, which need no caption, and with `boxes`.
+    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`.
 
-    Streams: besides the record in hand it holds what each image's first record said (digests of the long ones), its
-    count and two 64-bit digests a caption, which find repeated ids and texts. Read it once; open it again for a
-    second pass.
+    Images may have a `text`, then need no caption, and `boxes`. Streams; keeps each image's first record
+    (digests of long values), its count and two 64-bit digests per caption, to find repeated ids and
+    texts. Read it once; open it again for a second pass.
     """
 
     def __init__(self, path: Path, records: RecordReader, encoding: str | None = None) -> None:
@@ -101,15 +100,13 @@ class TableDataset:
         self._encoding = encoding
 
     def pairs(self) -> Iterator[PairRow]:
-        """No candidate pairs: the format has none."""
         return iter(())
 
     def references(self) -> Iterator[ReferenceRow]:
-        """The captions alone."""
         return (row for row in self.rows() if isinstance(row, ReferenceRow))
 
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
-        """Captions; before its captions, an image that has a text or boxes."""
+        """Yield captions; before them, images with a text or boxes."""
         register = CaptionRegister(self.notes)
         about: dict[str, _FirstRecord] = {}
         silent: set[str] = set()
@@ -139,7 +136,7 @@ class TableDataset:
 
 @dataclass(frozen=True, slots=True)
 class _FirstRecord:
-    """What an image's first record said of it; later ones may say the same again or nothing."""
+    """An image's first record; later ones may repeat it or be empty."""
 
     split: str | None
     url: str | None
@@ -151,7 +148,7 @@ class _FirstRecord:
         return cls(row.split, row.url, hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0)
 
     def check(self, record: Record, row: _AboutImage) -> None:
-        """Raise ImportProblem where a later record says something else."""
+        """Raise ImportProblem if a later record differs."""
         for column, before, now in (("split", self.split, row.split), ("url", self.url, row.url)):
             if now is not None and now != before:
                 raise record.problem(column, shown(now), f"{shown(before)} as before for this image")
@@ -165,7 +162,7 @@ class _FirstRecord:
 
 
 class CaptionRegister:
-    """Finds captions that stand twice, by 64-bit digests of ids and texts."""
+    """Find repeated captions by 64-bit digests of ids and texts."""
 
     def __init__(self, notes: ImportNotes) -> None:
         self._notes = notes
@@ -174,11 +171,10 @@ class CaptionRegister:
         self._counts: Counter[str] = Counter()
 
     def position(self, image: str) -> int:
-        """How many captions of the image were added so far."""
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """True for a new caption, False for an exact repetition; the same id otherwise is a problem."""
+        """Return True for a new caption, False for an exact repetition; raise for a reused id."""
         key, content = hash(caption_id), hash((image, text))
         if key in self._by_id:
             if self._by_id[key] != content:
@@ -196,21 +192,21 @@ class CaptionRegister:
 
 # --- Boxes --------------------------------------------------------------------------------------------------
 
-# Quorum keeps boxes in shares of the picture's sides (0 to 1, the corner at the upper left), so that they fit the
-# picture at whatever size it is shown. Boxes in pixels need the columns `image_width` and `image_height`.
+# Boxes are stored as shares of the picture's sides (0 to 1, the corner at the upper left), to fit the
+# picture at any size. Boxes in pixels need the columns `image_width` and `image_height`.
 MOST_BOXES = 100
 SIZE = ("image_width", "image_height")
 KEYS = ("id", "label", "x", "y", "width", "height")
-BEYOND = 0.005  # share of a side by which drawn boxes stick out of the picture; it is cut off
+BEYOND = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
 DECIMALS = 6
 _BOX = Shape(BoxRow)
 
 
 def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None:
-    """The boxes of a record, or None where it names none.
+    """Return a record's boxes, or None.
 
     Raises:
-        ImportProblem: it names the box and what is wrong.
+        ImportProblem: names the box and the problem.
     """
     if record.get(column) is None:
         return None
@@ -234,7 +230,6 @@ def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None
 
 
 def _size(record: Record) -> tuple[float, float] | None:
-    """The picture's size in pixels where the record says it."""
     width, height = (_side(record, name) for name in SIZE)
     if (width is None) != (height is None):
         missing = SIZE[1 if height is None else 0]
@@ -252,7 +247,7 @@ def _side(record: Record, name: str) -> float | None:
 
 
 def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
-    """A box in shares of the picture's sides, cut off at its edges."""
+    """Return a box in shares of the picture's sides, clipped."""
     for name in KEYS:
         if name not in record.values:
             raise record.problem(name, "no such key", "it in every box")
@@ -268,7 +263,7 @@ def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
 def _within(
     record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
 ) -> tuple[float, float]:
-    """(start, length) as shares of a side; `pixels` is its length where the box is in pixels."""
+    """Return (start, length) as shares of a side; `pixels` is its length for pixel boxes."""
     side = pixels or 1.0
     if length <= 0:
         raise record.problem(names[1], shown(length), "more than 0")
@@ -292,13 +287,10 @@ LONGEST_COLUMN = 100
 
 
 class InputTable:
-    """A CSV file with a column for each `${field}` of a HIT template and a row for each task, as Mechanical Turk's
-    requester pages and Turkle took it.
+    """CSV with a column per `${field}` of a HIT template and a row per task, as MTurk and Turkle take it.
 
-    Names of columns keep their capitals, cells may hold line breaks and may be empty. A column `picture` names the
-    row's picture, where pictures are imported with it.
-
-    Streams, holding one record; read it once.
+    Column names are case-sensitive; cells may be empty or hold line breaks. A column `picture` names the
+    row's picture, if pictures are imported. Streams; read it once.
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
@@ -307,18 +299,16 @@ class InputTable:
         self._encoding = encoding
 
     def pairs(self) -> Iterator[PairRow]:
-        """None: rows have no captions."""
         return iter(())
 
     def references(self) -> Iterator[ReferenceRow]:
-        """None."""
         return iter(())
 
     def rows(self) -> Iterator[InputRow]:
-        """One for each record, named by its number: `row-1`.
+        """Yield records named by number: `row-1`.
 
         Raises:
-            ImportProblem: no header, a column twice or without a name, ragged rows, unclosed quotes, no rows.
+            ImportProblem: no header, a repeated or unnamed column, ragged rows, unclosed quotes, no rows.
         """
         lines = read_lines(self.path, encoding=self._encoding, newline="")
         header = find_header(
@@ -353,10 +343,10 @@ class InputTable:
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    """Image and caption of each record of JSON lines or CSV; the first character tells which of the two it is.
+    """Yield image and caption of JSON lines or CSV, detected by the first character.
 
     Raises:
-        ImportProblem: the file is neither, or a record lacks one of the columns, or there is none.
+        ImportProblem: neither format, a missing column, or no records.
     """
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
@@ -372,8 +362,8 @@ def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, s
 class TableCandidates:
     """One system's captions from JSON lines or CSV with `image, caption`, optionally `rank, score`.
 
-    Several captions of an image need ranks that differ. A `system` column must name one system only.
-    Streams; holds one entry an image and rank. Read it once.
+    Several captions of an image need distinct ranks. A `system` column must name one system. Streams;
+    keeps one entry per image and rank. Read it once.
     """
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
@@ -385,7 +375,7 @@ class TableCandidates:
         self._encoding = encoding
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        """The rows; with `images`, an image outside them is a problem."""
+        """Yield the rows; raise for an image outside `images`, if given."""
         register = CandidateRegister(self.notes, images)
         system: str | None = None
         for record in self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding):
@@ -404,7 +394,7 @@ class TableCandidates:
 
 
 class CandidateRegister:
-    """Finds unknown images and a second caption of the same image and rank."""
+    """Find unknown images and repeated ranks of an image."""
 
     def __init__(self, notes: ImportNotes, images: Container[str] | None) -> None:
         self._notes = notes
@@ -412,7 +402,7 @@ class CandidateRegister:
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
-        """True for a new candidate, False for an exact repetition."""
+        """Return True for a new candidate, False for an exact repetition."""
         if self._images is not None and row.image not in self._images:
             raise record.problem(column, shown(row.image), "an image of the dataset")
         key, content = (row.image, row.rank), hash((row.text, row.score))
@@ -428,6 +418,5 @@ class CandidateRegister:
         return True
 
     def finish(self, path: Path) -> None:
-        """Refuse a file without candidates."""
         if not self._seen:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")

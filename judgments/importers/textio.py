@@ -1,8 +1,7 @@
-"""Opening text files of unknown making: compression, byte order marks, encodings, long lines.
+"""Open text files with any compression, byte order mark, encoding and line length.
 
-A byte order mark decides; without one the file must be UTF-8, or its encoding must be named. Guessing
-would turn "café" into "cafÃ©" in front of a worker, so a file that is neither is refused, with the
-encoding it looks like.
+A byte order mark decides; otherwise the file must be UTF-8, or its encoding must be given. Guessing could
+show workers "cafÃ©" for "café", so other files are refused, naming the likely encoding.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from typing import BinaryIO, cast
 
 from judgments.importers.errors import ImportProblem
 
-# A longer line is a file without line ends; reading on would fill the memory with it.
+# A longer line means a file without line ends, which would fill the memory.
 LINE_LIMIT = 16 * 1024 * 1024
 
-_MARKS = (  # UTF-32's little-endian mark begins with UTF-16's, so it is looked for first
+_MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -32,10 +31,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line with its line end), holding one line at a time.
+    r"""Yield (1-based line number, line with its end), holding one line at a time.
 
-    `newline` is "\\n", or "" to end lines at a lone carriage return too. Raises ImportProblem when the
-    file cannot be opened, unpacked or decoded, holds a NUL character or a line beyond LINE_LIMIT.
+    `newline` is "\n", or "" to accept a lone carriage return too. Raise ImportProblem if the file cannot
+    be opened, unpacked or decoded, or holds a NUL or a line beyond LINE_LIMIT.
     """
     number = 0
     try:
@@ -60,12 +59,11 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    """The whole text of a file, with the rules and errors of `read_lines`; line ends stay."""
+    """Return a file's whole text, with the errors of `read_lines`; keep line ends."""
     return "".join(line for _, line in read_lines(path, encoding=encoding))
 
 
 def unreadable(path: Path, error: OSError) -> ImportProblem:
-    """The sentence for a file that the system would not open or read."""
     reason = (error.strerror or type(error).__name__).lower()
     return ImportProblem(path, None, None, reason, "a file that can be read")
 
@@ -94,7 +92,7 @@ def _decoded(path: Path, raw: BinaryIO, encoding: str | None, newline: str) -> i
 
 
 def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
-    # Text in UTF-16 without a mark is zero at every other byte wherever it is plain ASCII.
+    # Plain ASCII in unmarked UTF-16 is zero at every other byte.
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if len(head) > 1 and head[start::2].count(0) > len(head[start::2]) // 2:
             found = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
@@ -137,15 +135,14 @@ _GUARDED = re.compile(r"'+[=+\-@\t\r]")
 
 
 def guard_formula(text: str) -> str:
-    """Return `text` as it may stand in a CSV cell.
+    """Return `text` as a safe CSV cell.
 
-    To spreadsheet programs a cell that begins with one of `= + - @`, a tab or a carriage return is a formula. It gets
-    an apostrophe in front; so does a cell that looks as if it had got one, so that removing one apostrophe gives back
+    Spreadsheets take a cell that begins with `= + - @`, a tab or a carriage return as a formula. It gets
+    a leading apostrophe; so does a cell that seems to have one, so that removing one apostrophe restores
     every text.
     """
     return f"'{text}" if _RISKY.match(text) else text
 
 
 def unguard_formula(cell: str) -> str:
-    """Return the text that `guard_formula` made a cell of."""
     return cell[1:] if _GUARDED.match(cell) else cell

@@ -1,4 +1,4 @@
-"""Runs as TREC has them: systems' ranked lists, one item a line (``qid Q0 docid rank score system``)."""
+"""TREC runs: systems' ranked lists, one item per line (``qid Q0 docid rank score system``)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LINE = Shape(_Line, columns={"query": "qid", "item": "docid"}, given=("number",
 
 @dataclass(slots=True)
 class RankedLists:
-    """A system's lists, as the numbers that stand for queries and items; holds 40 bytes a line."""
+    """A system's lists as numbers of queries and items; 40 bytes per line."""
 
     path: Path
     query: array[int] = field(default_factory=lambda: array("q"))
@@ -51,12 +51,12 @@ class RankedLists:
     line: array[int] = field(default_factory=lambda: array("q"))
 
     def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
-        """(query, item, rank counted from 1, score) by query and rank, the first ``depth`` of each list.
+        """Return (query, item, rank from 1, score) by query and rank, the first ``depth`` of each list.
 
-        Ranks decide, as they are what a system returned; scores that say otherwise are noted.
+        Ranks decide; contradicting scores are noted.
 
         Raises:
-            ImportProblem: a list has a rank or an item twice.
+            ImportProblem: a list repeats a rank or an item.
         """
         query, item, rank, line = (
             np.array(column, dtype=np.int64) for column in (self.query, self.item, self.rank, self.line)
@@ -96,13 +96,13 @@ def read_runs(
     encoding: str | None = None,
     progress: Callable[[float, str], None],
 ) -> dict[str, RankedLists]:
-    """System -> its lists.
+    """Return system -> its lists.
 
     Args:
-        queries, ranked: name -> number of what can ask and of what can be ranked.
+        queries, ranked: name -> number, of valid queries and items.
 
     Raises:
-        ImportProblem: a line is none of a run, or names what is not known; or there is no line.
+        ImportProblem: a malformed line, an unknown name, or no lines.
     """
     runs: dict[str, RankedLists] = {}
     for row in _read_lines(path, encoding):

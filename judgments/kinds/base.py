@@ -1,8 +1,8 @@
-"""What a kind of HIT answers.
+"""Define the protocol of a kind of HIT.
 
-A kind is one strategy object in ``KINDS``: what it makes of a dataset, which control items it has, which answers
-are allowed, how they are shown, and what several of them say together. Nothing outside this package asks for a
-kind's name. An answer is a whole number (``ChoiceKind``) or JSON (``OpenKind``); "given" below is either.
+A kind is one strategy object in ``KINDS``: it draws units, checks and shows answers, and aggregates them.
+No other package compares a kind's name. An answer is a whole number (``ChoiceKind``) or JSON
+(``OpenKind``).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Choice:
     """An answer a worker can give.
 
     Attributes:
-        value: what the API carries; what the worker sees, not yet mapped to the unit's order.
-        label: its words on the page, in English.
-        key: the key that gives it, where a key does.
+        value: the API's value, as the worker sees it, before it is mapped to the unit's order.
+        label: its English label.
+        key: its keyboard key, if any.
     """
 
     value: int
@@ -41,13 +41,12 @@ class Choice:
 
     @property
     def words(self) -> str:
-        """The label in the reader's language."""
         return gettext(self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a key of the study file is asked for in a form."""
+    """A form field for a key of the study file."""
 
     label: str
     help: str = ""
@@ -55,16 +54,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """What the used judgments of a unit say together.
+    """The consensus of a unit's included judgments.
 
     Attributes:
-        n: how many there are.
+        n: number of judgments.
         value: the winner, 0/1, or the mean grade; None on a tie or without judgments.
-        share: share of the winning answer (relevance: of yes; graded: None).
+        share: share of the winner (relevance: of yes; graded: None).
         margin: share of the winner minus share of the runner-up (graded: None).
-        tie: no answer has the most votes.
-        votes: how often each answer was given.
-        answer: what open answers say together, in the form their kind gives it; None for kinds with values.
+        tie: whether no answer has the most votes.
+        votes: votes by answer.
+        answer: the consensus of open answers, in the kind's form; None for kinds with values.
     """
 
     n: int
@@ -78,7 +77,7 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A used judgment: the unit's row with its image and captions, who gave it, and the canonical answer."""
+    """An included judgment: unit row with image and captions, worker, canonical answer."""
 
     unit: Any
     worker: int
@@ -87,11 +86,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What judgments say beyond consensus and agreement, as JSON.
+    """A kind's own results beyond consensus and agreement, as JSON.
 
     Attributes:
-        units: unit row id -> what stands in the unit's row besides.
-        study: what is said of the study as a whole, by name.
+        units: unit row id -> extra columns of the unit.
+        study: results of the whole study, by name.
     """
 
     units: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
@@ -100,7 +99,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScore:
-    """What people think of a caption of an image: row id of the image, id and text of the caption."""
+    """A human score of a caption: row id of the image, id and text of the caption."""
 
     item: int
     key: str
@@ -113,40 +112,40 @@ class Kind(ABC):
 
     Attributes:
         name: the protocol's name in files and addresses.
-        values: allowed canonical answers; empty where answers are open.
+        values: allowed canonical answers; empty for open answers.
         level: level of measurement for agreement.
         two_sided: whether a unit has two candidates whose sides are drawn.
-        grouped: whether HITs hold images with several captions each.
-        shows_picture: whether workers see the image, which then stands on a page once.
-        own_pages: whether the page is the researcher's own (``page_source``), with a picture of its own where a row
-            brings one.
+        grouped: whether a HIT holds images with several captions each.
+        shows_picture: whether workers see the image; the page then shows it once.
+        own_pages: whether the researcher supplies the page (``page_source``).
         compares_pairs: whether units belong to candidate pairs.
-        defaults: values of the study file that differ from the design's own defaults.
+        defaults: values of the study file that differ from the design's defaults.
         template: the worker's page, below templates/.
-        self_contained: whether a page without this server and without its scripts can ask it (MTurk's HTMLQuestion).
-        asks: keys of the study file that this kind alone uses -> how the form asks for them.
-        judges_one_caption: whether a unit is one caption of one image, which ``sampling.pairs_from`` brings together.
-        chosen_by_id: whether ``sampling.only`` can name what is judged: candidate pairs, or units.
-        settles: whether its consensus can be settled before all votes are in, and ``outcome_range`` tells when.
+        self_contained: whether a page without this server and its scripts can ask it (MTurk's
+            HTMLQuestion).
+        asks: keys of the study file that only this kind uses -> their form fields.
+        judges_one_caption: whether a unit is one caption of one image (``sampling.pairs_from``).
+        chosen_by_id: whether ``sampling.only`` can name candidate pairs or units.
+        settles: whether a consensus can be decided before all votes are in (``outcome_range``).
         writes_captions: whether an answer is a caption of the unit's image.
-        own_formats: export formats that hold this kind alone.
-        guide: a template with more for the instructions, below templates/; "" where there is none.
-        keys: what keys do on its page, for the list of keys: ((keys), words), ...; () where its choices say so.
-        script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
-        has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
-        no_alpha: why agreement cannot be measured, where answers have no parts to compare.
-        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
-        guessed_right: the share of control items that somebody gets right who answers at random, each value as likely
-            as the others; None where that has no number.
-        per_image: whether scores are compared within each image as well as over all.
-        aggregation: how the judgments of a unit become its consensus, in a word, as the judgment signature has it.
-        tie_rule: what becomes of a unit whose judgments are tied, in a word.
-        instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
-            answers; "" where they can.
-        wordings: the words of its page for each value of the design's ``judged``; {} where they fit every text.
-        wording: those that it uses.
-        labelled: answers that ``labels`` of the study file name, in their order; () where it names none.
-        no_source: why the page shows no source text beside what is judged; "" where it can.
+        own_formats: export formats for this kind only.
+        guide: a template that extends the instructions, below templates/; "" for none.
+        keys: keyboard help: ((keys), words), ...; () to use the choices' own.
+        script: a script of the page, below static/; "" for none (docs/adding-a-kind.md).
+        has_figures: whether ``figures`` or ``caption_scores`` return anything.
+        no_alpha: why agreement cannot be measured; "" if it can.
+        people_cuts: thresholds of human caption scores for kappa with a metric.
+        guessed_right: expected share of control items that uniformly random answers get right; None if
+            unknown.
+        per_image: whether scores are also compared within each image.
+        aggregation: the aggregation rule, as named in the judgment signature.
+        tie_rule: the rule for tied units, in a word.
+        instead_of_evaluate: what to do where caption metrics cannot be compared with the answers; "" if
+            they can.
+        wordings: the page's wordings by the design's ``judged``; {} if one fits every text.
+        wording: the wording in use.
+        labelled: answers that ``labels`` of the study file name, in order.
+        no_source: why the page shows no source text; "" if it can.
     """
 
     name: ClassVar[str]
@@ -187,202 +186,193 @@ class Kind(ABC):
 
     @property
     def is_open(self) -> bool:
-        """Whether answers are JSON, under the key ``answer``, and no numbers under ``value``."""
+        """Return whether answers are JSON under ``answer`` instead of numbers under ``value``."""
         return not self.values
 
     def of(self, design: StudyDesign) -> Kind:
-        """The kind as a study asks it: knowing what of the design its answers and its words depend on."""
+        """Return the kind configured for a study's design."""
         return worded(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
-        """The question of a design that states none: its preset's, or the built-in one for what it judges."""
+        """Return the default question: the preset's, or the built-in one for what is judged."""
         question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
         return wording.question if wording and question == self.defaults.get("question") else question
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """``defaults``, given what the study file and its preset say."""
+        """Return ``defaults`` adapted to the study file and its preset."""
         return self.defaults
 
     def setting(self, design: StudyDesign) -> str:
-        """What of a design its answers depend on besides their units; files carry it along."""
+        """Return the part of a design that its answers depend on besides the units; exports carry it."""
         return ""
 
     def with_setting(self, setting: str) -> Kind:
-        """The kind that knows this ``setting``."""
         return self
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """What of a design does not fit this kind, each in a clause that begins with the key it is about."""
+        """Yield how a design contradicts this kind; each clause begins with the key concerned."""
         return iter(())
 
     @abstractmethod
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Units, controls and HITs for a design.
+        """Return the units, controls and HITs of a design.
 
         Raises:
-            DesignError: the dataset cannot give what the design asks for.
+            DesignError: the dataset cannot supply them.
         """
 
     def quiz_usable(self, image: Image) -> bool:
-        """Whether items for the quiz can be made of ``image``: a caption to compare, and one to compare it with."""
         return len(image.references) > 1
 
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Items about ``image`` whose right answer is known, for the quiz; None where the kind has none.
+        """Return quiz items with a known answer about ``image``, or None.
 
         Args:
             place: tells equal items apart.
-            images: whose captions may stand as wrong answers.
+            images: sources of distractor captions.
         """
         return None
 
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The unit as its worker sees it (docs/api.md), without position, protocol and question.
+        """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
 
-        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview): both have the same names. ``side`` is what
-        ``sides`` drew for it, None where it draws nothing.
+        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview). ``side`` comes from ``sides``; None if
+        nothing is drawn.
         """
 
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
-        """Per unit, what is drawn anew for each worker: sides, or the order of options; empty where nothing is."""
+        """Draw each unit's side or option order for one worker; empty for kinds without."""
         return []
 
     def mirrored(self, side: Any) -> Any:
-        """The opposite of what ``sides`` drew, for a page that is shown to half of its workers the other way round."""
+        """Return the opposite of a drawn side, for counterbalanced pages."""
         return side
 
     @abstractmethod
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:
-        """An answer as it is kept, still as the worker sees it.
+        """Return an answer in its stored form, still in the worker's order.
 
         Raises:
-            ValueError: it is none; the sentence's end says what was expected ("expected 1 or 2").
+            ValueError: it is invalid; the message ends with what was expected ("expected 1 or 2").
         """
 
     @abstractmethod
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """The answer that a plain form holds at ``position``, not checked yet; None where it holds none."""
+        """Return the unchecked form answer at ``position``, or None."""
 
     def canonical(self, given: Any, *, side: Any) -> Any:
-        """The answer in the unit's order, for one as the worker saw it."""
+        """Map an answer from the worker's order to the unit's."""
         return given
 
     def seen(self, given: Any, *, side: Any) -> Any:
-        """The answer as a worker sees it, for one in the unit's order; undoes ``canonical``."""
+        """Map an answer from the unit's order to the worker's; the inverse of ``canonical``."""
         return given
 
     def in_words(self, given: Any) -> str:
-        """An answer as a worker sees it, in the words of its choice where it has one."""
+        """Return an answer as text, using its choice's label."""
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """What an open consensus of ``unit`` says (``Consensus.answer``), for people; [] where a number says it.
-
-        Each piece stands for itself, the weightiest first.
+        """Return an open consensus (``Consensus.answer``) as text, most frequent first; [] for kinds with
+        values.
         """
         return []
 
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """What the judgments of each unit say together.
+        """Return the consensus of each unit that occurs.
 
         Args:
             units: (N,) the unit of each judgment.
-            values: (N,) canonical answers, numbers or open ones.
-
-        Returns:
-            unit -> consensus, for the units that occur.
+            values: (N,) canonical answers.
         """
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        """The lowest and highest outcome that up to ``remaining`` more answers can still make of a unit: 1 for the
-        first answer, -1 for the second, 0 for a tie (evaluation.statistics.aggregation.stopping).
+        """Return the outcome bounds of a unit after up to ``remaining`` more answers.
 
-        Where a kind ``settles`` nothing, as a mean moves with each answer, anything may come of it.
+        1 is the first answer, -1 the second, 0 a tie (evaluation.statistics.aggregation.stopping). Kinds
+        that do not ``settle`` return the widest range.
         """
         return OPEN
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """A canonical answer as numbers on smaller things, by name: what agreement is measured on.
-
-        A kind whose answers have no parts to compare gives none.
+        """Return a canonical answer as named numeric codes for agreement; {} if it has no parts to
+        compare.
         """
         return {"": given}
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """What the used judgments of a study say beyond its consensus; ``seed`` is for what is drawn."""
+        """Return the kind's own results of included judgments; ``seed`` is for draws."""
         return Figures()
 
     def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore] | None:
-        """People's scores of captions, for ``evaluate``; None where the consensus of a unit is that of its caption."""
+        """Return human caption scores for ``evaluate``; None if a unit's consensus is that of its caption."""
         return None
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """A canonical answer, or the answer of a consensus, as files carry it; ``content`` is the unit's."""
+        """Convert a canonical or consensus answer for files; ``content`` is the unit's."""
         return given
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """The canonical answer that a file carries; undoes ``exported``.
+        """Convert an answer from a file; the inverse of ``exported``.
 
         Raises:
-            ValueError: it is none; the sentence says what was expected.
+            ValueError: it is invalid; the message says what was expected.
         """
         return given
 
     def results_names(self) -> list[str]:
-        """The columns that ``results_cells`` may fill, in their order."""
         return []
 
     def results_cells(self, given: Any) -> dict[str, str]:
-        """A canonical answer as columns of its own in Mechanical Turk's result files; none where one cell holds it."""
+        """Return a canonical answer as extra columns of an MTurk result file; {} if one cell is enough."""
         return {}
 
     def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
-        """The same for what a unit shows besides captions; ``content`` is the unit's."""
+        """Return a unit's content besides captions as MTurk columns."""
         return {}
 
     def relevance(self, value: float) -> int:
-        """A consensus as a whole number of TREC relevance, 0 for none."""
+        """Return a consensus as TREC relevance, 0 for not relevant."""
         return int(value)
 
     @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Whether a canonical answer is the right one of a control item."""
+        """Return whether a canonical answer to a control item is correct."""
 
     def expectations(self) -> tuple[Any, ...]:
-        """What a known item of one or two captions can expect; none where it cannot be said in a study file."""
+        """Return the expectations that a study file can give for a known item; () for none."""
         return ()
 
     def again(self, given: Any) -> Any:
-        """What is expected of a unit that is shown again, for a canonical answer on it: ``is_right`` takes it."""
+        """Return the expectation for a repeated unit, given its first canonical answer."""
         return given
 
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """A rehearsal's right answer, drawn leaning the way people's answers do.
+        """Draw a rehearsal's true answer.
 
         Args:
-            qualities: of the unit's first and, where there is one, second candidate, on the scale of grades 1 to 4.
+            qualities: of the unit's one or two candidates, on the scale of grades 1 to 4.
         """
 
     @abstractmethod
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
-        """A simulated worker's canonical answer: right or not, or (None) given without looking."""
+        """Draw a simulated worker's canonical answer: right, wrong, or random (None)."""
 
     @abstractmethod
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Whether a rehearsal's consensus is its truth."""
+        """Return whether a rehearsal's consensus matches its truth."""
 
 
 class ChoiceKind(Kind):
-    """One of a few whole numbers."""
+    """A kind whose answers are a few whole numbers."""
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> int:
-        """One of ``values``."""
         if type(given) is not int or given not in self.values:
             raise ValueError(gettext("expected %(values)s") % {"values": self._expected})
         return given
@@ -395,7 +385,9 @@ class ChoiceKind(Kind):
         return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Field ``u<position>``: a whole number where it is one; anything else goes on and is refused by name."""
+        """Read field ``u<position>`` as a whole number; return other text unchanged for ``checked`` to
+        refuse.
+        """
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None
@@ -403,19 +395,17 @@ class ChoiceKind(Kind):
         return int(text) if short else text
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Equal to what is expected."""
         return bool(given == expected)
 
     @abstractmethod
     def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """The chance of each of ``values`` to be a rehearsal's truth, given how good the unit's captions are."""
+        """Return the probability of each of ``values`` as the truth, given the captions' qualities."""
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> int:
-        """One of ``values``, with the chances of ``leaning``."""
         return int(rng.choice(self.values, p=self.leaning(qualities)))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
-        """Without looking: any value; on a scale, mistakes are near misses."""
+        """Draw any value for a random answer; wrong answers on a scale are near misses."""
         if right is None:
             return int(rng.choice(self.values))
         good = [value for value in self.values if self.is_right(value, truth)]
@@ -426,18 +416,17 @@ class ChoiceKind(Kind):
         return int(rng.choice([value for value in wrong if distance[value] == min(distance.values())]))
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """The value, or the grade nearest to the mean (a half going down), is right."""
+        """Return whether the value, or the grade nearest to the mean (halves round down), is right."""
         return found.value is not None and self.is_right(math.ceil(found.value - 0.5), truth)
 
 
 class OpenKind(Kind):
-    """Answers of the worker's own: a text, keywords, links."""
+    """A kind with open answers: a text, keywords, links."""
 
     has_figures = True
     instead_of_evaluate = "its answers are open; docs/evaluation.md says what to use instead."
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Equal to what is expected, where the kind has control items at all."""
         return bool(given == expected)
 
 

@@ -1,4 +1,4 @@
-"""From best-worst answers to scores of captions. Pure."""
+"""Score captions from best-worst answers, without the database."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ from judgments.kinds.base import CaptionScore, Consensus, Entry, Figures, Judged
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-PRIOR = (
-    0.5  # wins each way that Bradley-Terry starts from: strengths stay finite where a caption won every time
-)
+PRIOR = 0.5  # pseudo-wins each way keep Bradley-Terry strengths finite for captions that always won
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +58,10 @@ class Answers:
     """N answers as columns.
 
     Attributes:
-        captions: all that were shown, those of an image together.
+        captions: all captions shown, grouped by image.
         units: the unit of each answer.
-        shown: places in ``captions`` of what each answer was about.
-        best, worst: places in ``captions``.
+        shown: indices into ``captions`` of the options of each answer.
+        best, worst: indices into ``captions``.
     """
 
     captions: list[ShownCaption]
@@ -74,7 +72,7 @@ class Answers:
 
 
 def read_answers(judged: Sequence[Judged]) -> Answers:
-    """Canonical answers on units with their options."""
+    """Convert canonical answers on units with options to columns."""
     places: dict[tuple[int, str], int] = {}
     captions: list[ShownCaption] = []
     units = {one.unit.pk: one.unit for one in judged}
@@ -96,12 +94,11 @@ def read_answers(judged: Sequence[Judged]) -> Answers:
 
 
 def counted(answers: Answers) -> BestWorstResult:
-    """Scores, one for each of ``answers.captions`` in their order."""
     return best_worst_scores(answers.shown, answers.best, answers.worst)
 
 
 def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
-    """``captions``: counts, score and Bradley-Terry strength of each; ``split_half``: how reliable scores are."""
+    """Return counts, score and Bradley-Terry strength of each caption, and the split-half reliability."""
     scores = counted(answers)
     strengths = _strengths(answers)
     reliability = split_half_reliability(answers.units, answers.shown, answers.best, answers.worst, seed=seed)
@@ -142,10 +139,10 @@ def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
 
 
 def _strengths(answers: Answers) -> list[float | None]:
-    """Log-strengths of each image's captions over the comparisons that its answers imply, with mean 0 an image.
+    """Return Bradley-Terry log-strengths with mean 0 per image, from the comparisons that answers imply.
 
-    Without intervals: the comparisons that one answer implies hang together, and the model's own interval would
-    take them for separate ones.
+    There are no intervals: comparisons from one answer are dependent, and the model would treat them as
+    independent.
     """
     winners, losers = implied_comparisons(answers.shown, answers.best, answers.worst)
     items = [answers.captions[winner].item for winner in winners]
@@ -170,10 +167,10 @@ ENDS = (BEST, WORST)
 
 
 class BestWorst(OpenKind):
-    """A list of captions is a unit; an answer names the best and the worst by their places, from 1.
+    """Choose the best and the worst of a list of captions, by 1-based position.
 
-    The captions of a unit stand in ``content["options"]`` in the unit's order; each worker sees them in an order of
-    their own (``side``: the unit's places from 0, in the order shown).
+    ``content["options"]`` holds the captions in the unit's order; ``side`` holds a worker's order as
+    0-based positions of the unit.
     """
 
     name = "best-worst"
@@ -204,7 +201,7 @@ class BestWorst(OpenKind):
     }
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Lists of what systems gave for each image -> HITs that hold no image twice."""
+        """Return HITs of lists of system captions; no HIT repeats an image."""
         division = material.divided(
             judged=design.sampling.split,
             controls=design.controls.split,
@@ -242,7 +239,7 @@ class BestWorst(OpenKind):
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
-        """One design for each number of captions, its places dealt to the captions of the image."""
+        """Return one tuple design for each number of captions, assigned to each image's captions."""
         sampling = design.sampling
         lists = balanced_lists(
             len(texts),
@@ -264,8 +261,7 @@ class BestWorst(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """One own caption among other images' (it is the best), or one of another image among own ones (it is the
-        worst); drawn, where the image has captions enough."""
+        """Return a control: one reference among other images' captions (best), or the reverse (worst)."""
         size = design.sampling.options
         own = shuffled(list({text.text: text for text in image.references}.values()), rng)
         end = ENDS[int(rng.integers(2))]
@@ -279,8 +275,10 @@ class BestWorst(OpenKind):
     def _degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """A damaged caption among own ones (it is the worst); where those are too few, one own caption among
-        damaged ones (it is the best)."""
+        """Return a control: a damaged caption among references (worst).
+
+        If references are too few, one reference among damaged captions (best).
+        """
         size = design.sampling.options
         own = shuffled(list({text.text: text for text in image.references}.values()), rng)
         end = WORST if len(own) >= size - 1 else BEST
@@ -321,24 +319,19 @@ class BestWorst(OpenKind):
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """As a control item."""
         return self._reference_control(design, place, image, images, rng)
 
     def in_words(self, given: Any) -> str:
-        """The ends that are said, by the places of their captions."""
         words = {BEST: gettext("best"), WORST: gettext("worst")}
         return ", ".join(f"{words[end]}: {given[end]}" for end in ENDS if end in given)
 
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
-        """An order of the options for each unit."""
         return [rng.permutation(len(_options(unit))).tolist() for unit in units]
 
     def mirrored(self, side: Any) -> list[int]:
-        """The last option first."""
         return list(reversed(side))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The image and the captions in the worker's order."""
         options = _options(unit)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
@@ -346,7 +339,7 @@ class BestWorst(OpenKind):
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
-        """Two different places."""
+        """Require two different positions."""
         size = len(_options(unit))
         expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
         if not isinstance(given, Mapping) or set(given) != set(ENDS):
@@ -360,7 +353,7 @@ class BestWorst(OpenKind):
         return {end: given[end] for end in ENDS}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
-        """Fields ``u<position>-best`` and ``-worst``; one caption cannot be both, so that is no answer yet."""
+        """Read ``u<position>-best`` and ``-worst``; return None if they are equal."""
         places = [str(form.get(f"u{position}-{end}", "")) for end in ENDS]
         if not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
             return None
@@ -368,20 +361,18 @@ class BestWorst(OpenKind):
         return None if best == worst else {BEST: best, WORST: worst}
 
     def canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        """Places in the unit's order."""
         return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS}
 
     def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        """Places in the worker's order."""
         return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Ids of captions in place of places; an end that is open (a tie) stays null."""
+        """Replace positions by caption ids; a tied end stays null."""
         options = content["options"]
         return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
-        """Places in place of ids."""
+        """Replace caption ids by positions."""
         keys = [option.get("key") for option in content.get("options", ())]
         ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
         if not ends or any(key not in keys for key in given.values()):
@@ -391,7 +382,7 @@ class BestWorst(OpenKind):
         return {end: keys.index(key) + 1 for end, key in given.items()}
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """The caption that was the best most often, and the one that was the worst most often; null on a tie."""
+        """Return the most frequent best and worst captions; null on a tie."""
         votes: defaultdict[int, Counter[tuple[str, int]]] = defaultdict(Counter)
         for unit, given in zip(units, values, strict=True):
             votes[unit].update((end, given[end]) for end in ENDS)
@@ -410,21 +401,19 @@ class BestWorst(OpenKind):
         return found
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """The captions at both ends, where one was there most often."""
         options = _options(unit)
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer[end] is not None]
 
     def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
-        """1 for the best caption, -1 for the worst, 0 for the others."""
+        """Code the best caption as 1, the worst as -1, the others as 0."""
         points = {given[BEST] - 1: 1, given[WORST] - 1: -1}
         return {option["key"]: points.get(place, 0) for place, option in enumerate(_options(unit))}
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """``captions``: the scores of all captions; ``split_half``: how reliable they are."""
         return Figures(study=figures_of(read_answers(judged), seed=seed) if judged else {})
 
     def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore]:
-        """The best-worst score of each caption of each image."""
+        """Return the best-worst score of each caption of each image."""
         if not judged:
             return []
         answers = read_answers(judged)
@@ -434,14 +423,14 @@ class BestWorst(OpenKind):
         ]
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """What follows from a worth that each caption has by its id, the same in all its units."""
+        """Rank captions by a worth derived from their ids, equal in all units."""
         worth = [_worth(option["key"]) for option in _options(unit)]
         return {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
 
     def draw_answer(
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
-        """Right where the truth says anything; mistaken about one of the ends; or any two."""
+        """Answer correctly, err on one end, or choose any two."""
         places = shuffled(range(1, len(_options(unit)) + 1), rng)
         given = {} if right is None else dict(truth)
         if right is False:
@@ -452,20 +441,18 @@ class BestWorst(OpenKind):
         return given
 
     def again(self, given: Mapping[str, int]) -> dict[str, int]:
-        """The same best caption; the worst of several bad ones is easily another one the second time."""
+        """Expect only the same best caption; the worst of several bad ones varies."""
         return {BEST: given[BEST]}
 
     def is_right(self, given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-        """A control item expects one of the ends, or both."""
+        """Compare the ends that the control item expects: one or both."""
         return all(given[end] == place for end, place in expected.items())
 
     def recovers(self, found: Consensus, truth: Mapping[str, int]) -> bool:
-        """Both ends."""
         return self.is_right(found.answer, truth)
 
 
 def _texts_of(image: Image) -> list[Text]:
-    """What systems said about the image, each text once."""
     return list({text.text: text for _, text in image.outputs}.values())
 
 
@@ -474,12 +461,10 @@ def _content(options: Sequence[Text]) -> dict[str, Any]:
 
 
 def _options(unit: Any) -> Sequence[Mapping[str, str]]:
-    """The captions of a unit in its order: ``key`` and ``text``."""
     return unit.content["options"]
 
 
 def _leader(counts: Counter[tuple[str, int]], end: str) -> int | None:
-    """The place that was this end most often; None where several were."""
     votes = {place: count for (name, place), count in counts.items() if name == end}
     leaders = [place for place, count in votes.items() if count == max(votes.values())]
     return leaders[0] if len(leaders) == 1 else None

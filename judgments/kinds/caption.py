@@ -1,8 +1,7 @@
-"""How well people describe images, by the metrics that machines are held against (WG16 §4 and §5).
+"""Compute human caption scores by automatic metrics (WG16 §4 and §5).
 
-Every caption of an image is a candidate once, and the image's other captions are its references: the score that a
-person reaches, the upper bound for a machine. The lower bound is what a caption of another image gets in its place.
-Pure; texts in, plain figures out.
+Each caption is scored against the image's other captions: the human upper bound. A caption of another
+image in its place gives the lower bound. Takes texts, returns numbers; no database.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ TOO_FEW = "No image has two captions, so none can be held against the others."
 
 @dataclass(frozen=True, slots=True)
 class UpperBound:
-    """What people reach by one metric.
+    """Human performance by one metric.
 
     Attributes:
         micro: mean over all captions.
-        macro: mean over images of the mean over their captions; ``low`` and ``high`` are its bootstrap interval over
-            images (nan with one image).
+        macro: mean over images of the mean over their captions; ``low`` and ``high`` are its bootstrap
+            interval over images (nan with one image).
         deviation: standard deviation over captions (n - 1).
         median, least, most: over captions.
-        floor: the same as ``macro`` for captions of other images in their place (WG16 §5, random intra-dataset), with
-            its interval ``floor_low`` and ``floor_high``; nan with one image.
+        floor: ``macro`` for captions of other images (WG16 §5, random intra-dataset), with its interval
+            ``floor_low`` and ``floor_high``; nan with one image.
         signature: of the metric.
     """
 
@@ -64,7 +63,7 @@ class UpperBound:
     signature: str
 
     def as_json(self) -> dict[str, Any]:
-        """The figures by name; an undefined one is null."""
+        """Return the fields by name; nan becomes null."""
         numbers = (
             "micro", "macro", "low", "high", "deviation", "median", "least", "most", "floor", "floor_low", "floor_high",
         )  # fmt: skip
@@ -73,9 +72,12 @@ class UpperBound:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOut:
-    """``bounds`` by metric, empty where no image has two captions; ``left_out`` images have only one.
+    """Leave-one-out results.
 
-    ``warnings`` say in words where figures mean little.
+    Attributes:
+        bounds: by metric; empty if no image has two captions.
+        left_out: number of images with only one caption.
+        warnings: sentences on figures of little meaning.
     """
 
     bounds: tuple[UpperBound, ...]
@@ -87,7 +89,7 @@ class LeaveOneOut:
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """For files: {"metrics": {name: figures}, "images", "captions", ...}."""
+        """Return {"metrics": {name: figures}, "images", "captions", ...}."""
         return {
             "metrics": {bound.metric: bound.as_json() for bound in self.bounds},
             "images": self.images,
@@ -108,16 +110,16 @@ def leave_one_out(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> LeaveOneOut:
-    """Each caption of each image against the image's others (WG16 §4), and a random caption of another image against
-    the same others (§5), drawn with ``seed``.
+    """Score each caption against its image's others (WG16 §4), and a random caption of another image
+    against the same references (§5).
 
-    Sentence scores throughout, so that the mean of BLEU is a mean of sentences' BLEU. CIDEr-D counts documents over
-    the images with all of their captions, the one that is left out included: an n-gram that it alone holds has one
-    document, not none.
+    Uses sentence scores, so BLEU is a mean over sentences. CIDEr-D counts documents over the images with
+    all their captions, including the one left out: an n-gram found only there has document frequency one.
 
     Args:
         captions: the captions of each image.
         metrics: names as ``evaluation.metrics.score`` takes them.
+        seed: for the draws of §5.
 
     Raises:
         UnknownName: no such metric or tokenizer.
@@ -129,7 +131,7 @@ def leave_one_out(
     candidates = [text for texts in several for text in texts]
     references = [texts[:index] + texts[index + 1 :] for texts in several for index in range(len(texts))]
     sizes = np.array([len(texts) for texts in several])
-    from evaluation.metrics import score  # where it is needed: web processes start without the compiler
+    from evaluation.metrics import score  # imported lazily: web processes start without the compiler
 
     found = score(candidates, references, metrics, tokenizer, document_corpus=several)
     wrong: dict[str, npt.NDArray[np.float64]] = {}
@@ -147,10 +149,9 @@ def leave_one_out(
 
 
 def _of_other_images(several: Sequence[Sequence[str]], seed: int) -> tuple[list[str], list[list[str]]]:
-    """For every caption that is left out, one of another image, and the image's others that it is held against.
+    """Pair each left-out caption's references with a caption of another image.
 
-    Captions are taken by the order of their texts within an image, so that the order in which people wrote them
-    changes nothing.
+    Captions are sorted by text within an image, so the writing order has no effect.
     """
     ordered = [sorted(texts) for texts in several]
     pool = [text for texts in ordered for text in texts]
@@ -198,13 +199,12 @@ def _upper_bound(
 
 
 def _number(value: float) -> float | None:
-    """For JSON, which has no nan."""
     return None if math.isnan(value) else value
 
 
-MOST_TYPED = 5 * MOST_CHARACTERS  # beyond it nothing is looked at: no person types that into the box
-ALIKE = 0.5  # a rehearsal's caption is about its image if so large a share of its words are in one reference
-# What the careless of a rehearsal write under every picture, and what a person writes about one nobody described.
+MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
+ALIKE = 0.5  # share of a simulated caption's words that one reference must contain
+# Captions of careless simulated workers, and a caption for images without references.
 COPIED = (
     "People are doing something in this place.",
     "Some things are in front of other things.",
@@ -218,7 +218,7 @@ SWAPS = (
 
 
 class RefusedCaption(ValueError):
-    """A caption that breaks a hard rule; ``says`` is for its writer."""
+    """A caption that breaks a hard rule; ``says`` is the message for its writer."""
 
     def __init__(self, rule: Rule) -> None:
         super().__init__(f"expected another caption ({rule.id}: {str(rule.says).rstrip('.')})")
@@ -226,7 +226,7 @@ class RefusedCaption(ValueError):
 
 
 class CaptionWriting(OpenKind):
-    """One text per image and worker; the answer is the text."""
+    """Write one caption per image and worker."""
 
     name = "caption"
     title = "Caption writing: describe what is going on in the image"
@@ -253,7 +253,7 @@ class CaptionWriting(OpenKind):
     guide = "annotation/kinds/caption_guide.html"
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """One unit an image; each HIT goes to ``judgments_per_unit`` workers, so each caption has another writer."""
+        """Return one unit per image; each HIT has ``judgments_per_unit`` assignments, so writers differ."""
         if design.controls.per_hit:
             raise DesignError(
                 f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "
@@ -286,17 +286,16 @@ class CaptionWriting(OpenKind):
         return UnitSpec(key=content_key("unit", self.name, design.seed, image.name), image=image.name)
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The image alone."""
         return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> str:
-        """The text as typed, runs of white space made one blank; the hard rules of ``caption_rules`` hold."""
+        """Collapse white space and enforce the hard rules of ``caption_rules``."""
         if not isinstance(given, str):
             raise ValueError(gettext("expected a text, the caption"))
         if len(given) > MOST_TYPED:
             raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
         text = tidied(given)
-        # controls and halves of surrogate pairs cannot be stored; unassigned and private signs can be
+        # Controls and lone surrogates cannot be stored; unassigned and private characters can.
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
             raise ValueError(gettext("expected a text without control characters"))
         refusal = first_refusal(broken_rules(text, design.language))
@@ -305,12 +304,12 @@ class CaptionWriting(OpenKind):
         return text
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> str | None:
-        """Field ``u<position>``; white space alone is no answer yet."""
+        """Read field ``u<position>``; white space alone is None."""
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidied(text) else None
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """The captions in the order given; nothing wins, every one is a description of its own (V15 §5)."""
+        """Return all captions in order; there is no winner (V15 §5)."""
         texts: defaultdict[int, list[str]] = defaultdict(list)
         for unit, text in zip(units, values, strict=True):
             texts[unit].append(text)
@@ -320,17 +319,14 @@ class CaptionWriting(OpenKind):
         }
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """The captions."""
         return [f"“{text}”" for text in answer]
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """None: sentences have no parts that two people would have to agree on."""
+        """Return nothing: sentences have no parts to agree on."""
         return {}
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """``leave_one_out``: what people reach by the metrics that machines are held against (WG16 §4)."""
-        # here and not above: the metrics' machine code would cost every web process its memory
-        # gone
+        # Imported lazily: the metrics' machine code would cost every web process memory.
 
         texts: defaultdict[int, list[str]] = defaultdict(list)
         for one in judged:
@@ -338,11 +334,10 @@ class CaptionWriting(OpenKind):
         return Figures(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """What people wrote about the image before: its references."""
         return list(unit.item.references.order_by("position").values_list("text", flat=True))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
-        """A reference said a little differently; its beginning alone; or, without looking, the same under any image."""
+        """Vary a reference; truncate it when wrong; write a stock caption when random."""
         if right is None:
             return COPIED[int(rng.integers(len(COPIED)))]
         if not truth:
@@ -352,7 +347,7 @@ class CaptionWriting(OpenKind):
         return next((one for one in (draft, text) if not _refused(one)), PLAIN)
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """More than half of the captions share half of their words with one of the references."""
+        """Return whether over half of the captions share half of their words with a reference."""
         if not truth:
             return True
         about = sum(any(_shared(text, one) >= ALIKE for one in truth) for text in found.answer)
@@ -368,7 +363,7 @@ def _refused(text: str) -> bool:
 
 
 def _varied(text: str, rng: np.random.Generator) -> str:
-    """``text`` with one small word exchanged, where it holds one of those."""
+    """Return ``text`` with one small word exchanged, if it has one."""
     fitting = [(old, new) for old, new in SWAPS if old in text]
     if not fitting:
         return text
@@ -377,12 +372,11 @@ def _varied(text: str, rng: np.random.Generator) -> str:
 
 
 def _shared(text: str, other: str) -> float:
-    """The share of ``text``'s words that ``other`` holds."""
     words, known = folded(text).split(), set(folded(other).split())
     return sum(word in known for word in words) / len(words) if words else 0.0
 
 
 def folded(text: str) -> str:
-    """A caption without what two copies of it may differ in: case, punctuation, forms of the same character."""
+    """Normalise case, punctuation and Unicode, to compare captions."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return " ".join("".join(sign if sign.isalnum() else " " for sign in plain).split())

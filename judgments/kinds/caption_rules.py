@@ -1,13 +1,13 @@
-"""What a written caption is refused for, and what is only advised, as data that server and page read alike.
+r"""Caption rules as data, shared by the server and the page.
 
-A rule is a regular expression or a count. The expressions keep to what Python's ``re`` and JavaScript's ``RegExp``
-read in the same way (no ``\\b``, ``\\d``, ``\\s``, ``\\w``, no lookbehind), so that what the page says while somebody
-types is what the server says afterwards. Both look at the text after ``tidied``.
+A rule is a regular expression or a count, applied to the text after ``tidied``. Expressions use only what
+Python's ``re`` and JavaScript's ``RegExp`` read alike (no ``\b``, ``\d``, ``\s``, ``\w``, no lookbehind).
 
-Sources: V15 §5 (and App. V, whose figures the text of the paper does not hold) asks for the main aspects, for
-descriptions and not dialogue, nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want what can be seen, in
-sentences: no names of people or places, no commentary, not several sentences, not lengthy. COCO is Chen et al. 2015,
-arXiv:1504.00325, section 2. Every number and every list of words is ours; "ours" alone says that the whole rule is.
+Sources: V15 §5 (its App. V figures are not in the paper's text) asks for the main aspects, descriptions
+instead of dialogue, nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want visible content in
+sentences: no names of people or places, no commentary, not several sentences, not lengthy. COCO is Chen
+et al. 2015, arXiv:1504.00325, section 2. All numbers and word lists are our own; "ours" as a source marks
+a rule without a paper.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from django.utils.translation import gettext_lazy as _
 
 BLANKS = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _BLANK_RUN = re.compile(f"[{BLANKS}]+")
-# What {start}, {end} and {quote} stand for in the patterns of the file.
+# Values of {start}, {end} and {quote} in the file's patterns.
 PARTS = {"start": "(?:^|[^A-Za-z'’])", "end": "(?![A-Za-z'’])", "quote": '["“”„«»]'}
 
 
@@ -36,14 +36,14 @@ class Rule:
 
     Attributes:
         id: its name in files.
-        hard: refuses the caption; else the page only advises.
-        says: the sentence that the worker reads.
-        refused, fine: a caption that it finds, and one that it lets pass.
-        source: the paper that asks for it, or "ours".
-        pattern: it finds a caption that this matches somewhere.
-        ignore_case: whether the pattern does.
-        counts: "words" or "characters", where it is a count: it finds fewer than ``least`` or more than ``most``.
-        languages: the first part of the languages it is for; none: for every one but ``besides``.
+        hard: whether it refuses the caption; otherwise the page only advises.
+        says: the message to the worker.
+        refused, fine: example captions that break and pass it.
+        source: the paper, or "ours".
+        pattern: a caption breaks the rule if this matches anywhere.
+        ignore_case: whether the pattern ignores case.
+        counts: "words" or "characters" for a count rule, broken below ``least`` or above ``most``.
+        languages: primary language subtags it applies to; empty for all but ``besides``.
     """
 
     id: str
@@ -61,19 +61,19 @@ class Rule:
     besides: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
-        """Whether it speaks of captions in ``language`` (BCP 47: "en", "pt-BR")."""
+        """Return whether it applies to captions in ``language`` (BCP 47: "en", "pt-BR")."""
         first = first_part(language)
         return first in self.languages if self.languages else first not in self.besides
 
     def finds(self, text: str) -> bool:
-        """Whether a ``tidied`` text breaks it."""
+        """Return whether a ``tidied`` text breaks it."""
         if self.counts:
             count = count_words(text) if self.counts == "words" else len(text)
             return count < self.least or bool(self.most and count > self.most)
         return _compiled(self.pattern, self.ignore_case).search(text) is not None
 
     def as_data(self) -> dict[str, Any]:
-        """What the page's script needs of it."""
+        """Return the fields that the page's script needs."""
         test: dict[str, Any] = (
             {"counts": self.counts, "least": self.least, "most": self.most}
             if self.counts
@@ -88,12 +88,12 @@ def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
 
 
 def tidied(text: str) -> str:
-    """The text as typed, but for white space: each run of it is one blank, and none is left at the ends."""
+    """Strip the text and collapse white space."""
     return _BLANK_RUN.sub(" ", text).strip(" ")
 
 
 def count_words(text: str) -> int:
-    """Runs between blanks that hold a letter or a digit."""
+    """Count runs between blanks that hold a letter or digit."""
     return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
 
 
@@ -105,7 +105,7 @@ def _read() -> tuple[Rule, ...]:
 def _rule(
     *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
 ) -> Rule:
-    """A rule of the file. ``times`` repeats the example that is refused."""
+    """Build a rule of the file; ``times`` repeats the refused example."""
     whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
     for name in ("languages", "besides"):
         values[name] = tuple(values.get(name, ()))
@@ -125,21 +125,20 @@ MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
 
 def first_part(language: str) -> str:
-    """The language of a BCP 47 tag without its region: "pt" of "pt-BR"."""
+    """Return the primary language subtag: "pt" of "pt-BR"."""
     return language.split("-")[0].lower()
 
 
 def rules_for(language: str) -> tuple[Rule, ...]:
-    """The rules for captions in ``language``, hard ones first."""
+    """Return the rules for captions in ``language``, hard ones first."""
     return tuple(rule for rule in RULES if rule.is_for(language))
 
 
 def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
-    """The rules, hard and soft, that a text breaks once it is ``tidied``."""
+    """Return the hard and soft rules that a text breaks once ``tidied``."""
     tidy = tidied(text)
     return tuple(rule for rule in rules_for(language) if rule.finds(tidy))
 
 
 def first_refusal(rules: Iterable[Rule]) -> Rule | None:
-    """The first hard one."""
     return next((rule for rule in rules if rule.hard), None)

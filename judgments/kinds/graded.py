@@ -1,4 +1,4 @@
-"""Graded relevance (H13 §4.2.1): how well does the caption describe the image, from 4 to 1?"""
+"""Graded relevance (H13 §4.2.1): how well the caption describes the image, from 4 to 1."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Graded(ImageCaptionKind):
     guessed_right: ClassVar[float | None] = 2 / 4
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Every drawn pair that passes the filter -> HITs that hold no image twice."""
+        """Return HITs of the drawn pairs that pass the filter; no HIT repeats an image."""
         draw = self.draw(design, material)
         groups = [
             Group(one.image.name, (self.unit(design, one.image, text, audited=audited),))
@@ -69,16 +69,16 @@ class Graded(ImageCaptionKind):
         return Batch(hits=hits, notes=draw.notes)
 
     def again(self, given: int) -> str:
-        """Within one grade of the other answer: H13's mean grades differ by as much between judges."""
+        """Allow one grade of difference: H13's mean grades differ by as much between judges."""
         return f"{max(given - 1, self.values[0])}-{min(given + 1, self.values[-1])}"
 
     def is_right(self, given: int, expected: Any) -> bool:
-        """A control item expects a range: 3-4 for an own caption, 1-2 for another image's; a truth is one grade."""
+        """Check a range (3-4 for a reference, 1-2 for another image's caption) or one grade."""
         grades = [int(grade) for grade in str(expected).split("-")]
         return grades[0] <= given <= grades[-1]
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """The mean grade (H13); a mean has no winner, so share, margin and tie say nothing."""
+        """Return the mean grade (H13); share, margin and tie do not apply."""
         votes = majority_vote(units, values, labels=self.values)
         means = mean_grade(units, values)
         rows = zip(means.units.tolist(), means.mean.tolist(), votes.counts.tolist(), strict=True)
@@ -95,14 +95,14 @@ class Graded(ImageCaptionKind):
         }
 
     def describes(self, value: float) -> bool:
-        """The grade nearest to the mean is 3 or 4, a half going down."""
+        """Return whether the nearest grade is 3 or 4; halves round down."""
         return self.is_right(self.relevance(value) + 1, self.good)
 
     def relevance(self, value: float) -> int:
-        """The whole number nearest to the mean grade less one, a half going down: 0 unrelated to 3 without errors."""
+        """Return the nearest grade minus one, halves rounded down: 0 unrelated to 3 without errors."""
         return math.ceil(value - 1.5)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """The nearer a grade to the quality, the likelier: a factor of e for each grade of distance."""
+        """Weight grades by a factor of e per grade of distance from the quality."""
         weights = [math.exp(-abs(grade - qualities[0])) for grade in self.values]
         return [weight / sum(weights) for weight in weights]

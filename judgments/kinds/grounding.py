@@ -1,10 +1,10 @@
-"""Grounding (WG15 §3): which word of the caption stands for which box of the picture?
+"""Grounding (WG15 §3): link caption words to boxes of the picture.
 
-Word level, as in the paper: it links single words, not phrases, so that no phrase answers to several boxes. A word
-links to one box at most. A box may be named by several words or by none: eq. 1-3 speak of the *unique* boxes that a
-description refers to, which supposes that one may be named twice ("a woman ... her").
+As in the paper, links are of single words, not phrases. A word links to at most one box; a box may be
+named by several words or none: eq. 1-3 speak of the *unique* boxes that a description refers to ("a woman
+... her").
 
-Words are the caption's tokens between blanks, counted from 0 (``caption.split()``); such as hold neither letter nor
+Words are the caption's tokens between blanks, 0-based (``caption.split()``); tokens without letter or
 digit cannot be linked.
 """
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 Links = dict[int, str]  # word -> box
-MISSED = 0.1  # how often a careful simulated worker overlooks a link
+MISSED = 0.1  # probability that a careful simulated worker overlooks a link
 
 
 class Grounding(OpenKind):
-    """Links from words to boxes; the consensus is the majority for each word."""
+    """Link words to boxes; the consensus is the majority per word."""
 
     name = "grounding"
     title = "Grounding: which words stand for which boxes?"
@@ -59,7 +59,7 @@ class Grounding(OpenKind):
     asks = {"sampling.references": Entry("Captions of each image", "'all' or a number, drawn with the seed.")}
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """One unit for each reference of each image of the split that has boxes."""
+        """Return one unit for each reference of each image of the split with boxes."""
         division = material.divided(
             judged=design.sampling.split,
             controls=design.controls.split,
@@ -98,7 +98,7 @@ class Grounding(OpenKind):
         return Batch(hits=hits)
 
     def _drawn(self, design: StudyDesign, image: Image) -> list[Text]:
-        """The image's captions that are linked: all, or some drawn with the seed and kept in order."""
+        """Return the image's captions to link: all, or a seeded sample in order."""
         wanted = design.sampling.references
         if wanted == "all" or int(wanted) >= len(image.references):
             return list(image.references)
@@ -107,7 +107,7 @@ class Grounding(OpenKind):
         return [image.references[place] for place in chosen]
 
     def unit(self, design: StudyDesign, image: Image, text: Text) -> UnitSpec:
-        """A caption of an image with its boxes, frozen as they are."""
+        """Return a caption of an image with a frozen copy of its boxes."""
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, text.key, _frozen(image)),
             image=image.name,
@@ -116,21 +116,18 @@ class Grounding(OpenKind):
         )
 
     def quiz_usable(self, image: Image) -> bool:
-        """Where a caption says a label word for word."""
         return bool(certain_links(image))
 
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """As a control item."""
         return self._control(design, place, image, images, rng)
 
     def in_words(self, given: Any) -> str:
-        """Word by word, counted from 1."""
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Each linked word and its box; the box's id only where two boxes have the same label."""
+        """Return each linked word and its box's label, with the id if labels repeat."""
         words = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
         several = {label for label, count in Counter(labels.values()).items() if count > 1}
@@ -143,7 +140,7 @@ class Grounding(OpenKind):
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """A caption that says labels word for word; those links are expected, whatever else is linked."""
+        """Return a control from a caption that contains labels verbatim; other links are ignored."""
         text, links = shuffled(certain_links(image), rng)[0]
         unit = UnitSpec(
             key=content_key("control", self.name, design.seed, place, image.name, text.key),
@@ -157,7 +154,7 @@ class Grounding(OpenKind):
         return Group(image.name, (unit,))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The image, its boxes, and the caption with its words; a word that cannot be linked is among them."""
+        """Return the image, its boxes, and all words of the caption."""
         boxes = unit.content["boxes"]
         return {
             "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
@@ -173,7 +170,7 @@ class Grounding(OpenKind):
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[dict[str, Any]]:
-        """Links by word; an empty list says that no word stands for a box."""
+        """Check links by word; an empty list means that no word links to a box."""
         if not isinstance(given, list) or not all(
             isinstance(one, Mapping) and set(one) == {"word", "box"} for one in given
         ):
@@ -194,7 +191,7 @@ class Grounding(OpenKind):
         return links_of(links)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[dict[str, Any]] | None:
-        """``u<position>-w<word>``: the box's id, or nothing; ``u<position>-none``: no word stands for a box."""
+        """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no links)."""
         name = f"u{position}"
         links = {
             word: str(form[f"{name}-w{word}"])
@@ -204,10 +201,10 @@ class Grounding(OpenKind):
         return links_of(links) if links or f"{name}-none" in form else None
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """``answer``: the links on which most agree, word by word, against "no box" as well.
+        """Return the majority link per word, where "no box" competes too.
 
-        A word whose most frequent answers are equally frequent stays unlinked, and ``tie`` says so. ``share`` and
-        ``margin`` are means over the words that anybody linked: of the winner, and of its lead over the runner-up.
+        A word with a tied majority stays unlinked and sets ``tie``. ``share`` and ``margin`` are means
+        over the words that anyone linked: of the winner, and of its lead over the runner-up.
         """
         given: dict[int, list[Links]] = {}
         for unit, value in zip(units, values, strict=True):
@@ -215,8 +212,7 @@ class Grounding(OpenKind):
         return {unit: _majority(answers) for unit, answers in given.items()}
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """For every word that can be linked, the number of its box from 1 in the order of the picture's boxes; 0 for no
-        box."""
+        """Code each linkable word by the 1-based number of its box in the picture's order; 0 for no box."""
         number = {box["id"]: float(place) for place, box in enumerate(unit.content["boxes"], start=1)}
         links = as_links(given)
         return {
@@ -226,8 +222,8 @@ class Grounding(OpenKind):
         }
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """``content_selection``: how well people select content (WG15 §5); for each unit the ``boxes`` it names."""
-        # here and not above: the metrics' machine code would cost every web process its memory
+        """Return ``content_selection`` (WG15 §5) and each unit's named ``boxes``."""
+        # Imported lazily: the metrics' machine code would cost every web process memory.
         from judgments.kinds.links_figures import content_figures
 
         units = {one.unit.pk: one.unit for one in judged}
@@ -243,14 +239,14 @@ class Grounding(OpenKind):
         )
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Whether the links that are expected are there; others say nothing."""
+        """Return whether the expected links are present; extra links are ignored."""
         links, wanted = as_links(given), as_links(expected)
         return all(links.get(word) == box for word, box in wanted.items())
 
     def draw_truth(
         self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Words that say a label link to its box; of the other boxes half are named by some word."""
+        """Link label words to their boxes; name half of the other boxes by random words."""
         links = said_labels(unit.first.text, unit.content["boxes"])
         free = [word for word in _linkable(unit) if word not in links]
         for box in unit.content["boxes"]:
@@ -261,8 +257,7 @@ class Grounding(OpenKind):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Right: the truth, a link overlooked now and then where none is certain; wrong: one link to another box or
-        word; without looking: any links."""
+        """Return the truth with links overlooked, one wrong link, or random links."""
         words, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
@@ -280,34 +275,35 @@ class Grounding(OpenKind):
         return links_of({words[int(rng.integers(len(words)))]: boxes[0]} if words else {})
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """The same links."""
         return found.answer == truth
 
 
 def as_links(answer: Any) -> Links:
-    """An answer as word -> box."""
     return {one["word"]: one["box"] for one in answer}
 
 
 def links_of(links: Links) -> list[dict[str, Any]]:
-    """word -> box as an answer, in the order of the words."""
     return [{"word": word, "box": links[word]} for word in sorted(links)]
 
 
 def boxes_named(answer: Any) -> list[str]:
-    """The boxes that a description names (the set G_m of WG15 eq. 1-3), in the order in which it does."""
+    """Return the boxes that a description names (the set G_m of WG15 eq. 1-3), in order of mention."""
     return list(dict.fromkeys(one["box"] for one in answer))
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The same as numbers from 0 in the order of the picture's boxes, as ``evaluation.metrics.content`` takes them."""
+    """Return the named boxes as 0-based indices of the picture's boxes, for
+    ``evaluation.metrics.content``.
+    """
     number = {box["id"]: place for place, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 
 
 def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
-    """The words of a caption that are the label of exactly one box, and stand there once (a label of several words:
-    its last one)."""
+    """Return words that equal exactly one box's label and occur once.
+
+    A label of several words is found by its last word.
+    """
     tokens = [trimmed(plain(token)) for token in caption.split()]
     heads: dict[str, list[str]] = {}
     for box in boxes:
@@ -320,7 +316,7 @@ def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
 
 
 def certain_links(image: Image) -> list[tuple[Text, Links]]:
-    """The image's captions that say a label word for word, with the links that nobody can doubt."""
+    """Return captions that contain a label verbatim, with their certain links."""
     found = [(text, said_labels(text.text, image.boxes)) for text in image.references]
     return [(text, links) for text, links in found if links]
 

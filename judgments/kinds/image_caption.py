@@ -1,4 +1,4 @@
-"""What relevance, graded and slider have in common: one caption of one image is judged."""
+"""Share the code of kinds that judge one caption of one image: relevance, graded and slider."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class ImageCaptionKind(ChoiceKind):
-    """An image and a caption are judged together.
+    """Judge an image and a caption together.
 
     Attributes:
-        good, bad: what a control item expects, in the form ``is_right`` takes: of a caption of the image, and of one
-            that describes another.
+        good, bad: what a control item expects of an own caption and of another image's, in the form that
+            ``is_right`` takes.
     """
 
     judges_one_caption = True
@@ -44,15 +44,10 @@ class ImageCaptionKind(ChoiceKind):
     bad: ClassVar[Any]
 
     def draw(self, design: StudyDesign, material: Material) -> CaptionDraw:
-        """The image-caption pairs of a design (``judgments.drawing.caption_pairs``)."""
         return draw_captions(design, material, partial(self.unit_key, design))
 
     def require_units(self, design: StudyDesign, groups: Sequence[Group]) -> None:
-        """Refuse a draw of which the filter left nothing.
-
-        Raises:
-            DesignError: there is no group.
-        """
+        """Raise DesignError if the filter left no group."""
         if not groups:
             raise DesignError(
                 f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
@@ -60,13 +55,12 @@ class ImageCaptionKind(ChoiceKind):
             )
 
     def unit_key(self, design: StudyDesign, image: Image, text: Text) -> str:
-        """What the unit of an image and a caption is called."""
         return content_key("unit", self.name, design.seed, image.name, text.key)
 
     def unit(
         self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False, audited: bool = False
     ) -> UnitSpec:
-        """The unit of one image-caption pair."""
+        """Return the unit of an image-caption pair."""
         return UnitSpec(
             key=self.unit_key(design, image, text),
             image=image.name,
@@ -77,14 +71,13 @@ class ImageCaptionKind(ChoiceKind):
 
     @abstractmethod
     def describes(self, value: float) -> bool:
-        """Whether people say, by this consensus, that the caption describes the image."""
+        """Return whether the consensus is that the caption describes the image."""
 
     def expectations(self) -> tuple[Any, ...]:
-        """Good or bad."""
         return (self.good, self.bad)
 
     def makers(self, design: StudyDesign) -> Makers:
-        """Its control items: one image and caption each."""
+        """Return the makers of its control items."""
         return Makers(
             reference=partial(self.reference_control, design),
             degraded=partial(self.degraded_control, design),
@@ -95,13 +88,12 @@ class ImageCaptionKind(ChoiceKind):
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """As a control item."""
         return self.reference_control(design, place, image, images, rng)
 
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """An own caption, expected to be good, or another image's, expected to be bad; drawn."""
+        """Return an own caption (expected good) or another image's (expected bad), at random."""
         if rng.integers(2):
             text, expected = image.references[int(rng.integers(len(image.references)))], self.good
         else:
@@ -111,7 +103,7 @@ class ImageCaptionKind(ChoiceKind):
     def degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """An own caption with other words in place of all that matter, expected to be bad."""
+        """Return an own caption with its content words replaced, expected bad."""
         for own in shuffled(image.references, rng):
             damaged = degraded_text(own, image, images, rng, whole=True)
             if damaged is not None:
@@ -126,11 +118,10 @@ class ImageCaptionKind(ChoiceKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """The designer's item."""
         return Group(items[0].image.name, tuple(self.known_unit(design, place, item) for item in items))
 
     def known_unit(self, design: StudyDesign, place: str, item: Known) -> UnitSpec:
-        """One of the designer's items.
+        """Return the unit of a designer's item.
 
         Raises:
             DesignError: it has no caption, or no answer is right, or every answer is.
@@ -156,7 +147,7 @@ class ImageCaptionKind(ChoiceKind):
         expected: Any,
         control_kind: str = REFERENCE,
     ) -> UnitSpec:
-        """A control item; ``place`` tells it from the same caption in another HIT."""
+        """Return a control item; ``place`` distinguishes the same caption in another HIT."""
         return UnitSpec(
             key=content_key("control", self.name, design.seed, place, image.name, text.key),
             image=image.name,
@@ -167,7 +158,6 @@ class ImageCaptionKind(ChoiceKind):
         )
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The image and the caption."""
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},
@@ -175,5 +165,4 @@ class ImageCaptionKind(ChoiceKind):
 
 
 def chunked(items: Sequence[UnitSpec], size: int) -> list[tuple[UnitSpec, ...]]:
-    """``items`` in runs of ``size``; the last may be shorter."""
     return [tuple(items[start : start + size]) for start in range(0, len(items), size)]

@@ -1,8 +1,8 @@
-"""Keywords (MC12 §3.2): which words of the text that stands with an image describe it?
+"""Keywords (MC12 §3.2): which words of an image's text describe it.
 
-The annotators of the paper write keywords into a box, which must be words of the text, and mark collocations in a list
-of candidates: n-grams of the text, n <= 7, that are titles of Wikipedia articles. The gold standard is how many of five
-people gave each; raw answers stay, and the merging of keywords of one stem is a view (``stemmed``).
+The paper's annotators type words of the text and mark collocations among candidates: n-grams of the text,
+n <= 7, that are titles of Wikipedia articles. The gold standard counts how many of five people gave each.
+Raw answers are stored; merging by stem is a view (``stemmed``).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 MOST_KEYWORDS = 100
 LONGEST_KEYWORD = 200  # characters
 NONE_FITS: list[str] = []  # the answer that no word of the text describes the picture
-BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # between typed keywords; the comma of "1,000" is none
-# what its worker reads, from the page's script and from the server alike
+BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # separates typed keywords; the comma of "1,000" does not
+# Messages to the worker, from the page's script and from the server alike.
 MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
 PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
-CLOSE = 0.8  # from this F1 on a rehearsal's keywords count as its truth
-OMITTED = 0.15  # how often a careful simulated worker leaves out a keyword that others give
+CLOSE = 0.8  # from this F1 on, a rehearsal's keywords match the truth
+OMITTED = 0.15  # probability that a careful simulated worker omits a keyword
 
 
 class NoKeyword(ValueError):
-    """What was typed is no keyword; ``says`` is what its worker reads."""
+    """Typed text that is no keyword; ``says`` is the message to the worker."""
 
     def __init__(self, keyword: str, why: str, says: Any) -> None:
         super().__init__(f"{_shortened(keyword)} {why}")
@@ -47,7 +47,7 @@ class NoKeyword(ValueError):
 
 
 class Keywords(OpenKind):
-    """Words and collocations of the text; the consensus is how many workers gave each."""
+    """Choose words and collocations of the text; the consensus counts workers per keyword."""
 
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
@@ -77,7 +77,7 @@ class Keywords(OpenKind):
     }
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """One unit for each image of the split that stands with a text."""
+        """Return one unit for each image of the split that has a text."""
         if design.controls.per_hit:
             raise DesignError(
                 "controls.per_hit asks for control items, but of keywords no answer is the only right one; set it "
@@ -120,7 +120,7 @@ class Keywords(OpenKind):
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
     ) -> dict[str, list[str]]:
-        """Image -> the collocations that its page offers, as they are written in the text."""
+        """Return image -> the collocations its page offers, as written in the text."""
         longest = design.keywords.longest
         if titles := frozenset(map(phrase, design.keywords.titles)):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
@@ -131,7 +131,7 @@ class Keywords(OpenKind):
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
-        """An image with its text; what is offered is frozen with it."""
+        """Return an image with its text and a frozen list of collocations."""
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, image.text, list(collocations)),
             image=image.name,
@@ -139,7 +139,6 @@ class Keywords(OpenKind):
         )
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The image, the text, and the collocations to tick."""
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be described")},
             "text": {"text": unit.content["text"]},
@@ -147,11 +146,12 @@ class Keywords(OpenKind):
         }
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Each keyword and how many people gave it."""
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
-        """Keywords as they were typed or ticked, blanks at their edges aside; what is given twice counts once."""
+        """Normalise typed or ticked keywords: collapse blanks, drop punctuation at the edges, drop
+        repeats.
+        """
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             raise ValueError(gettext("expected a list of texts"))
         if len(given) > MOST_KEYWORDS:
@@ -162,7 +162,7 @@ class Keywords(OpenKind):
         for one in given:
             keyword = " ".join(one.split())
             form = phrase(keyword)
-            # joiners and marks of direction stand inside words; controls and halves of signs in none
+            # Joiners and direction marks stand inside words; controls and lone surrogates do not.
             broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
             if not form or len(keyword) > LONGEST_KEYWORD or broken:
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
@@ -173,8 +173,9 @@ class Keywords(OpenKind):
         return list(kept.values())
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
-        """``u<position>``: typed keywords, a comma, semicolon or line break between them; ``u<position>-c<n>``: the
-        n-th collocation is ticked; ``u<position>-none``: no word fits."""
+        """Read ``u<position>`` (typed keywords, separated by comma, semicolon or line break),
+        ``u<position>-c<n>`` (the n-th collocation is ticked) and ``u<position>-none`` (no word fits).
+        """
         name = f"u{position}"
         typed = [one.strip() for one in BETWEEN.split(str(form.get(name) or ""))]
         ticked = [
@@ -186,9 +187,9 @@ class Keywords(OpenKind):
         return keywords if keywords or f"{name}-none" in form else None
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """``answer``: keyword -> how many workers gave it, the most frequent first; ``share`` is that of the first.
+        """Return keyword -> number of workers, most frequent first; ``share`` is that of the first.
 
-        Keywords are told apart as words of the text are: capitals do not matter.
+        Keywords are compared without case.
         """
         given: dict[int, list[list[str]]] = {}
         for unit, value in zip(units, values, strict=True):
@@ -196,14 +197,14 @@ class Keywords(OpenKind):
         return {unit: _counted(answers) for unit, answers in given.items()}
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """0 or 1 for every word of the text, and for every collocation that is offered with it."""
+        """Code every word of the text and every offered collocation as 0 or 1."""
         chosen = {phrase(one) for one in given}
         names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
         return {name: float(name in chosen) for name in names}
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """``pairwise_f1``, as words and with one stem merged; for each unit its ``stems``."""
-        # here and not above: the statistics' machine code would cost every web process its memory
+        """Return ``pairwise_f1``, by words and merged by stem, and each unit's ``stems``."""
+        # Imported lazily: the statistics' machine code would cost every web process memory.
         from evaluation.metrics.keywords import keyword_forms
         from judgments.kinds.links_figures import pairwise_f1
 
@@ -223,7 +224,7 @@ class Keywords(OpenKind):
         )
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """Three to six words that are no stop words, and at times a collocation."""
+        """Draw three to six words that are no stop words, and sometimes a collocation."""
         stop_words = _stop_words()
         words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
         offered = list(unit.content["collocations"])
@@ -233,8 +234,7 @@ class Keywords(OpenKind):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
-        """Right: the truth but for an omission; wrong: half of it, and words that nobody else gives; without looking:
-        any words."""
+        """Return the truth with an omission, half of it with other words, or random words."""
         words = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
             return _drawn(words, int(rng.integers(1, 5)), rng)
@@ -245,22 +245,24 @@ class Keywords(OpenKind):
         return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """What more than half of the workers gave is close to the truth: F1 of at least ``CLOSE``."""
+        """Return whether the majority's keywords reach an F1 of ``CLOSE`` with the truth."""
         most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
         wanted = {phrase(one) for one in truth}
         return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
 
 
 def _stop_words() -> frozenset[str]:
-    """SMART's; imported where they are needed, because web processes start without the metrics' compiler."""
+    """Return SMART's stop words, imported lazily: web processes start without the compiler."""
     from evaluation.metrics.text.stemming import smart_stop_words
 
     return smart_stop_words()
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
-    """The paper's view of a gold standard: keywords of one stem merged by adding their counts, so that a count may
-    exceed the number of annotators (MC12 §3.2). The most frequent stand first."""
+    """Merge keywords of one stem by adding their counts, most frequent first (MC12 §3.2).
+
+    A count may exceed the number of annotators.
+    """
     from evaluation.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()
@@ -286,7 +288,7 @@ def _counted(answers: Sequence[Sequence[str]]) -> Consensus:
     )
 
 
-@lru_cache(maxsize=256)  # the answers of a page of work speak of few texts, and are checked at every save
+@lru_cache(maxsize=256)  # the answers of one form concern few texts and are checked at every save
 def _words_in(text: str) -> frozenset[str]:
     return frozenset(vocabulary(text))
 
@@ -297,7 +299,6 @@ def _shortened(keyword: str, *, bare: bool = False) -> str:
 
 
 def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
-    """At most ``count`` of ``pool``, in random order."""
     ordered = list(pool)
     return [ordered[place] for place in rng.permutation(len(ordered))[:count].tolist()]
 

@@ -1,4 +1,4 @@
-"""What keywords and links say beyond consensus and alpha. Pure; answers in, plain figures out."""
+"""Results of keywords and links beyond consensus and alpha, without the database."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ NO_TWO = "No unit has two judgments, so nobody can be held against anybody."
 
 
 def f1(first: Collection[str], second: Collection[str]) -> float:
-    """2 |A & B| / (|A| + |B|): F1 of one set against the other, whichever is held for right; 1 for two empty ones."""
+    """Return the symmetric F1, 2 |A & B| / (|A| + |B|); 1 for two empty sets."""
     sizes = len(first) + len(second)
     return 2 * len(set(first) & set(second)) / sizes if sizes else 1.0
 
 
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
-    """How much two people's keywords overlap: mean F1 over every two answers of a unit, then over units, with a
-    bootstrap interval over units.
+    """Return the mean keyword F1 over pairs of answers of a unit, then over units.
 
-    ``floor``: the same between each unit's answers and those of the next unit, which are about another text; null with
-    one unit.
+    The interval is a bootstrap over units. ``floor`` compares each unit's answers with those of the next
+    unit, about another text; null with one unit.
 
     Args:
         answers: unit -> the keywords of each worker.
@@ -69,15 +68,15 @@ def _between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | 
 def content_figures(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
 ) -> dict[str, Any]:
-    """How well people select content: every description's boxes against those of its image's others (WG15 §5), and how
-    many boxes a description names on average (WG15: 2.89).
+    """Compare each description's boxes with those of its image's others (WG15 §5).
 
-    ``floor``: of boxes drawn at random, as many as a description of the image names (WG15 §4, the random baseline), a
-    mean over ``DRAWS`` for every description.
+    Also returns the mean number of boxes named per description (WG15: 2.89). ``floor`` uses as many
+    random boxes as a description of the image names (WG15 §4, the random baseline), averaged over
+    ``DRAWS`` per description.
 
     Args:
-        named: image -> the numbers of the boxes that each of its descriptions names.
-        boxes: image -> how many boxes it has.
+        named: image -> the box numbers that each of its descriptions names.
+        boxes: image -> its number of boxes.
     """
     bound = content_upper_bound(list(named.values()))
     descriptions = [own for of_image in named.values() for own in of_image]
@@ -103,8 +102,10 @@ def content_figures(
 def _at_random(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
-    """Precision, recall and F1 of random boxes against all of an image's descriptions: means over the images of which
-    two descriptions name a box; None without such."""
+    """Return precision, recall and F1 of random boxes against an image's descriptions.
+
+    Means over the images where two descriptions name a box; None without such images.
+    """
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []
@@ -128,5 +129,4 @@ def _at_random(
 
 
 def _or_none(value: float) -> float | None:
-    """For JSON, which has no nan."""
     return None if math.isnan(value) else value

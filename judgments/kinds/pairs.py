@@ -1,4 +1,4 @@
-"""What triplet and pairwise have in common: two candidates, a forced choice, majority."""
+"""Share the code of triplet and pairwise: two candidates, a forced choice, majority."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTES = {
 
 
 class PairKind(ChoiceKind):
-    """Forced choice between two candidates; ``value`` 1 is the first and 2 the second."""
+    """Choose between two candidates; ``value`` 1 is the first and 2 the second."""
 
     values = (1, 2)
     level = "nominal"
@@ -59,34 +59,30 @@ class PairKind(ChoiceKind):
 
     @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
-        """The units that judge one candidate pair."""
+        """Return the units that judge a candidate pair."""
 
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
-        """The sentence A of a control item, where the kind shows one."""
+        """Return sentence A of a control item, for kinds that show one."""
         return None
 
     def expectations(self) -> tuple[Any, ...]:
-        """The first or the second."""
         return self.values
 
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
-        """Whether the second candidate is shown first; the sides of an assignment differ by at most one."""
+        """Draw whether the second candidate is shown first; sides are balanced to within one."""
         return balanced_sides(len(units), rng)
 
     def mirrored(self, side: Any) -> bool:
-        """The other candidate first."""
         return not side
 
     def canonical(self, given: int, *, side: Any) -> int:
-        """On flipped sides 1 and 2 change places."""
         return 3 - given if side else given
 
     def seen(self, given: int, *, side: Any) -> int:
-        """The same exchange undoes itself."""
         return self.canonical(given, side=side)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Pairs -> units -> HITs, with control items from the control split."""
+        """Return HITs of the pairs' units, with control items from the control split."""
         division = material.divided(
             judged=design.sampling.split,
             controls=design.controls.split,
@@ -140,13 +136,12 @@ class PairKind(ChoiceKind):
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """As a control item."""
         return self._reference_control(design.seed, place, image, images, rng)
 
     def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """A caption of the image and one of another; which is first is drawn."""
+        """Return a caption of the image and one of another, in random order."""
         own = image.references[int(rng.integers(len(image.references)))]
         reference = self.control_reference(image, own, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]
@@ -157,7 +152,7 @@ class PairKind(ChoiceKind):
     def _degraded_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """A caption of the image and a damaged copy of it; which is first is drawn."""
+        """Return a caption of the image and a damaged copy, in random order."""
         for own in shuffled(image.references, rng):
             damaged = degraded_text(own, image, images, rng, whole=False)
             if damaged is not None:
@@ -175,7 +170,6 @@ class PairKind(ChoiceKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """The designer's item; which of its texts is first is drawn."""
         (item,) = items
         if item.first is None or item.second is None or item.first.text == item.second.text:
             raise known_problem(item, "needs two different texts, first and second")
@@ -212,7 +206,7 @@ class PairKind(ChoiceKind):
         return Group(image.name, (unit,))
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """Majority with explicit ties (V15 §3)."""
+        """Return the majority with explicit ties (V15 §3)."""
         votes = majority_vote(units, values, labels=self.values)
         rows = zip(
             votes.units.tolist(),
@@ -236,10 +230,9 @@ class PairKind(ChoiceKind):
         }
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        """Of the majority."""
         return majority_range(values.count(1), values.count(2), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """A logistic curve over the difference: 0.95 for a person's caption against one of another image."""
+        """Return a logistic curve of the difference: 0.95 for a reference against another image's caption."""
         first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
         return [first, 1 - first]

@@ -1,4 +1,4 @@
-"""Pairwise (V15 App. I): an image and two candidates; which is the better description?"""
+"""Pairwise (V15 App. I): which of two candidates describes the image better."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Pairwise(PairKind):
     letters = ("B", "C")
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
-        """The pair itself."""
         return [
             UnitSpec(
                 key=content_key("unit", self.name, seed, pair.key),
@@ -39,7 +38,6 @@ class Pairwise(PairKind):
         ]
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """The image and two sentences."""
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {
             "image": {"url": picture_url, "alt": gettext("The image to be described")},

@@ -1,4 +1,4 @@
-"""Binary relevance (H13 §4.3.2): an image with ten captions; which of them describe it?"""
+"""Binary relevance (H13 §4.3.2): which of ten captions describe an image."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Relevance(ImageCaptionKind):
-    """Groups of captions under one image; ``value`` 1 says that the caption describes it."""
+    """Judge groups of captions under one image; ``value`` 1 means that the caption describes it."""
 
     name = "relevance"
     title = "Relevance: which captions describe the image?"
@@ -55,15 +55,17 @@ class Relevance(ImageCaptionKind):
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Groups are filled up where systems proposed few captions for an image: a control image has as many captions
-        as fit, and must look like the others."""
+        """Fill up groups where systems proposed few captions.
+
+        A control image has as many captions as fit, and must look like the others.
+        """
         sampling = values.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
             return self.defaults
         return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Groups that are smaller than control images tell which those are."""
+        """Refuse groups smaller than control images, which would give the controls away."""
         size, fill_to = design.captions_per_image, design.filter.fill_to
         drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
         if drawn and design.controls.per_hit and fill_to < size:
@@ -73,8 +75,7 @@ class Relevance(ImageCaptionKind):
             )
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Drawn pairs that pass the filter -> groups of ten, the last filled up -> HITs of images with one control
-        image."""
+        """Return groups of ten filtered pairs, the last filled up, in HITs with one control image."""
         draw = self.draw(design, material)
         groups = [
             Group(one.image.name, units) for one in draw.images for units in self._groups(design, draw, one)
@@ -95,7 +96,7 @@ class Relevance(ImageCaptionKind):
     def _groups(
         self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """The image's captions that passed, in tens; the last ten filled up with others (H13)."""
+        """Split the image's filtered captions into tens and fill up the last (H13)."""
         image = one.image
         rng = rng_for(design.seed, f"captions {image.name}")
         audit = rng_for(design.seed, f"audited {image.name}")
@@ -115,7 +116,7 @@ class Relevance(ImageCaptionKind):
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """One to three own captions as right answers, the rest captions of other images."""
+        """Return one to three own captions as right answers among captions of other images."""
         size = design.captions_per_image
         right = right_caption_count(image, size, rng)
         own = shuffled(list({text.text: text for text in image.references}.values()), rng)[:right]
@@ -127,8 +128,10 @@ class Relevance(ImageCaptionKind):
     def degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """One to three own captions as right answers; the rest are own captions with other words in place of all that
-        matter, and captions of other images where there are too few."""
+        """Return one to three own captions as right answers among damaged own captions.
+
+        Captions of other images fill up where damaged ones are too few.
+        """
         size = design.captions_per_image
         right = right_caption_count(image, size, rng)
         own = shuffled(list({text.text: text for text in image.references}.values()), rng)
@@ -154,7 +157,9 @@ class Relevance(ImageCaptionKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """The designer's captions of an image, filled up with captions of other images as wrong answers."""
+        """Return the designer's captions of an image, filled up with captions of other images as wrong
+        answers.
+        """
         units = [self.known_unit(design, place, item) for item in items[: design.captions_per_image]]
         units += self._filled(design, place, items[0].image, images, units, rng)
         return Group(items[0].image.name, tuple(shuffled(units, rng)))
@@ -168,7 +173,7 @@ class Relevance(ImageCaptionKind):
         units: Sequence[UnitSpec],
         rng: np.random.Generator,
     ) -> list[UnitSpec]:
-        """Captions of other images, as many as the group lacks: a short one would show what it is."""
+        """Fill the group with captions of other images: its length would give it away."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = design.captions_per_image - len(units)
         spare = foreign_captions(image, images, lacking + len(taken), rng)
@@ -176,7 +181,7 @@ class Relevance(ImageCaptionKind):
         return [self.control(design, place, image, text, self.bad, REFERENCE) for text in wrong]
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
+        """Return relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
         votes = relevance_vote(units, values)
         rows = zip(
             votes.units.tolist(), votes.yes.tolist(), votes.n.tolist(), votes.share.tolist(), votes.relevant.tolist(),
@@ -195,14 +200,13 @@ class Relevance(ImageCaptionKind):
         }
 
     def describes(self, value: float) -> bool:
-        """Two thirds said yes."""
         return value == self.good
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        """1 is relevant: two thirds say yes."""
+        """Return 1 for relevant: two thirds say yes."""
         return relevance_range(values.count(1), values.count(0), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """Even odds at the middle of the scale; 0.05 for a caption of another image."""
+        """Return even odds at the middle of the scale; 0.05 for a caption of another image."""
         yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
         return [1 - yes, yes]

@@ -1,4 +1,4 @@
-"""A slider from 0 to 100, as WMT's direct assessment has it (Graham et al. 2013; Bojar et al. 2016)."""
+"""Slider from 0 to 100, as WMT's direct assessment (Graham et al. 2013; Bojar et al. 2016)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from judgments.design.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
 from judgments.kinds.base import Consensus, Figures, Judged
 from judgments.kinds.graded import Graded
 
-SAME = 15  # points within which a caption that is shown again is answered the same
+SAME = 15  # maximal difference in points of equal answers to a repeated caption
 NEAR = 10  # points within which a rehearsal's answer is right
-SPREAD = 12.0  # points by which a rehearsal's truths of equally good captions differ
+SPREAD = 12.0  # spread in points of a rehearsal's truths for equally good captions
 SLIDER_WORDS = {
     judged: Wording(
         f"Slider: from 0 to 100, {question[0].lower()}{question[1:]}",
@@ -30,7 +30,7 @@ SLIDER_WORDS = {
 
 
 class Slider(Graded):
-    """Graded on a finer scale: the same units and control items, a consensus that is a mean, and z-scores besides."""
+    """Grade on a finer scale, with a mean as the consensus, and z-scores."""
 
     name = "slider"
     title = "Slider: from 0 to 100, how well does the caption describe the image?"
@@ -58,16 +58,15 @@ class Slider(Graded):
     per_image = True
 
     def again(self, given: int) -> str:
-        """Within some points of the other answer."""
         return f"{max(given - SAME, 0)}-{min(given + SAME, 100)}"
 
     def is_right(self, given: int, expected: Any) -> bool:
-        """A control item expects a range; a rehearsal's truth is one number, and near it is right."""
+        """Check a control item's range, or nearness to a rehearsal's truth."""
         low, _, high = str(expected).partition("-")
         return int(low) <= given <= int(high) if high else abs(given - int(low)) <= NEAR
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """The mean; votes list what was given, not all hundred and one values."""
+        """Return the mean; votes list only the values given."""
         votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for unit, value in zip(units, values, strict=True):
             votes[unit][value] += 1
@@ -85,7 +84,7 @@ class Slider(Graded):
         }
 
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """``z`` of each unit: the mean after each worker's answers were brought to mean 0 and deviation 1."""
+        """Return ``z`` of each unit: the mean of answers standardised per worker (mean 0, deviation 1)."""
         result = standardised_mean(
             [one.unit.pk for one in judged], [one.worker for one in judged], [one.given for one in judged]
         )
@@ -106,21 +105,19 @@ class Slider(Graded):
         )
 
     def describes(self, value: float) -> bool:
-        """The mean lies in the upper half."""
         return value > 50
 
     def relevance(self, value: float) -> int:
-        """The whole number nearest to the mean, a half going down."""
         return math.ceil(value - 0.5)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """The nearer a value to the quality, carried over from grades 1 to 4, the likelier."""
+        """Weight values by nearness to the quality, mapped from grades 1 to 4."""
         centre = (qualities[0] - 1) / 3 * 100
         weights = [math.exp(-abs(value - centre) / SPREAD) for value in self.values]
         return [weight / sum(weights) for weight in weights]
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
-        """A mistake lies up to thirty points beyond what would have been right."""
+        """Place mistakes up to thirty points beyond the right range."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
         good = [value for value in self.values if self.is_right(value, truth)]

@@ -1,4 +1,4 @@
-"""Triplet (V15 §3): which of B and C is more similar to A? No image is shown."""
+"""Triplet (V15 §3): which of B and C is more similar to A, without an image."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class Triplet(PairKind):
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
-        """One triplet per reference."""
         return [
             UnitSpec(
                 key=content_key("unit", self.name, seed, pair.key, key),
@@ -43,11 +42,10 @@ class Triplet(PairKind):
         ]
 
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
-        """Another caption of the image, of another text where it has one."""
+        """Return another caption of the image, with a different text if possible."""
         others = [text for text in image.references if text.text != own.text] or list(image.references)
         return others[int(rng.integers(len(others)))]
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Three sentences."""
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {"a": {"text": unit.reference.text}, "b": {"text": left.text}, "c": {"text": right.text}}

@@ -1,4 +1,4 @@
-"""What is asked: data, study design, units, HITs, control items; and long work as rows."""
+"""Data, study design, units, HITs, control items, and jobs as rows."""
 
 from judgments.models.access import StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System

@@ -1,4 +1,4 @@
-"""Who may do what with a study, and the log of who did what."""
+"""Roles in studies, and the log of actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judgments.models.studies import Study
 
 
 class StudyRole(models.Model):
-    """A person's part in a study. Each role may do what the ones before it may; judgments.access.roles says what."""
+    """A person's role in a study; each includes the rights of the ones before (judgments.access.roles)."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"
@@ -42,7 +42,7 @@ class StudyRole(models.Model):
 
 
 class StudyEvent(AppendOnlyRow):
-    """Who did what to a study, when and why. It outlives the study, whose short name it keeps."""
+    """An action on a study: who, what, when and why. It outlives the study and keeps its slug."""
 
     study = models.ForeignKey(
         Study, on_delete=models.SET_NULL, related_name="events", null=True, blank=True,

@@ -7,7 +7,6 @@ from django.db.models import Exists, OuterRef, Q
 
 
 def picture_path(item: Item, filename: str) -> str:
-    """Where an uploaded picture is kept below the media folder."""
     return f"pictures/{item.dataset.name}/{filename}"
 
 
@@ -36,13 +35,15 @@ class Dataset(models.Model):
 
     @property
     def known_in_part(self) -> dict[str, list[str]]:
-        """Task -> systems of which only what was judged is known, from a judgments file; of these alone a rank is the
-        place in the list even where others are missing before it."""
+        """Return task -> systems known only in part, from a judgments file.
+
+        Only for these is a rank the place in the list even with earlier ones missing.
+        """
         return dict(self.notes.get("known_in_part", {}))
 
 
 class Item(models.Model):
-    """An image of a dataset, known by its name there (a file name, or COCO's image id)."""
+    """An image of a dataset, by its name there (a file name, or COCO's image id)."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
     name = models.CharField(max_length=200)
@@ -69,8 +70,11 @@ class Item(models.Model):
 
 
 class Caption(models.Model):
-    """A sentence. A reference belongs to the image it was written for; a candidate is a text, stored once
-    however many systems produced it for however many images (Output says which)."""
+    """A sentence.
+
+    A reference belongs to its image; a candidate text is stored once for all systems and images (see
+    Output).
+    """
 
     class Role(models.TextChoices):
         REFERENCE = "reference", "reference"
@@ -98,16 +102,14 @@ class Caption(models.Model):
 
 
 class SystemQuerySet(models.QuerySet["System"]):
-    """Systems by what they did."""
-
     def captioners(self) -> SystemQuerySet:
-        """Those that gave captions, or stand behind a pair; who only ranked images for captions is none."""
+        """Return systems that gave captions or belong to a pair, not those that only ranked."""
         own = Output.objects.filter(system=OuterRef("pk"))
         return self.exclude(Exists(own.searches()) & ~Exists(own.annotations()))
 
 
 class System(models.Model):
-    """Whatever produced candidates: a captioning model, a retrieval model, or people."""
+    """A source of candidates: a captioning model, a retrieval model, or people."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="systems")
     name = models.CharField(max_length=80)
@@ -130,14 +132,12 @@ class System(models.Model):
 
 
 class OutputQuerySet(models.QuerySet["Output"]):
-    """Outputs by what the system was asked."""
-
     def annotations(self) -> OutputQuerySet:
-        """Captions proposed for an image, the best first within a system and image."""
+        """Return captions proposed for images, best first per system and image."""
         return self.filter(task=Output.Task.ANNOTATION)
 
     def searches(self) -> OutputQuerySet:
-        """Images found for a caption, the best first within a system and caption."""
+        """Return images found for captions, best first per system and caption."""
         return self.filter(task=Output.Task.SEARCH)
 
 
@@ -177,7 +177,7 @@ class Output(models.Model):
 
 
 class PublishedPair(models.Model):
-    """A candidate pair that comes with the dataset (PASCAL-50S, ABSTRACT-50S), as its authors drew it."""
+    """A candidate pair of the dataset (PASCAL-50S, ABSTRACT-50S), as its authors drew it."""
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="published_pairs")
     key = models.CharField(max_length=80)

@@ -1,4 +1,4 @@
-"""Figures over all rows of a large study, kept so that a page need not count them (judgments/remembered.py)."""
+"""Cached figures of large studies (judgments/remembered.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judgments.models.studies import Study
 
 
 class KeptFigures(models.Model):
-    """What was counted last. It can be counted again from the study's rows at any time."""
+    """A cached figure; it can be recomputed from the study's rows."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="kept_figures")
     name = models.CharField(max_length=60)

@@ -1,4 +1,4 @@
-"""Long work as a row: what is asked for, how far it is, and what came of it."""
+"""Long work as a row: request, progress and result."""
 
 from datetime import datetime
 
@@ -9,19 +9,15 @@ from django.utils import timezone
 
 
 class JobQuerySet(models.QuerySet["Job"]):
-    """Questions about jobs."""
-
     def unsent_since(self, moment: datetime) -> "JobQuerySet":
-        """Queued jobs whose message went out before `moment`, or never."""
+        """Return queued jobs whose message was sent before `moment`, or never."""
         return self.filter(state=Job.State.QUEUED).filter(Q(sent_at=None) | Q(sent_at__lt=moment))
 
 
 class Job(models.Model):
-    """A piece of long work; judgments.jobs moves its state and nothing else does."""
+    """A long-running job; only judgments.jobs changes its state."""
 
     class State(models.TextChoices):
-        """The steps of a job."""
-
         QUEUED = "queued", "waiting"
         RUNNING = "running", "running"
         DONE = "done", "done"

@@ -1,4 +1,4 @@
-"""What may still come of a unit, where the design stops asking once an outcome is settled (docs/stopping.md)."""
+"""Outcome bounds of units, for designs that stop early (docs/stopping.md)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from judgments.models.studies import Unit
 
 
 class Outlook(models.Model):
-    """The lowest and highest outcome that a judged unit can still get: 1 for its first answer, -1 for its second, 0 for
-    a tie. It is a memory of what the judgments say and can be made again from them at any time."""
+    """The outcome bounds of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
+
+    A cache that can be recomputed from the judgments.
+    """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="outlook")
     full_depth = models.BooleanField(

@@ -1,4 +1,4 @@
-"""Designs that people of this installation keep to start from."""
+"""Saved designs as starting points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 
 
 class SavedPreset(models.Model):
-    """A design without name, dataset and seed, offered for new studies beside the presets that ship.
+    """A design without name, dataset and seed, offered with the shipped presets.
 
     Studies made from it hold their whole design: changing or deleting it changes none of them.
     """

@@ -1,4 +1,4 @@
-"""A study, what is judged in it, and the HITs that carry it to workers."""
+"""Studies, their units, and their HITs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from judgments.models.datasets import Caption, Dataset, Item, System
 
 
 class StudyQuerySet(models.QuerySet["Study"]):
-    """Questions about studies."""
-
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
-        """Those that a person has a role in; all of them, for who may look at every study of the installation."""
+        """Return studies where a person has a role; all, with the permission to view every study."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
         if user.has_perm("judgments.view_study") or user.has_perm("judgments.change_study"):
@@ -26,7 +24,7 @@ class StudyQuerySet(models.QuerySet["Study"]):
 
 
 class Study(models.Model):
-    """One data collection: a dataset, a protocol, its settings and seed."""
+    """A data collection: a dataset, a protocol, its settings and seed."""
 
     class State(models.TextChoices):
         DRAFT = "draft", "draft"
@@ -82,7 +80,7 @@ class Study(models.Model):
 
 
 class CandidatePair(models.Model):
-    """Two candidates for one image that a triplet or pairwise study compares (V15 §3)."""
+    """Two candidates for one image in a triplet or pairwise study (V15 §3)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pairs")
     key = models.CharField(max_length=80)
@@ -162,7 +160,7 @@ class Unit(models.Model):
                 condition=Q(struck=False) | Q(control=True), name="only_control_items_can_be_struck"
             ),
         ]
-        # a list shows fifty of 300,000, in this order: without it, each page sorts all of them
+        # Without this index, each page of a long list sorts all rows.
         indexes = [
             models.Index(fields=["study", "position"], name="units_in_order"),
             models.Index(
@@ -175,12 +173,12 @@ class Unit(models.Model):
 
     @property
     def source_text(self) -> str:
-        """The text of its item, which a study may show beside what is judged."""
+        """Return its item's text, shown by some studies."""
         return self.item.text
 
 
 class HIT(models.Model):
-    """The page of work that one worker accepts at a time (*human intelligence task*)."""
+    """A form that a worker accepts at a time (*human intelligence task*)."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits")
     key = models.CharField(max_length=80)
@@ -208,7 +206,7 @@ class HIT(models.Model):
             ),
         ]
         indexes = [
-            # taking a HIT reads the head of this index: its cost does not grow with the study
+            # Claiming a HIT reads the head of this index, at a cost independent of the study's size.
             models.Index(
                 fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
             ),
@@ -220,7 +218,7 @@ class HIT(models.Model):
 
 
 class HITUnit(models.Model):
-    """A unit's place in a HIT, numbered from 1."""
+    """A unit's 1-based position in a HIT."""
 
     hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")

@@ -1,4 +1,4 @@
-"""Tokens with which programs use the HTTP interface on somebody's behalf."""
+"""Tokens for programs that use the HTTP API on a person's behalf."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from judgments.models.studies import Study
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    """Questions about tokens."""
-
     def usable(self, now: datetime) -> ApiTokenQuerySet:
-        """Neither revoked nor past their time, of accounts that may sign in."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
 
 
 class ApiToken(models.Model):
-    """A key to the HTTP interface. The key itself is shown once and not stored: ``digest`` is its SHA-256."""
+    """A key to the HTTP API, shown once; ``digest`` is its SHA-256."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100, help_text="What it is for, such as the notebook of the pilot.")
@@ -45,5 +42,4 @@ class ApiToken(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def usable_at(self, now: datetime) -> bool:
-        """Whether it opens anything at this time."""
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -42,7 +42,7 @@ Progress = Callable[[float, str], None]
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
-    """Store everything that a study gets; within the caller's transaction."""
+    """Store all rows of a study, in the caller's transaction."""
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = _captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
@@ -136,8 +136,10 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
-    """Key -> row id of the dataset's captions; what control items say beyond them (damaged captions, the designer's
-    own texts) is added as candidates of no system."""
+    """Return key -> row id of the dataset's captions.
+
+    New texts of control items (damaged captions, the designer's own) become candidates of no system.
+    """
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     texts = (
         text
@@ -155,7 +157,7 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
                 for key, text in lacking.items()
             ),
             batch_size=ROWS_AT_ONCE,
-            ignore_conflicts=True,  # another study of the dataset may store the same ones at this moment
+            ignore_conflicts=True,  # another study of the dataset may store the same ones concurrently
         )
         captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     return captions
@@ -166,19 +168,19 @@ EVERY_PLACE = 2**31 - 1  # of a ranked list
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a design comes to, before anything is generated.
+    """The amounts of a design before generation.
 
     Attributes:
         units: judged units, without controls.
         controls: control items.
-        hits: pages of work.
-        judgments: answers that will be asked for, controls included.
-        hours: expected hours of workers' time, from the design's seconds per unit.
-        asked: the share of the judgments on units that is expected to be asked for, where the design stops early.
-        pool: the different control items, and how many HITs a worker can do before one comes again.
-        notes: what the kind says about the draw (relevance: what the filter did).
-        asks: what the study asks of its workers, in words.
-        unsaid: those of them that its crowd can neither state nor check; it cannot be opened with them.
+        hits: number of HITs.
+        judgments: number of answers, controls included.
+        hours: expected hours of work, from the design's seconds per unit.
+        asked: expected share of the judgments on units, if the design stops early.
+        pool: number of distinct control items, and HITs per worker before one repeats.
+        notes: the kind's notes on the draw (relevance: on the filter).
+        asks: requirements for workers, in words.
+        unsaid: requirements that the crowd can neither state nor check; they prevent opening.
     """
 
     units: int
@@ -194,15 +196,15 @@ class Plan:
 
 
 def no_progress(share: float, words: str) -> None:
-    """For callers that show none."""
+    """Ignore progress."""
 
 
 def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
-    """A dataset as generation sees it: six queries, import order throughout.
+    """Read a dataset for generation with six queries, in import order.
 
     Args:
-        ranked: how many places of systems' ranked lists are wanted. None: none; then of references that a system
-            ranked for an image only the first is among its outputs, and no image is ``found``.
+        ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if
+            first, and no image is ``found``.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -256,8 +258,10 @@ def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
 def _outputs(
     dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text], ranked: int | None
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Image row id -> what machines gave for it, and where they found it; by name, so that neither the order in which
-    systems were imported nor a database's collation plays a part."""
+    """Return image row id -> machine outputs and retrievals, sorted by name.
+
+    Neither import order nor database collation has an effect.
+    """
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False)
     outputs: dict[int, list[tuple[str, Text]]] = {}
@@ -283,10 +287,10 @@ def _outputs(
 
 
 def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
-    """Everything the study would get; nothing is stored.
+    """Return everything the study would get, without storing it.
 
     Raises:
-        DesignError: the dataset cannot give what the design asks for.
+        DesignError: the dataset cannot supply what the design asks for.
     """
     wanted = (
         {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
@@ -308,7 +312,7 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:
-    """Worked examples are shown with pictures that are there."""
+    """Require that pictures of worked examples exist."""
     known = {image.name for image in material.images}
     for number, example in enumerate(design.examples, start=1):
         if example.image and example.image not in known:
@@ -320,7 +324,7 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
 
 
 def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
-    """Where the study shows source texts, every item that a worker may see has one."""
+    """Require a source text for every item, if the study shows source texts."""
     if not design.source.show:
         return
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
@@ -335,7 +339,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
-    """The figures of a design, counted on a real draw."""
+    """Return the amounts of a design from a real draw."""
     batch = build_batch(design, dataset)
     judged = batch.unit_count + batch.control_count
     judgments = judged * design.judgments_per_unit
@@ -356,13 +360,13 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
 
 
 def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """Draw and store units, controls and HITs; the design is frozen from here on.
+    """Draw and store units, controls and HITs, and freeze the design.
 
-    Drawing reads only: workers of other studies go on while it lasts. Storing is one transaction.
+    Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
 
     Raises:
-        WrongState: the study has HITs already.
-        DesignError: the dataset cannot give what the design asks for.
+        WrongState: the study has HITs already. DesignError: the dataset cannot supply what the design
+            asks for.
     """
     batch = draw_hits(study=study, progress=progress)
     store_hits(study=study, batch=batch, progress=progress)
@@ -370,7 +374,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """The first half of ``generate_hits``: everything the draft would get. Nothing is stored."""
+    """Draw everything the draft would get, without storing it."""
     if study.state != Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
     progress(0.05, "drawing")
@@ -379,7 +383,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
-    """The second half: the rows of ``batch``, which was drawn from the study as it is.
+    """Store a ``batch`` drawn from the current design.
 
     Raises:
         WrongState: another generation was faster, or the design was changed since the draw.
@@ -410,10 +414,10 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 
 @transaction.atomic
 def strike_control(*, study: Study, unit_key: str) -> Unit:
-    """Take a control item out: it counts for nobody, and nobody new sees it.
+    """Withdraw a control item from scoring and from new assignments.
 
-    Once the study was opened, it keeps its place in its HIT, as workers have answered it or may hold it: their answers
-    stay, and say nothing about them any more.
+    In a study that was opened it keeps its place in its HIT and its answers, which no longer count for or
+    against workers.
 
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.
@@ -434,7 +438,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """The batch as canonical JSON lines: candidate pairs, HITs with their units, the quiz's items; sorted keys."""
+    """Yield the batch as canonical JSON lines with sorted keys: pairs, HITs with units, quiz items."""
     for pair in batch.pairs:
         yield _line(
             {

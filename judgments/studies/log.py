@@ -13,13 +13,13 @@ from judgments.models import Study, StudyEvent
 def note_event(
     *, study: Study, what: str, words: str, by: User | None = None, why: str = "", **details: Any
 ) -> StudyEvent:
-    """Write down, within the caller's transaction, what was done.
+    """Log an action, in the caller's transaction.
 
     Args:
-        what: in a word, such as ``opened``.
-        words: in a sentence that names the amounts.
-        by: who did it; None: who is acting now (``common.audit``), and nobody where the platform does by itself.
-        why: the reason that was given.
+        what: its code, such as ``opened``.
+        words: a sentence with the amounts.
+        by: the person; None: the current actor (``common.audit``), if any.
+        why: the given reason.
         details: JSON values.
     """
     return StudyEvent.objects.create(

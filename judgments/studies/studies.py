@@ -1,4 +1,4 @@
-"""A study's life: created, opened, closed; duplicated, and deleted while a draft."""
+"""A study's life cycle: create, open, close, duplicate, and delete a draft."""
 
 from __future__ import annotations
 
@@ -23,32 +23,30 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
-REGISTERED = "registered"  # in a study's log, where its plan was fixed
+REGISTERED = "registered"  # in a study's log, where its plan was registered
 
 
 def is_registered(study: Study) -> bool:
-    """Whether the study's plan was fixed; its log says so."""
     return study.events.filter(what=REGISTERED).exists()
 
 
 def keep_plan(*, study: Study, plan: Plan) -> None:
-    """The plan that was registered is the one that the study file holds."""
     study.design = study.design | {"registration": plan.model_dump(mode="json")}
     study.save(update_fields=["design"])
 
 
 def design_of(study: Study) -> StudyDesign:
-    """The study's design; what is stored was checked when it was stored."""
+    """Return the study's design, validated when it was stored."""
     return StudyDesign.model_validate(study.design)
 
 
 def kind_of(study: Study) -> Kind:
-    """The kind of the study's protocol, knowing its design (``Kind.of``)."""
+    """Return the kind of the study's protocol, configured by its design (``Kind.of``)."""
     return KINDS[study.protocol].of(design_of(study))
 
 
 def find_study(slug: str) -> Study:
-    """The study of this slug.
+    """Return the study of this slug.
 
     Raises:
         NotThere: there is none.
@@ -60,13 +58,13 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """The dataset of this name.
+    """Return the dataset of this name.
 
     Args:
-        user: who asks; None: a command, which may look at all of them.
+        user: the requester; None: a command, which sees all.
 
     Raises:
-        NotThere: there is none that they may look at; the message names those that they may.
+        NotThere: none is visible; the message names those that are.
     """
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
@@ -81,8 +79,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
-        DesignError: the dataset is not there, or not for ``user`` to look at.
-        DataConflict: the slug is taken.
+        DesignError: the dataset is missing or not visible to ``user``. DataConflict: the slug is taken.
     """
     try:
         dataset = find_dataset(design.dataset, user=user)
@@ -108,11 +105,11 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
 
 @transaction.atomic
 def change_design(*, study: Study, design: StudyDesign, user: User | None = None) -> Study:
-    """Replace the design of a draft; a changed slug goes with the jobs that were asked for under the old one.
+    """Replace the design of a draft; its jobs follow a changed slug.
 
     Raises:
-        WrongState: HITs were generated from it; the design is frozen.
-        DesignError, DataConflict: as for ``create_study``; another plan than the registered one is refused, too.
+        WrongState: HITs were generated, so the design is frozen. DesignError, DataConflict: as for
+            ``create_study``, or the registered plan differs.
     """
     _require(study, Study.State.DRAFT, "its design is frozen")
     design = _with_the_registered_plan(study, design)
@@ -137,7 +134,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
 
 
 def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
-    """What was registered stays, whether a changed design names it or not."""
+    """Keep the registered plan, whether a changed design names it or not."""
     plan = design_of(study).registration
     if plan is None or design.registration == plan or not is_registered(study):
         return design
@@ -150,14 +147,15 @@ def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
 
 
 def _rename_jobs(before: str, after: str) -> None:
-    """Jobs name their study by its slug: they go with it, and a study that takes the old slug does not get them."""
+    """Rename the slug in jobs, so that a later study of the old slug does not get them."""
     for job in Job.objects.filter(args__study=before):
         Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
 
 
 def _leave_jobs(slug: str) -> None:
-    """Jobs of a study that is gone are nobody's: a study that takes its slug does not get them, and those that wait
-    are not begun."""
+    """Detach the jobs of a deleted study: do not start waiting ones, and hide them from a later study of
+    the slug.
+    """
     for job in Job.objects.filter(args__study=slug):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
@@ -168,10 +166,10 @@ def _leave_jobs(slug: str) -> None:
 
 @transaction.atomic
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
-    """A new draft with the same design.
+    """Create a draft with the same design.
 
     Args:
-        name, slug: of the copy; left empty, the study's own with the next free number.
+        name, slug: of the copy; default: the study's own with the next free number.
 
     Raises:
         DesignError, DataConflict: as for ``create_study``.
@@ -182,13 +180,13 @@ def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User 
         "name": name or f"{study.name[:190]} ({number})",
     }
     copy = create_study(design=make_design(values), user=user)
-    # the copy's own name is for those who have a part in it
+    # Only people with a role in the copy may learn its name.
     note_event(study=study, what="duplicated", words="A copy was made: a new draft.", by=user, copy=copy.pk)
     return copy
 
 
 def next_copy(study: Study) -> int:
-    """The number of a study's next copy that bears its name: the first for which the slug is free."""
+    """Return the number of the next copy: the first with a free slug."""
     stem = f"{study.slug[:75]}-"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     return next(number for number in count(2) if f"{stem}{number}" not in taken)
@@ -199,7 +197,7 @@ def delete_study(*, study: Study) -> None:
     """Delete a draft, or a generated study that was never opened.
 
     Raises:
-        WrongState: workers were let in; what they answered is never deleted.
+        WrongState: workers had access; answers are never deleted.
     """
     _lock(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
@@ -216,7 +214,7 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """generated or closed -> open; the crowd's own part is annotation.crowds.publishing."""
+    """Move generated or closed -> open; annotation.crowds.publishing does the crowd's part."""
     _lock(study)
     if study.state == Study.State.OPEN:
         return study
@@ -239,7 +237,7 @@ def mark_open(*, study: Study) -> Study:
 
 @transaction.atomic
 def mark_closed(*, study: Study) -> Study:
-    """open -> closed. Workers who hold a HIT may still submit it within their lease."""
+    """Move open -> closed; workers may still submit within their lease."""
     _lock(study)
     if study.state == Study.State.CLOSED:
         return study
@@ -250,10 +248,10 @@ def mark_closed(*, study: Study) -> Study:
 
 
 def _lock(study: Study) -> None:
-    """Bring ``study`` up to date and hold its row against others until the transaction ends.
+    """Refresh ``study`` and lock its row until the transaction ends.
 
-    Not against rows that only refer to it (here and wherever else a study is held): a claim holds its HIT when its
-    commit looks at the study, and whoever holds the study may want that HIT.
+    The lock allows rows that refer to it (here and elsewhere): a claim locks its HIT before its commit
+    checks the study, and the study's holder may want that HIT.
     """
     fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
     if fresh is None:

@@ -1,4 +1,4 @@
-"""Numbers as a reader expects them: thousands apart, no leading zero on a coefficient, times in words."""
+"""Format numbers: thousands separators, coefficients without leading zero, durations."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ register = template.Library()
 
 
 def _is_number(value: Any) -> bool:
-    """A template hands over '' for what is not there."""
+    """Templates pass '' for missing values."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
 @register.filter
 def thousands(value: Any) -> str:
-    """12,345; a dash for nothing."""
+    """Format as 12,345, or a dash."""
     whole = isinstance(value, float) and value.is_integer()  # as JSON may hand a count back
     return f"{int(value) if whole else value:,}" if _is_number(value) else "–"
 
 
 @register.filter
 def coefficient(value: Any) -> str:
-    """.62 for 0.62, -.05, 1.00; a dash where there is no number."""
+    """Format as .62, -.05, 1.00, or a dash."""
     if not _is_number(value):
         return "–"
     text = f"{value:.2f}"
@@ -34,13 +34,12 @@ def coefficient(value: Any) -> str:
 
 @register.filter
 def is_markup(value: Any) -> bool:
-    """Whether it is HTML already, to be shown as it is."""
     return isinstance(value, SafeString)
 
 
 @register.filter
 def cents(value: Any) -> str:
-    """12.30 for 1230 cents; a dash for nothing."""
+    """Format cents as 12.30, or a dash."""
     if not isinstance(value, int):
         return "–"
     return f"{'-' if value < 0 else ''}{abs(value) // 100:,}.{abs(value) % 100:02d}"
@@ -48,13 +47,13 @@ def cents(value: Any) -> str:
 
 @register.filter
 def percent(value: Any) -> str:
-    """62 % for 0.62; a dash for nothing."""
+    """Format a share as 62 %, or a dash."""
     return f"{100 * value:.0f} %" if _is_number(value) else "–"
 
 
 @register.filter
 def hours(value: float) -> str:
-    """A stretch of time in words: "about 3 h 10 min"."""
+    """Format a duration: "about 3 h 10 min"."""
     minutes = value * 60
     if minutes < 1:
         return "under a minute"

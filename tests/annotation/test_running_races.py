@@ -17,7 +17,7 @@ MIDDLE = """
 import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment
-from annotation.services import claims
+from annotation.work import claims
 from annotation.crowds.publishing import close_study
 from annotation.work.extending import expire_slots, extend_study
 from annotation.work.leases import reserve_next

@@ -1,4 +1,4 @@
-"""The formats of ``export_judgments``, declared as data: what each is, holds, and is written by."""
+"""The formats of ``export_judgments`` as data."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TASKS = ("annotation", "search")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an export is asked for besides its format.
+    """Options of an export besides its format.
 
     Attributes:
-        task: qrels: ``annotation`` asks with images, ``search`` with captions.
+        task: qrels: queries are images for ``annotation``, captions for ``search``.
         scale: the study's allowed answers.
     """
 
@@ -38,12 +38,12 @@ class Format:
     """A file format.
 
     Attributes:
-        name: what ``--format`` takes.
-        suffix: of a file whose name we choose.
+        name: value of ``--format``.
+        suffix: of the default file name.
         content_type: for downloads.
         what: one line for people.
-        fits: the sentence why it cannot hold a study, or "".
-        encoding: makes how it is written.
+        fits: returns why it cannot represent a study, or "".
+        encoding: returns its encoding.
     """
 
     name: str
@@ -62,13 +62,13 @@ def _parquet(options: Options) -> Encoding:
 
 def _mtme(options: Options) -> Encoding:
     from evaluation.export.formats.mtme import (
-        Mtme,  # with the metrics, which are compiled when they are imported
+        Mtme,  # imported lazily, with the metrics' compiler
     )
 
     return Mtme()
 
 
-# which of its two files holds answers on a scale
+# The file that holds answers on a scale.
 FLICKR8K = {(0, 1): consensus.Flickr8kCrowd, (1, 2, 3, 4): consensus.Flickr8kExpert}
 
 
@@ -145,10 +145,10 @@ FORMATS = {
 
 
 def format_named(name: str) -> Format:
-    """The format of this name.
+    """Return the format of this name.
 
     Raises:
-        ExportError: there is none; the message names the nearest one.
+        ExportError: there is none; the message names the nearest.
     """
     if name not in FORMATS:
         near = get_close_matches(name, FORMATS, n=1)
@@ -158,16 +158,11 @@ def format_named(name: str) -> Format:
 
 
 def formats_for(study: Study) -> list[Format]:
-    """The formats that can hold ``study``, for download buttons."""
     return [one for one in FORMATS.values() if not one.fits(study)]
 
 
 def check_fits(study: Study, chosen: Format) -> None:
-    """Refuse a study that the format cannot hold.
-
-    Raises:
-        ExportError: with the reason.
-    """
+    """Raise ExportError with the reason if the format cannot represent the study."""
     why = chosen.fits(study)
     if why:
         raise ExportError(

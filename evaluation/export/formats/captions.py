@@ -1,4 +1,4 @@
-"""The captions that a study's workers wrote, as records: for export, adoption and the figures about them."""
+"""Captions written by workers, for export, adoption and statistics."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """A used caption, and where it comes from.
+    """An included caption and its origin.
 
     Attributes:
-        key: derived from study, unit, worker and text: the same on every database, and another one for a revision.
+        key: derived from study, unit, worker and text: equal on every database, different for a revision.
     """
 
     key: str
@@ -41,11 +41,7 @@ class CollectedCaption:
 
 
 def check_writes(study: Study) -> None:
-    """Refuse a study in which no captions are written.
-
-    Raises:
-        EvaluationError: with the reason.
-    """
+    """Raise EvaluationError for a study that does not collect captions."""
     if not KINDS[study.protocol].writes_captions:
         raise EvaluationError(
             f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
@@ -55,10 +51,10 @@ def check_writes(study: Study) -> None:
 def written_captions(
     study: Study, moment: Moment, *, units: Sequence[int] | None = None
 ) -> Iterator[CollectedCaption]:
-    """The captions that counted at ``moment``, in the order of the units, then of the workers' names.
+    """Yield the captions included at ``moment``, by unit, then worker name.
 
     Args:
-        units: row ids; of these alone.
+        units: limit to these row ids.
     """
     rows = (
         moment.judgments(study, units=units)
@@ -77,7 +73,7 @@ def written_captions(
 
 
 def pseudonyms(workers: Collection[int]) -> dict[int, str]:
-    """Worker row id -> a name that says nothing of the person: numbered by name among the study's writers."""
+    """Return worker row id -> pseudonym, numbered by name among the study's writers."""
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
@@ -86,9 +82,9 @@ def pseudonyms(workers: Collection[int]) -> dict[int, str]:
 
 
 class WrittenCaptions(Encoding):
-    """JSON lines: image, caption, caption_id, split where there is one, and the writer under a pseudonym.
+    """Write JSON lines: image, caption, caption_id, split if any, and the writer's pseudonym.
 
-    Parts hold the row ids of the writers: a pseudonym is a number among all of them.
+    Parts hold the writers' row ids, as pseudonyms need all of them.
     """
 
     suffix = "rows"

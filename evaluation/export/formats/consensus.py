@@ -1,4 +1,4 @@
-"""What the judgments say together, in the formats of other programs: qrels, Flickr8k's two."""
+"""Write the consensus in the formats of other programs: qrels, Flickr8k's two."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRADES_A_LINE = 3  # the expert file has three columns of grades
 
 @dataclass(frozen=True, slots=True)
 class UnitAnswers:
-    """The used answers on one image-caption unit; ``values`` are empty where there is none."""
+    """The included answers on an image-caption unit; ``values`` may be empty."""
 
     pk: int
     image: str
@@ -26,7 +26,7 @@ class UnitAnswers:
 
 
 def unit_answers(work: Work) -> Iterator[list[UnitAnswers]]:
-    """The units that are next, in their order, with the answers that counted; control items are left out."""
+    """Yield the next units in order with their included answers, without control items."""
     for some, answers in work.answers():
         names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
         rows = names.values_list("pk", "item__name", "first__key")
@@ -34,20 +34,19 @@ def unit_answers(work: Work) -> Iterator[list[UnitAnswers]]:
 
 
 def _name(text: str, *, what: str) -> str:
-    """``text`` as a field of a blank-separated line."""
+    """Return ``text`` as a field of a blank-separated line."""
     if not text or text.split() != [text]:
         raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
     return text
 
 
 class LineParts(Encoding):
-    """Lines of text in parts, some for each unit."""
+    """Write parts of text lines."""
 
     tallies = True
     counts = {"lines": 0, "left_out": 0}
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """The lines of the next units."""
         for units in unit_answers(work):
             for line in self.lines(work, units):
                 if line is None:
@@ -58,15 +57,14 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """A line for each unit; None where there is nothing to say of it."""
+        """Yield a unit's lines, or None for nothing."""
 
 
 class Qrels(LineParts):
-    """TREC relevance judgments: ``query 0 document relevance``.
+    """Write TREC relevance judgments: ``query 0 document relevance``.
 
-    ``task`` annotation asks with an image for captions, search with a caption for images. Relevance is the
-    consensus as a whole number, as the kind has it (``Kind.relevance``), or what an adjudicator decided. Units
-    without either are left out.
+    With ``task`` annotation the image is the query, with search the caption. Relevance is the adjudicated
+    answer or the consensus (``Kind.relevance``). Units without either are omitted.
     """
 
     def __init__(self, task: str) -> None:
@@ -94,7 +92,7 @@ class Qrels(LineParts):
 
 
 class Flickr8kCrowd(LineParts):
-    """CrowdFlowerAnnotations.txt: image, caption id, share of yes, number of yes, number of no."""
+    """Write CrowdFlowerAnnotations.txt: image, caption id, share of yes, number of yes, number of no."""
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         for unit in units:
@@ -103,9 +101,9 @@ class Flickr8kCrowd(LineParts):
 
 
 class Flickr8kExpert(LineParts):
-    """ExpertAnnotations.txt: image, caption id, three grades sorted ascending.
+    """Write ExpertAnnotations.txt: image, caption id, three grades sorted ascending.
 
-    Units without exactly three used grades cannot be written; they are left out and counted.
+    Units without exactly three included grades are omitted and counted.
     """
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:

@@ -1,7 +1,7 @@
-"""Gold standards from a study's answers: keywords that people gave, boxes that descriptions name.
+"""Gold standards from answers: keywords, and boxes that descriptions name.
 
-In the form in which ``evaluation.metrics.keywords`` and ``evaluation.metrics.content`` take them, and as JSON lines.
-Used judgments count alone; units without any are left out and counted.
+In the form of ``evaluation.metrics.keywords`` and ``evaluation.metrics.content``, and as JSON lines.
+Units without included judgments are omitted and counted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from judgments.models import Study, Unit
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
-    """Image -> its multiset of tags R_j (MC12 §3.2): keyword -> how many workers gave it; merged by ``stems`` as in the
-    paper, or as words."""
+    """Return image -> its multiset of tags R_j (MC12 §3.2): keyword -> number of workers; merged by
+    ``stems`` as in the paper, or not.
+    """
     return {
         unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
         for unit, found in _all_decided(study)
@@ -34,7 +35,7 @@ def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
-    """Image -> for each of its descriptions the boxes it names, as numbers from 0 (the sets G_m of WG15 eq. 1-3)."""
+    """Return image -> the 0-based boxes that each description names (the sets G_m of WG15 eq. 1-3)."""
     gold: dict[str, list[set[int]]] = {}
     for unit, found in _all_decided(study):
         gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
@@ -42,7 +43,7 @@ def content_gold(study: Study) -> dict[str, list[set[int]]]:
 
 
 class GoldLines(Encoding):
-    """JSON lines, one for each unit of which people said something together."""
+    """Write a JSON line per unit with a consensus."""
 
     suffix = "jsonl"
     tallies = True
@@ -52,7 +53,7 @@ class GoldLines(Encoding):
         self.counts = {self.lines: 0, "left_out": 0}
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """The lines of the next units; those without a used judgment are left out and counted."""
+        """Write the next units; omit and count those without included judgments."""
         for some, answers in work.answers():
             lines = 0
             for unit, found in _decided(work.study, list(answers.items())):
@@ -68,7 +69,7 @@ class GoldLines(Encoding):
 
 
 class KeywordLines(GoldLines):
-    """Image, unit, how many workers, and the counts of keywords as words and with one stem merged."""
+    """Write image, unit, number of workers, and keyword counts by word and by stem."""
 
     lines = "images"
 
@@ -83,7 +84,7 @@ class KeywordLines(GoldLines):
 
 
 class GroundingLines(GoldLines):
-    """A description with its links by majority and the boxes that it names."""
+    """Write a description with its majority links and named boxes."""
 
     lines = "descriptions"
 
@@ -114,13 +115,12 @@ class GroundingLines(GoldLines):
 
 
 def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
-    """The units with used judgments in their order, each with what these say now."""
+    """Yield the units with included judgments in order, with their consensus."""
     for some in batched(loaders.counted_answers(study, take_moment(study)), UNITS_AT_ONCE):
         yield from _decided(study, some)
 
 
 def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
-    """Of (unit row id, answers), in their order, those with answers."""
     answers = [(unit, given) for unit, own in some for given in own]
     if not answers:
         return

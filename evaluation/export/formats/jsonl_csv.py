@@ -1,4 +1,4 @@
-"""Judgments as they are, one a row: JSON lines and CSV."""
+"""Write raw judgments, one per row: JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ JSON_COLUMNS = {"answer", "content", "systems"}
 
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
-    """One JSON object a line, keys in the order of the columns."""
+    """Write one JSON object per line, keys in column order."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for batch in batched(rows, LINES_AT_ONCE):
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
 
 
 class Lines:
-    """What csv.writer writes to: each line goes on as UTF-8."""
+    """A target for csv.writer that passes on UTF-8 lines."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
@@ -35,14 +35,13 @@ class Lines:
 
 
 def csv_writer(file: HashedFile) -> Any:
-    """A writer of RFC 4180 lines in UTF-8."""
     return csv.writer(Lines(file), lineterminator="\r\n")
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
-    """A header and one line a judgment; no cell is taken for a formula by a spreadsheet program.
+    """Write a header and one line per judgment, guarded against spreadsheet formulas.
 
-    Such cells get an apostrophe in front, which the importer takes away again (docs/exports.md).
+    Guarded cells get a leading apostrophe, which the importer removes (docs/exports.md).
     """
     columns = columns_of(rows.study)
     writer = csv_writer(file)
@@ -56,7 +55,7 @@ def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> N
 
 
 def expected_cell(expected: Any) -> Any:
-    """The right answer of a control item in one cell: open ones as JSON."""
+    """Encode a control item's right answer in a cell: open ones as JSON."""
     return json.dumps(expected, ensure_ascii=False) if isinstance(expected, (list, dict)) else expected
 
 
@@ -71,7 +70,7 @@ def _cell(value: Any) -> Any:
 
 
 class JsonLines(Encoding):
-    """JSON lines in parts."""
+    """Write JSON lines in parts."""
 
     suffix = "jsonl"
     tallies = True
@@ -83,7 +82,7 @@ class JsonLines(Encoding):
 
 
 class CsvLines(JsonLines):
-    """CSV in parts, the first of which has the header."""
+    """Write CSV in parts; the first has the header."""
 
     suffix = "csv"
 
@@ -91,6 +90,5 @@ class CsvLines(JsonLines):
         write_csv(work.rows(), file, header=False)
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """The header, which a study without units has too, and then the parts."""
         csv_writer(file).writerow(columns_of(work.study))
         super().join(work, file)

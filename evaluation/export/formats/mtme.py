@@ -1,9 +1,10 @@
-"""The folder layout of mt-metrics-eval, as one archive: sources, documents, references, outputs, people's and metrics'
-scores (github.com/google-research/mt-metrics-eval, README, "File organization and naming convention").
+"""Write the folder layout of mt-metrics-eval as one archive: sources, documents, references, outputs,
+human and metric scores (github.com/google-research/mt-metrics-eval, README, "File organization and naming
+convention").
 
-A segment is an image whose captions are judged, a system its column of captions. Memory grows with images, and by 24
-bytes for each caption of a system, not with judgments. Two stages go on where they were stopped: what people said, by
-units, and what metrics say, by systems.
+A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes
+per system caption, not with judgments. Two resumable stages: human scores by units, metric scores by
+systems.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from judgments.models import CandidatePair, Caption, Item, Output, Study, System
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
-CELLS, SCORES = "cells", "scores"  # what the parts of the two stages are called
-NO_TEXT = "[No translation supplied]"  # as the reader names a line without a text
+CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
+NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 FIRST, SECOND = 1, 2
 
 
 @dataclass(slots=True)
 class Board:
-    """Which caption each system gave for each image, and what people said of it.
+    """The systems' captions of images and their human scores.
 
     Attributes:
         systems, segments: row ids -> number from 0.
         caption: (systems, segments) int64; row id of the caption, 0 for none.
-        total, votes: (systems, segments) float64; sum and number of what people gave.
+        total, votes: (systems, segments) float64; sum and number of human answers.
     """
 
     systems: dict[int, int]
@@ -61,7 +62,7 @@ class Board:
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
     def judged(self) -> Board:
-        """Without systems of which nothing was judged, and images for which none of the others has a caption."""
+        """Drop systems without judgments, and images without captions of the others."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
         found = Board(_some(self.systems, rows), _some(self.segments, columns))
@@ -71,18 +72,18 @@ class Board:
 
     @property
     def means(self) -> Floats:
-        """(systems, segments) float64, nan where nobody said anything."""
+        """Return (systems, segments) float64, nan without judgments."""
         return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
 
 
 class Mtme(Encoding):
-    """An archive with one folder, named after the study.
+    """Write an archive with one folder, named after the study.
 
-    Parts of the units hold what people said as rows of four float64: number of the system, number of the image, sum
-    and number of the answers. Parts of the systems hold a line of JSON for each: its scores by each metric.
+    Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts
+    of systems are JSON lines of scores by metric.
 
     Raises:
-        ExportError: no caption of a system has an answer that counts, or the images have no references.
+        ExportError: no system caption has an included answer, or the images have no references.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
@@ -93,7 +94,7 @@ class Mtme(Encoding):
         self._whole: tuple[Board, References] | None = None
 
     def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
-        """The systems; another may be brought in while this one is written."""
+        """Fix the systems, as others may be imported meanwhile."""
         systems = System.objects.filter(dataset=study.dataset_id).captioners().order_by("name", "pk")
         return {
             "systems": list(systems.values_list("pk", flat=True)),
@@ -101,14 +102,12 @@ class Mtme(Encoding):
         }
 
     def stages(self, work: Work) -> Sequence[Stage]:
-        """The units, then the systems."""
         systems = System.objects.filter(pk__in=work.prepared["systems"]).annotate(position=F("pk"))
         return Stage(CELLS), Stage(
             SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
         )
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """What people, or what metrics, say of the next ones."""
         (self._write_scores if work.stage else self._write_cells)(work, file)
 
     def _write_cells(self, work: Work, file: HashedFile) -> None:
@@ -132,7 +131,7 @@ class Mtme(Encoding):
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
     def _read(self, work: Work) -> tuple[Board, References]:
-        """What all parts of the units say together."""
+        """Add up the human scores of all unit parts."""
         if self._whole is None:
             board = self._begun or _board(work.study, work.prepared["systems"])
             for path in work.parts(CELLS):
@@ -149,7 +148,7 @@ class Mtme(Encoding):
         return self._whole
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Make the folder of what is there, and the archive of the folder."""
+        """Write the folder and its archive."""
         board, references = self._read(work)
         study, place = work.study, work.folder / "folder"
         shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
@@ -183,7 +182,7 @@ class Mtme(Encoding):
 
 
 def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
-    """What metrics say of each system, one at a time, in the order of the board; parts have them by row id."""
+    """Yield metric scores by system in the board's order; parts are by row id."""
     places: dict[int, tuple[Path, int]] = {}
     for path in work.parts(SCORES):
         with path.open("rb") as lines:
@@ -200,15 +199,14 @@ def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
 
 
 def judged_items(study: Study) -> QuerySet[Item]:
-    """The images that are judged, in their order."""
     units = Unit.objects.filter(study=study, control=False)
     return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
 
 
 def _board(study: Study, systems: Sequence[int]) -> Board:
-    """Which captions the systems gave, without what people said."""
+    """Return the systems' captions without human scores."""
     board = Board(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
-    # of several captions of an image the one that the system ranks first
+    # Of several captions of an image, take the one the system ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
         if item in board.segments:
@@ -219,7 +217,7 @@ def _board(study: Study, systems: Sequence[int]) -> Board:
 
 
 def _take_from_pairs(study: Study, board: Board) -> None:
-    """Where a system has no output, the caption that a pair shows as its own."""
+    """Where a system has no output, use the caption that a pair credits to it."""
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     fields = ("item", "first", "second", "first_system", "second_system")
     missing = board.caption == 0
@@ -232,12 +230,11 @@ def _take_from_pairs(study: Study, board: Board) -> None:
 
 Cells = tuple[
     list[tuple[float, ...]], int
-]  # (system, segment, sum, number), and how many answers were left out
+]  # (system, segment, sum, number), and the number of omitted answers
 
 
 def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
-    """Answers on one caption of one image: their mean is its score. Those on captions that stand for no system here
-    are left out."""
+    """Average answers on single captions; omit captions of no system here."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
@@ -249,7 +246,7 @@ def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Ce
 
 
 def _cells_of_pairs(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
-    """Answers on two captions of one image: the share of its votes that a caption won is its score."""
+    """Compute each caption's share of votes won in pairs."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -276,12 +273,11 @@ def _some(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
 
 
 def _line(text: str | None) -> str:
-    """A text on one line of its own."""
     return NO_TEXT if text is None else " ".join(text.split())
 
 
 def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
-    """Row id -> a name without blanks and slashes that nothing else has."""
+    """Return row id -> a unique name without blanks and slashes."""
     used, found = set(taken), {}
     for pk, text in rows:
         name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
@@ -294,7 +290,7 @@ def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[i
 
 
 def _write_images(study: Study, board: Board, folder: Path, languages: str) -> None:
-    """An image a line; each is a document, its split the domain."""
+    """Write one image per line; each is a document, its split the domain."""
     rows = judged_items(study).values_list("pk", "name", "split").iterator(ROWS_AT_ONCE)
     found = [row for row in rows if row[0] in board.segments]
     names = _names((pk, name) for pk, name, _ in found)
@@ -308,13 +304,13 @@ def _write_images(study: Study, board: Board, folder: Path, languages: str) -> N
 
 @dataclass(slots=True)
 class References:
-    """The references of the images, on lines of their own."""
+    """The references of the images, in lines."""
 
     texts: list[list[str]]
 
     @classmethod
     def of(cls, study: Study, board: Board) -> References:
-        """Those of the images of ``board``, in its order."""
+        """Read the references of the images of ``board``, in its order."""
         found: list[list[str]] = [[] for _ in board.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
@@ -331,7 +327,7 @@ class References:
         return cls(found)
 
     def write(self, folder: Path, languages: str) -> int:
-        """A file for the first reference of each image, one for the second and so on; how many."""
+        """Write one file per reference position; return their number."""
         folder.mkdir()
         most = max(map(len, self.texts))
         for number in range(most):
@@ -341,8 +337,10 @@ class References:
         return most
 
     def scores(self, board: Board, system: int) -> dict[str, Any]:
-        """``corpus`` and ``images``, metric -> its score: against all references, documents being the images; 0 where
-        the system has no caption or the image no reference."""
+        """Return ``corpus`` and ``images``: metric -> score against all references.
+
+        Documents are the images; the score is 0 without a caption or a reference.
+        """
         captions = board.caption[board.systems[system]]
         known = [[line for line in own if line != NO_TEXT] for own in self.texts]
         there = np.flatnonzero((captions != 0) & np.array([bool(own) for own in known]))
@@ -361,7 +359,7 @@ class References:
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
-    """The texts of captions by row id, in their order; None for 0."""
+    """Yield the texts of captions by row id, in order; None for 0."""
     for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
         found = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
         yield from (found.get(pk) for pk in some)
@@ -374,13 +372,11 @@ def _write_outputs(board: Board, names: Mapping[int, str], folder: Path) -> None
 
 
 def _mean(scores: Floats) -> float:
-    """A system's score: the mean of its segments'."""
     return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
 
 
 def _write_scores(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
-    """``STEM.seg.score`` and ``STEM.sys.score`` of (name, scores of its segments, its own): system, tab, score; None
-    where there is none."""
+    """Write ``STEM.seg.score`` and ``STEM.sys.score``: system, tab, score or None."""
     with (
         _text(stem.with_name(f"{stem.name}.seg.score")) as segments,
         _text(stem.with_name(f"{stem.name}.sys.score")) as whole,
@@ -399,7 +395,7 @@ def _text(path: Path) -> TextIO:
 
 
 def _pack(folder: Path, file: HashedFile) -> None:
-    """All files below ``folder`` in the order of their names."""
+    """Archive all files below ``folder``, sorted by name."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)

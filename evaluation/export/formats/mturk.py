@@ -1,8 +1,9 @@
-"""A study's work in the columns of Mechanical Turk's result files, an assignment a line (docs/crowds/batch-files.md).
+"""Write a study in the columns of MTurk's result files, one assignment per line
+(docs/crowds/batch-files.md).
 
-What a HIT asked stands in ``Input.`` columns, numbered by the HIT's own order; answers stand in ``Answer.`` columns of
-the same number in the unit's order, on whatever side a worker saw them. ``Approve`` and ``Reject`` are empty, for
-whoever reviews the work in a spreadsheet program.
+A HIT's content is in ``Input.`` columns, numbered by the HIT's order; answers are in ``Answer.`` columns
+of the same number, in the unit's order. ``Approve`` and ``Reject`` are empty, for review in a spreadsheet
+program.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from judgments.studies.studies import design_of
 ROWS_AT_ONCE = 500
 HITS_AT_ONCE = 100
 STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rejected"}
-# what a unit shows -> where it is; columns that are empty in the whole study are left out
+# Content of a unit -> its path; columns empty in the whole study are omitted.
 SHOWN = {
     "reference": "reference__key",
     "first": "first__key",
@@ -48,8 +49,8 @@ SHOWN = {
 
 
 def why_not(study: Study) -> str:
-    """Why a study cannot be written as assignments of HITs, or ''."""
-    # only an import knows of judgments without a HIT; study pages ask this of every format
+    """Return why a study cannot be written as assignments, or ''."""
+    # Checked first: only imports have judgments without a HIT, and study pages ask this of every format.
     handed_in = Assignment.objects.filter(study=study, submitted_at__isnull=False)
     if study.source == Study.Source.IMPORTED and handed_in.filter(hit=None).exists():
         return "it holds pages of work (HITs), which these judgments do not belong to"
@@ -57,15 +58,17 @@ def why_not(study: Study) -> str:
 
 
 class Results(Encoding):
-    """A header and one line an assignment, by HIT and worker: what had been submitted at the moment, whatever was
-    decided. Its pieces are HITs."""
+    """Write a header and one line per assignment submitted by the moment, by HIT and worker.
+
+    The pieces are HITs.
+    """
 
     suffix = "results"
     progress_count = "judgments"
     counts = {"assignments": 0, "judgments": 0}
 
     def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
-        """The columns, for which every unit is asked."""
+        """Find the columns, which needs every unit."""
         kind = KINDS[study.protocol].of(design_of(study))
         most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
         names = _input_names(study, kind)
@@ -103,7 +106,7 @@ class Results(Encoding):
                 .order_by("hit__position", "hit_id")
             )
             for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
-                given = _given(study, moment, batch)
+                given = _answers_of(study, moment, batch)
                 for assignment in batch:
                     units = places.get(assignment.hit_id or 0, [])
                     judged = given.get(str(assignment.pk), {})
@@ -128,12 +131,12 @@ def _writer(file: HashedFile) -> Any:
 
 
 def _later(moment: Moment) -> QuerySet[Judgment]:
-    """First answers that came after ``moment``: their work had not been submitted then."""
+    """Return first answers after ``moment``, whose work had not been submitted then."""
     return Judgment.objects.filter(assignment=OuterRef("pk"), pk__gt=moment.last, replaces=None)
 
 
 def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
-    """Those of a HIT by their workers' names, whatever order a database has for texts."""
+    """Sort a HIT's assignments by worker name, independent of database collation."""
     for _, same in groupby(rows, key=lambda one: one.hit_id):
         yield from sorted(same, key=lambda one: (one.worker.name, one.accepted_at, str(one.pk)))
 
@@ -149,7 +152,7 @@ def _input_names(study: Study, kind: Kind) -> list[str]:
 
 
 def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """HIT -> its units in its order, with what they show."""
+    """Return HIT -> its ordered units with their content."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     names = ("unit_id", "unit__key", "unit__item__name", "unit__control", "unit__content")
     lookups = (*names, *(f"unit__{lookup}" for lookup in SHOWN.values()))
@@ -163,10 +166,10 @@ def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     return dict(found)
 
 
-def _given(
+def _answers_of(
     study: Study, moment: Moment, batch: Sequence[Assignment]
 ) -> dict[str, dict[int, tuple[Any, ...]]]:
-    """Assignment -> unit -> (value, answer, seconds, comment), the latest of each."""
+    """Return assignment -> unit -> its latest (value, answer, seconds, comment)."""
     found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)
     rows = moment.judgments(study, work=batch).order_by("pk")
     for assignment, unit, *given in rows.values_list(
@@ -177,8 +180,10 @@ def _given(
 
 
 def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[str]]:
-    """Columns that a kind names itself, of inputs and of answers, as its requester's own scripts expect them: by their
-    plain names where a HIT is one unit, with ``u<number>_`` before them where it is several."""
+    """Return the kind's own input and answer columns.
+
+    Plain names for HITs of one unit, as requesters' scripts expect; prefixed by ``u<number>_`` otherwise.
+    """
     unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
     names = list(kind.results_inputs(unit or {})), kind.results_names()
     inputs, answers = (
@@ -193,7 +198,6 @@ def _named(number: int, name: str, *, single: bool) -> str:
 
 
 def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool) -> dict[str, str]:
-    """What the units show."""
     return {
         _named(number, name, single=single): cell
         for number, unit in _numbered(units)
@@ -204,7 +208,6 @@ def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool)
 def _own_answers(
     units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind, *, single: bool
 ) -> dict[str, str]:
-    """What was answered to them."""
     return {
         _named(number, name, single=single): cell
         for number, unit in _numbered(units)
@@ -253,7 +256,7 @@ def _header(inputs: Sequence[str], answers: Sequence[str]) -> list[str]:
 
 
 def _assignment_cells(study: Study, design: StudyDesign, assignment: Assignment) -> dict[str, str]:
-    """What the columns say of an assignment and its HIT; columns that are not named here stay empty."""
+    """Return the columns of an assignment and its HIT; all others stay empty."""
     hit, session, crowd = assignment.hit, assignment.session, design.crowd
     state = assignment.before_exclusion or assignment.state
     submitted = assignment.submitted_at

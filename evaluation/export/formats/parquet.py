@@ -1,4 +1,4 @@
-"""Judgments as Parquet. Imported when a Parquet file is written: pyarrow would cost every process 40 MB."""
+"""Write Parquet. Imported lazily: pyarrow costs every process 40 MB."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ _TYPES = {
 
 
 def parquet_schema(study: Study) -> pa.Schema:
-    """The columns of the study's judgments with their types; ``expected``, ``answer``, ``content`` and ``systems`` are
-    texts."""
+    """Return the schema of the study's judgments; ``expected``, ``answer``, ``content`` and ``systems``
+    are strings.
+    """
     return pa.schema(
         [pa.field(name, _TYPES.get(name, pa.string())) for name in columns_of(study)],
         metadata={"quorum.study": study.slug, "quorum.version": quorum_version()},
@@ -42,7 +43,7 @@ def parquet_schema(study: Study) -> pa.Schema:
 
 
 class ParquetParts(Encoding):
-    """Parquet in parts: Arrow streams, of which the file is made. A Parquet file cannot be written further."""
+    """Write parts as Arrow streams, since a Parquet file cannot be appended to."""
 
     suffix = "arrow"
     tallies = True
@@ -50,14 +51,14 @@ class ParquetParts(Encoding):
     counts = no_judgments()
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """Batches of some thousand judgments; open answers as JSON texts."""
+        """Write batches of some thousand judgments; open answers as JSON."""
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
             for batch in batched(work.rows(), ROW_GROUP):
                 writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """A row group a batch, zstd."""
+        """Write a row group per batch, with zstd."""
         schema = parquet_schema(work.study)
         with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
             for path in work.parts(self.suffix):

@@ -1,4 +1,4 @@
-"""Reliability data: what agreement is computed from, workers x units (Krippendorff 2004, ch. 11)."""
+"""Reliability data, workers x units (Krippendorff 2004, ch. 11)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ ROWS_AT_ONCE = 2_000
 
 
 class Reliability(Encoding):
-    """A header of unit ids, then a line a worker, empty where they did not judge: used judgments, no control items.
+    """Write a header of unit ids and a line per worker; empty cells for missing.
 
-    Parts hold a unit a line, ``[id, [[worker's row id, value], ...]]``; they are turned round when they are joined, in
-    a file of SQLite's, which sorts on the disk: memory holds the names of the workers.
+    Included judgments only, no control items. Parts hold a unit per line, ``[id, [[worker's row id,
+    value], ...]]``; joining transposes them in an SQLite file that sorts on disk, so memory holds only
+    worker names.
     """
 
     suffix = "units"
@@ -43,7 +44,7 @@ class Reliability(Encoding):
                 work.counts["values"] += len(own)
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """The header from the units as they come, the lines from the sorted cells."""
+        """Write the header from the units, and the lines from the sorted cells."""
         scratch = work.folder / "turned"
         scratch.unlink(missing_ok=True)  # of a join that was stopped
         width = work.counts["units"]
@@ -74,7 +75,7 @@ class Reliability(Encoding):
 
 
 def _units(work: Work, suffix: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """(id, [(worker's row id, value)]) of each unit, in their order."""
+    """Yield (id, [(worker's row id, value)]) of each unit, in order."""
     for path in work.parts(suffix):
         with path.open(encoding="utf-8") as lines:
             for line in lines:
@@ -83,7 +84,7 @@ def _units(work: Work, suffix: str) -> Iterator[tuple[str, list[tuple[int, int]]
 
 
 def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
-    """(worker's name, its (column, value) in order), by name."""
+    """Yield (worker's name, its ordered (column, value)), by name."""
     workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
@@ -99,7 +100,6 @@ def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int,
 
 
 def _joined(cells: Iterable[str]) -> str:
-    """Cells of a CSV line, without its end."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(cells)
     return line.getvalue()

@@ -55,12 +55,11 @@ MOST_SMOOTHING = 1000.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
-    """The keywords that a baseline gives every image, best first, ready for the measures of `keywords`.
+    """A baseline's keywords of every image, best first, ready for the measures of `keywords`.
 
-    `weights` holds what they were ranked by, (keywords,) float64 for each image: nan for the terms of a
-    title or a sentence, which keep their order. `chosen` is for each image the number of the sentence that
-    was taken, -1 where there is none to take, and empty for other baselines. `empty` images got no keyword;
-    `reason` says so.
+    `weights` (keywords,) float64 of each image are what ranked them: nan for the terms of a title or a
+    sentence, which keep their order. `chosen` is each image's selected sentence, -1 for none, and empty
+    for other baselines. `empty` counts images without keywords; `reason` explains them.
     """
 
     annotations: tuple[tuple[str, ...], ...]
@@ -74,9 +73,10 @@ class KeywordList:
 def term_frequency(
     documents: Sequence[Terms], *, keywords: int | None = GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
-    """The most frequent terms of each document (MC12 section 4.1).
+    """Return the most frequent terms of each document (MC12 section 4.1).
 
-    `documents` are lists of terms, `keywords` is the number taken of each (None: all). Raises InvalidInput.
+    `documents` are lists of terms, `keywords` is the number taken of each (None: all). Raises
+    InvalidInput.
     """
     pick = _Pick.of(keywords, vocabulary)
     found = []
@@ -94,11 +94,11 @@ def tf_idf(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """The terms of each document that are frequent in it and rare elsewhere (MC12 section 4.2).
+    """Return the terms that are frequent in their document and rare elsewhere (MC12 section 4.2).
 
-    `documents` are lists of terms; document frequencies are those of the `training` documents, or without
-    these of all documents but the one at hand (the paper's footnote 7). Raises InvalidInput, also where
-    there is no other document.
+    `documents` are lists of terms; document frequencies are those of the `training` documents, by default
+    of all documents but the one at hand (the paper's footnote 7). Raises InvalidInput, also without
+    another document.
     """
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
@@ -133,10 +133,11 @@ def corpus_frequency(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """The keywords that are most often gold, the same ones for every image but for what is its own (MC12 section 4.3).
+    """Return the most frequent gold keywords, equal for all images except for leaving out their own (MC12
+    section 4.3).
 
-    `gold` holds for every image how often each tag was given. Counted are the terms of the `training`
-    captions, or without these the tags of all images but the one at hand. Raises InvalidInput.
+    `gold` holds the tag counts of every image. Counts the terms of the `training` captions, by default
+    the tags of all images but the one at hand. Raises InvalidInput.
     """
     pick = _Pick.of(keywords, vocabulary)
     check_gold(gold)
@@ -165,7 +166,7 @@ def corpus_frequency(
 def document_title(
     titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
 ) -> KeywordList:
-    """The terms of each title in their order, each once (MC12 section 4.4); all of them unless `keywords` is given.
+    """Return the distinct terms of each title in order (MC12 section 4.4), at most `keywords` if given.
 
     `titles` are lists of terms. Raises InvalidInput.
     """
@@ -181,10 +182,11 @@ def sentence_extraction(
     vocabulary: Vocabulary = None,
     smoothing: float = SMOOTHING,
 ) -> KeywordList:
-    """The terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
+    """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section
+    4.5).
 
-    `documents` are lists of sentences, which are lists of terms; sentences without terms are never taken.
-    A `vocabulary` is applied before sentences are compared. `smoothing` is a, above 0 (see the module).
+    `documents` are lists of sentences, which are lists of terms; sentences without terms are skipped. A
+    `vocabulary` is applied before sentences are compared. `smoothing` is a, above 0 (see the module).
     Raises InvalidInput.
     """
     pick = _Pick.of(keywords, vocabulary)
@@ -204,7 +206,7 @@ def sentence_extraction(
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """How many keywords are taken, and among which words."""
+    """The number and the vocabulary of keywords to take."""
 
     keywords: int | None
     vocabulary: frozenset[str] | None
@@ -238,10 +240,10 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 
 
 def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
-    """The sentence with the smallest KL(P_D || P_S), or -1 where none has a term.
+    """Return the sentence with the smallest KL(P_D || P_S), or -1 if none has a term.
 
-    The entropy of P_D is the same for all of them. What is left, sum_w P_D(w) log P_S(w), is summed over the
-    sentence's words alone: every other word of the document has the same log P_S.
+    The entropy of P_D is constant. The rest, sum_w P_D(w) log P_S(w), is summed over the sentence's words
+    only: every other word of the document has the same log P_S.
     """
     document = Counter(chain.from_iterable(sentences))
     size, different = document.total(), len(document)
@@ -277,7 +279,6 @@ def _list(found: Sequence[_Weighed], made: str, chosen: tuple[int, ...] = ()) ->
 
 
 def _given(documents: Sequence[Terms]) -> str:
-    """How a signature names documents: how many and what they hold; their order does not matter, that of terms does."""
     return name_given(sorted(map(list, documents)))
 
 

@@ -71,11 +71,10 @@ NO_GUESS = "images without guesses"
 class KeywordScore:
     """Precision and recall of one of the four measures of SemEval-2007 task 10.
 
-    `images` (images,) float64 is the credit of each image: nan where it is undefined (no tags; for a mode
-    no single most frequent tag), 0 where it is not attempted. `recall` is the mean over the `counted`
-    images that are defined, `precision` that over the `attempted` ones among them; nan where there is
-    none. `repeated` counts the attempted ones that guess a keyword twice. `reason` says why images are
-    undefined or not attempted, and is empty where all are fine.
+    `images` (images,) float64 is the credit of each image: nan where undefined (no tags; for a mode no
+    single most frequent tag), 0 where not attempted. `recall` is the mean over the `counted` defined
+    images, `precision` over the `attempted` ones among them; nan for none. `repeated` counts attempted
+    images with a repeated guess. `reason` says why images are undefined or not attempted, or is empty.
     """
 
     precision: float
@@ -122,12 +121,11 @@ def keyword_best(
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
-    """Credit of the best keyword (MC12 section 6.2, "best normal").
+    """Return the credit of the best keyword (MC12 section 6.2, "best normal").
 
-    `annotations` holds for every image the guesses of a system, best first; where it gives several, their
-    credits are summed and divided by their number. `gold` holds for every image how often each tag was
-    given. `vocabulary` makes it the standard evaluation, `duplicates` says what a repeated guess is worth
-    (see above). Raises InvalidInput, UnknownName.
+    `annotations` holds each image's guesses of a system, best first; credits of several guesses are
+    averaged. `gold` holds the tag counts of every image. `vocabulary` selects the standard evaluation,
+    `duplicates` the value of a repeated guess (see above). Raises InvalidInput, UnknownName.
     """
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
@@ -142,10 +140,11 @@ def keyword_best_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Share of images where the first guess is the single most frequent tag (MC12 section 6.2, "best mode").
+    """Return the share of images where the first guess is the single most frequent tag (MC12 section 6.2,
+    "best mode").
 
-    Arguments as in `keyword_best`. `modes` replaces the most frequent tag of each image by another rule's;
-    None where an image has none.
+    Arguments as in `keyword_best`. `modes` replaces the most frequent tag of each image by another
+    rule's, or None.
     """
     task = _task(annotations, gold, vocabulary)
     wanted = _modes(task, modes)
@@ -163,10 +162,10 @@ def keyword_oot(
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
-    """Credit of up to ten keywords, in any order (MC12 section 6.2, "oot normal").
+    """Return the credit of up to ten keywords, in any order (MC12 section 6.2, "oot normal").
 
-    Arguments as in `keyword_best`; `guesses` is the number that is read. An image that repeats a guess may
-    be credited more than 1, as by the task's own program.
+    Arguments as in `keyword_best`; `guesses` is the number that is read. An image with a repeated guess
+    may be credited more than 1, as by the task's own program.
     """
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, duplicates, guesses)
@@ -182,7 +181,8 @@ def keyword_oot_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Share of images where the single most frequent tag is among the guesses (MC12 section 6.2, "oot mode").
+    """Return the share of images where the single most frequent tag is among the guesses (MC12 section
+    6.2, "oot mode").
 
     Arguments as in `keyword_best_mode`; `guesses` is the number that is read.
     """
@@ -201,11 +201,10 @@ def keyword_f1(
     guesses: int = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
-    """Precision, recall and F1 of the first ten keywords against the gold ones (MC12 section 5.2).
+    """Return precision, recall and F1 of the first ten keywords against the gold ones (MC12 section 5.2).
 
-    `annotations` as in `keyword_best`, `gold` holds the gold keywords of every image (how often does not
-    matter), `guesses` is the number that is read. A system that gives fewer is held against those it
-    gives. Raises InvalidInput.
+    `annotations` as in `keyword_best`, `gold` holds the gold keywords of every image (counts are
+    ignored), `guesses` is the number that is read; systems may give fewer. Raises InvalidInput.
     """
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
@@ -246,7 +245,7 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """Guesses and tags as they are compared: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
+    """Guesses and tags for comparison: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
 
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
@@ -254,7 +253,7 @@ class _Task:
     is_repeated: Flags
 
     def credits(self) -> Floats:
-        """(images,) float64: sum over the guesses of |a in R_j| / |R_j|; 0 where there is no tag."""
+        """Return (images,) float64: sum over the guesses of |a in R_j| / |R_j|; 0 without tags."""
         hits = [sum(map(tags.get, own, repeat(0))) for own, tags in zip(self.guesses, self.gold, strict=True)]
         return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
 
@@ -292,7 +291,7 @@ def _task(
 
 
 def _modes(task: _Task, given: Sequence[str | None] | None) -> Sequence[str | None]:
-    """The single most frequent tag of every image, or None."""
+    """Return the single most frequent tag of every image, or None."""
     if given is None:
         return [_mode(tags) for tags in task.gold]
     if len(given) != len(task.gold):
@@ -341,7 +340,7 @@ def _reason(marks: Mapping[str, Flags]) -> str:
 
 
 def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
-    """The fields that say which evaluation it is, and what only the caller has."""
+    """Return the signature fields of the evaluation and of caller-only data."""
     fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
     if vocabulary is not None:
         fields["vocabulary"] = given_words(frozenset(vocabulary))
@@ -357,7 +356,7 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
-    """InvalidInput unless `gold` counts the tags of each image; an image without tags is fine."""
+    """Raise InvalidInput unless `gold` counts the tags of each image; images without tags are allowed."""
     check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):

@@ -56,7 +56,7 @@ _NON = re.compile(r"non[\s-](.*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionGold:
-    """The items that count: how often people gave each answer, and the mode or None."""
+    """The counted items: votes per answer, and the mode or None."""
 
     answers: Mapping[str, Mapping[str, int]]
     modes: Mapping[str, str | None]
@@ -64,14 +64,14 @@ class SubstitutionGold:
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionScores:
-    """What the task's program prints for one system file, as shares: `normal`, and `mode`."""
+    """The figures of the task's program for a system file, as shares: `normal`, and `mode`."""
 
     normal: KeywordScore
     mode: KeywordScore
 
 
 def read_gold(lines: Iterable[str]) -> SubstitutionGold:
-    """The lines of a gold file. Raises InvalidFile for a line of another form, or an item that comes twice."""
+    """Read a gold file. Raise InvalidFile for a malformed line, or a repeated item."""
     answers: dict[str, Mapping[str, int]] = {}
     modes: dict[str, str | None] = {}
     seen: set[str] = set()
@@ -100,9 +100,9 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
 
 
 def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
-    """The lines of a system file for "best" or "oot": the answers to each item, spelt as they are compared.
+    """Read a system file for "best" or "oot": the normalised answers to each item.
 
-    Raises InvalidFile for a line of another form, UnknownName for another measure.
+    Raises InvalidFile for a malformed line, UnknownName for another measure.
     """
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
@@ -125,10 +125,10 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
 def substitution_scores(
     answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
 ) -> SubstitutionScores:
-    """The figures of the task's program for one system: precision and recall, normal and mode.
+    """Compute the task's precision and recall for one system, normal and mode.
 
-    `answers` and `gold` as `read_answers` and `read_gold` give them; the images of the two scores are the
-    items of the gold in their order. Raises UnknownName for a measure other than "best" and "oot".
+    `answers` and `gold` come from `read_answers` and `read_gold`; the images of the two scores are the
+    gold items in order. Raises UnknownName for a measure other than "best" and "oot".
     """
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)

@@ -1,4 +1,4 @@
-"""The sections of a report, computed from its inputs: the same for a study and for the rows of its release. Pure."""
+"""Sections of a report, computed alike for a study and for a release. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judgments.studies.generation import Progress, no_progress
 
 
 def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[Section]:
-    """Return the sections that apply to the study, in their order."""
+    """Return the sections that apply to the study, in order."""
     return [
         people.collection(inputs),
         people.agreement(inputs),
@@ -21,7 +21,7 @@ def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[
 
 
 def _against_people(inputs: ReportInputs, progress: Progress) -> list[Section]:
-    """Compare metrics and systems with people, in a study of pairs or of single captions."""
+    """Compare metrics and systems with people, for pairs or single captions."""
     sections: list[Section | None]
     one_judge = captions.ceilings(inputs)
     if inputs.kind.compares_pairs:

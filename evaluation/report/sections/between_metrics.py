@@ -1,4 +1,4 @@
-"""The section about metrics against each other: correlation matrices over all judged candidates (WG16 §4)."""
+"""Metrics against each other: correlation matrices over all judged candidates (WG16 §4)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from evaluation.report.wording import plot, say, section, table
 from evaluation.statistics.correlation import correlation
 
 MEAN = "people"  # the mean of all judges
-# coefficient -> the end of its plot's name, its own name, and its place in a row
+# Coefficient -> suffix of its plot's name, its own name, its place in a row.
 NAMES = {R: ("r", "Pearson's r", 4), RHO: ("rho", "Spearman's rho", 3), TAU: ("tau-b", "Kendall's tau-b", 2)}
 Rows = list[tuple[Any, ...]]
 
 
 def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
-    """Show r, rho and tau-b between every two metrics, and with people where they score captions.
+    """Show r, rho and tau-b between every two metrics, and with people for captions.
 
-    Floor: 0, no relation. Ceiling, where people score captions: one judge against the mean of the others.
+    Floor: 0, no relation. Ceiling for captions: one judge against the mean of the others.
     """
     if len(inputs.scores) < 2:
         return None
@@ -46,7 +46,7 @@ def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
 
 
 def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
-    """Return names, tau-b, rho, r and the number of candidates of every two metrics, then of each with people."""
+    """Return names, tau-b, rho, r and number of candidates of every two metrics, then of each with people."""
     names = list(flat)
     pairs = [
         (one, two, flat[one], flat[two]) for place, one in enumerate(names) for two in names[place + 1 :]
@@ -64,7 +64,7 @@ def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
 def _matrix(
     inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
 ) -> Plot:
-    """Plot the matrix of a coefficient, with people in a row that stands apart, and the matrix as data."""
+    """Return the plot and data of a coefficient's matrix, with people in a separate row."""
     end, coefficient, place = NAMES[which]
     value = {(row[0], row[1]): row[place] for row in rows}
     cells = [

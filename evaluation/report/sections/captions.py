@@ -1,4 +1,4 @@
-"""The sections about single captions: metrics' correlation with people, and kappa at thresholds."""
+"""Single captions: metrics' correlation with people, and kappa at thresholds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LAST = -2.0  # where an undefined coefficient stands: below all others
 
 
 def ceilings(inputs: ReportInputs) -> People:
-    """Return what one judge reaches against the mean of the unit's others; {} where answers have no mean."""
+    """Correlate one judge with the mean of the unit's others; {} without means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
     counted = inputs.table.counted
@@ -87,7 +87,7 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
-    """Compare metrics by Williams' tests of every two metrics' r with people, adjusted after Holm."""
+    """Compare metrics by Williams' tests of every two metrics' r with people, Holm-adjusted."""
     people = inputs.people
     if people is None:
         return []
@@ -103,7 +103,7 @@ def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
 
 
 def thresholds(inputs: ReportInputs) -> Section | None:
-    """Show kappa between metric and people, each cut at a grid of thresholds (H13 Tables 8 to 10)."""
+    """Show kappa of metrics and people on a grid of thresholds (H13 Tables 8 to 10)."""
     found = inputs.evaluation.result["metrics"] if inputs.evaluation else {}
     grids = {name: one["kappa"] for name, one in found.items() if one.get("kappa")}
     if not grids:
@@ -136,7 +136,7 @@ def thresholds(inputs: ReportInputs) -> Section | None:
 
 
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
-    """Return cut -> kappa of one judge with the others, both cut there; {} where units have no others."""
+    """Return threshold -> kappa of one judge with the others; {} if units have no others."""
     if inputs.kind.is_open:
         return {}
     counted = inputs.table.counted

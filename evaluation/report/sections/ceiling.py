@@ -1,4 +1,4 @@
-"""What people reach themselves: the ceiling that a metric is held against. Pure; arrays in, figures out."""
+"""Human ceilings for metrics. Pure; takes arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evaluation.statistics.resampling import CONFIDENCE, bootstrap, percentile_i
 
 SPLITS = 100
 FEWEST = 2  # judgments that have others
-NEAR = 1e-9  # a mean of thirds reaches a cut that is meant to be it
+NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
 
 
 def _sign(values: NDArray[Any]) -> Ints:
@@ -29,12 +29,12 @@ def _sign(values: NDArray[Any]) -> Ints:
 def halves_of_votes(
     unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int, splits: int = SPLITS
 ) -> dict[str, Estimate]:
-    """Pair kind ("all" for all pairs) -> how often two random halves of people name the same winner of a pair.
+    """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
 
-    V15 §7.4 splits the references of a pair; so do we where a pair has several units, and its votes where it has one.
-    Each half's winner is the candidate that wins most of its units (or votes). Pairs on which a half is tied, or
-    empty, are left out of that split. The value is the mean over ``splits``; the interval Wilson's, of that mean over
-    the mean number of pairs.
+    V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs
+    of one. A half's winner wins most of its units (or votes). Pairs with a tied or empty half are
+    excluded from that split. The value is the mean over ``splits``; the interval is Wilson's for that
+    mean over the mean number of pairs.
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
@@ -58,7 +58,7 @@ def halves_of_votes(
     generator = np.random.default_rng(seed)
     same: dict[str, list[tuple[int, int]]] = {name: [] for name in wanted}
     for _ in range(splits):
-        # equal halves of each pair: the lower half of its parts in a random order
+        # Equal halves of each pair: the lower half of a random order.
         order = np.lexsort((generator.random(len(parts)), group))
         starts = np.searchsorted(group[order], np.arange(len(pairs)))
         sizes = np.bincount(group, minlength=len(pairs))
@@ -91,10 +91,9 @@ def one_against_mean(
     seed: int,
     resamples: int,
 ) -> Estimate:
-    """A coefficient between each judgment and the mean of the unit's other judgments: what one person reaches when held
-    against the others, as a metric is held against all.
+    """Correlate each judgment with the mean of the unit's other judgments.
 
-    Percentile bootstrap intervals over units, as judgments of one unit are no independent evidence; without
+    Percentile bootstrap intervals over units, as judgments of one unit are dependent; without
     ``resamples`` none.
     """
     group, own, others = _against_others(unit, value)
@@ -120,17 +119,17 @@ def one_against_mean(
 
 
 def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
-    """Units that show the same patterns equally often, as one row.
+    """Merge units that have equal counts of patterns.
 
     Args:
         unit, pattern: (N,) numbers from 0 of each judgment.
 
     Returns:
-        (U, P) sparse counts of the patterns, and (U,) how many units are such.
+        (U, P) sparse counts of patterns, and (U,) number of units.
     """
     ones = np.ones(len(unit), dtype=np.int64)
     counts = sparse.csr_array((ones, (unit, pattern)))
-    # rows are told apart by a random sum of 64 bits: comparing them whole needs all their zeros
+    # Compare rows by random 64-bit sums: whole rows would need all their zeros.
     marks = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=counts.shape[1])
     sums = np.asarray(counts @ marks, dtype=np.int64)
     _, first, frequency = np.unique(sums, return_index=True, return_counts=True)
@@ -140,10 +139,10 @@ def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
 def one_against_cut(
     unit: Ints, value: Floats, cuts: Sequence[float], *, seed: int, resamples: int
 ) -> dict[float, Estimate]:
-    """Cut -> Cohen's kappa between each judgment and the mean of the unit's other judgments, both cut there into yes
-    and no (H13 tables 8 to 10, with a person in the metric's place).
+    """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others.
 
-    Percentile bootstrap intervals over units, as judgments of one unit are no independent evidence.
+    Both are cut there into yes and no (H13 tables 8 to 10, with a person as the metric). Percentile
+    bootstrap intervals over units, as judgments of one unit are dependent.
     """
     group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:
@@ -172,7 +171,7 @@ def one_against_cut(
 
 
 def _against_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
-    """Of judgments whose unit has others: the unit's number from 0, the judgment, and the mean of the others."""
+    """Return, for judgments with others on their unit: unit number, judgment, mean of the others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
     with_others = counts[rows] > 1
@@ -183,7 +182,9 @@ def _against_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _kappa(counts: Floats) -> Floats:
-    """(R,) Cohen's kappa of (R, 4) counts: neither, people alone, the judge alone, both; nan where undefined."""
+    """Return (R,) Cohen's kappa of (R, 4) counts: neither, people only, judge only, both; nan where
+    undefined.
+    """
     n = counts.sum(axis=1)
     judge, people = counts[:, 2] + counts[:, 3], counts[:, 1] + counts[:, 3]
     with np.errstate(invalid="ignore", divide="ignore"):

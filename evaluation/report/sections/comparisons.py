@@ -1,4 +1,4 @@
-"""Tables of many comparisons: ranks, and letters that are shared by what does not differ (Piepho 2004). Pure."""
+"""Tables of multiple comparisons: ranks, and letters shared by what does not differ (Piepho 2004). Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaluation.statistics.meta import clusters_of_p_values
 
 
 def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
-    """Return the (K, K) two-sided p of every two of K things; nan on the diagonal and where a test has no p."""
+    """Return the (K, K) two-sided p of all pairs; nan on the diagonal and where undefined."""
     p = np.full((len(names), len(names)), np.nan)
     for one in range(len(names)):
         for two in range(one):
@@ -34,12 +34,12 @@ def cluster_tables(
     name: str = "clusters",
     **for_note: Any,
 ) -> list[Table]:
-    """Return a table of ranks and letters, and one of the tests behind it; [] for fewer than two things.
+    """Return a table of ranks and letters, and one of its tests; [] for fewer than two.
 
     Args:
-        groups: group -> (K,) values and (K, K) p of its tests, which Holm's correction is over.
-        heads: the columns of the group and of the thing; without a group's name there is no such column.
-        value: head of the values' column, and how it is shown.
+        groups: group -> (K,) values and (K, K) p, Holm-adjusted together.
+        heads: headings of group and item; no group column without a heading.
+        value: heading and format of the values.
         words: of the two tables.
         name: of the first table.
     """
@@ -68,11 +68,11 @@ def cluster_tables(
 
 
 def letters_of(differs: Flags) -> list[str]:
-    """Return the letters of K things in their order, from a symmetric (K, K) table of which of them differ.
+    """Return the letters of K ordered items from a symmetric (K, K) table of differences.
 
-    Insert-and-absorb: one column with everything; for each two that differ, every column that holds both is split
-    into one without the first and one without the second, and what another column contains is dropped. Past 52
-    columns, letters are numbered.
+    Insert-and-absorb: start with one column of everything; for each differing pair, split every column
+    with both into two without one of them, and drop contained columns. Past 52 columns, letters are
+    numbered.
     """
     count = len(differs)
     columns: list[frozenset[int]] = [frozenset(range(count))]

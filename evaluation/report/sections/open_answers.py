@@ -1,4 +1,4 @@
-"""The sections about open answers: what their kinds compute beyond consensus, as tables and plots."""
+"""Open answers: their kinds' own results as tables and plots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def sections(inputs: ReportInputs) -> list[Section]:
-    """Return a section for each result that the study's kind computes."""
+    """Return a section per result of the study's kind."""
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
     made = {
         "leave_one_out": _leave_one_out,
@@ -27,7 +27,7 @@ def sections(inputs: ReportInputs) -> list[Section]:
 
 
 def _leave_one_out(figures: Mapping[str, Any]) -> Section:
-    """Hold each caption against the others of its image (WG16 §4)."""
+    """Show each caption against the others of its image (WG16 §4)."""
     found = figures["leave_one_out"]
     if not found["metrics"]:
         return section("leave-one-out", empty=found["reason"])
@@ -40,7 +40,7 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
     data = table("leave-one-out", rows, captions=found["captions"], images=found["images"])
     sentence = say("leave-one-out", captions=found["captions"])
     plots: list[Plot] = []
-    # metrics have scales of their own, those from 0 to 1 share an axis
+    # Metrics have their own scales; those from 0 to 1 share an axis.
     unit = [row for row in rows if row[1].value is not None and row[1].value <= 1]
     if unit:
         people = Panel("one person", tuple(row[1] for row in unit))
@@ -57,7 +57,6 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
 
 
 def _captions(figures: Mapping[str, Any]) -> Section:
-    """Show best-worst scores of captions."""
     rows = sorted(figures["captions"], key=lambda row: (-row["score"], row["image"], row["text"]))
     ends = rows if len(rows) <= 2 * MOST_CAPTIONS else rows[:MOST_CAPTIONS] + rows[-MOST_CAPTIONS:]
     data = table(
@@ -72,7 +71,6 @@ def _captions(figures: Mapping[str, Any]) -> Section:
 
 
 def _keywords(figures: Mapping[str, Any]) -> Section:
-    """Show how far two people's keywords overlap."""
     named = {"keywords as words": "pairwise_f1", "one stem merged": "pairwise_f1_of_stems"}
     found = {name: figures[key] for name, key in named.items() if key in figures}
     words = figures["pairwise_f1"]
@@ -95,7 +93,7 @@ def _keywords(figures: Mapping[str, Any]) -> Section:
 
 
 def _content(figures: Mapping[str, Any]) -> Section:
-    """Show how well people select content, by leave-one-out (WG15 §5)."""
+    """Show people's content selection, by leave-one-out (WG15 §5)."""
     found = figures["content_selection"]
     known = found["upper_bound"]
     if all(one["value"] is None for one in known.values()):
@@ -114,7 +112,7 @@ def _content(figures: Mapping[str, Any]) -> Section:
 
 
 def _questions(figures: Mapping[str, Any]) -> Section:
-    """Show the answers to each question of a form, and how far people agree on it."""
+    """Show answers and agreement for each question of a form."""
     found = figures["questions"]
     if not any(one["answered"] for one in found):
         return section("questions", empty="Nobody answered a question of the form yet.")

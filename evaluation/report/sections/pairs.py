@@ -1,4 +1,4 @@
-"""The sections about candidate pairs: metrics against people, and how many references a metric needs."""
+"""Candidate pairs: metrics against people, and the number of references."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ FEWEST_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
 MOST_DRAWS, TEXTS_SCORED = 20, 40_000
 MOST_CURVES = 8
-# pair kind ("all" for all pairs) -> what people reach, and its name
+# Pair kind ("all" for all pairs) -> human level and its name.
 Ceilings = Mapping[str, tuple[str, Estimate]]
 
 
 def ceilings(inputs: ReportInputs) -> Ceilings:
-    """Return what people reach: two halves of them where it can be had, else one judge."""
+    """Return human levels: by two halves of people if possible, else by one judge."""
     counted = inputs.table.counted
     halves = halves_of_votes(
         inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
@@ -55,7 +55,7 @@ def ceilings(inputs: ReportInputs) -> Ceilings:
 
 
 def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
-    """Show how often each metric names people's winner, by pair kind, and which metrics differ."""
+    """Show each metric's accuracy by pair kind, and which metrics differ."""
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
@@ -123,7 +123,7 @@ def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
-    """Compare metrics by McNemar's tests, with Holm's correction over all pairs of metrics of a kind."""
+    """Compare metrics by McNemar's tests, Holm-adjusted over all pairs of metrics of a kind."""
     decided = inputs.winners != 0
     right = {
         name: metric_winners(inputs.scores[name][:, 0], inputs.scores[name][:, 1]) == inputs.winners
@@ -155,9 +155,9 @@ def _of_kind(inputs: ReportInputs, kind: str) -> Flags:
 
 
 def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
-    """Show accuracy by the number of references that a metric may read (V15 figure 3).
+    """Show accuracy by number of references (V15 figure 3).
 
-    None without texts, or without enough references.
+    Return None without texts, or without enough references.
     """
     texts = inputs.texts() if inputs.evaluation is not None else None
     if texts is None or inputs.evaluation is None:
@@ -171,7 +171,7 @@ def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
     names = _best_first(accuracy, kinds[-1])[:MOST_CURVES]
     candidates = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     generator = np.random.default_rng(inputs.seed)
-    # metric -> number of references -> scores of the first captions and of the second ones, (draws, pairs)
+    # Metric -> number of references -> scores of first and second captions, (draws, pairs).
     scores: dict[str, dict[int, tuple[Any, Any]]] = {name: {} for name in names}
     for size in sorted({size for size in SIZES if size < most} | {most}):
         draws = int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)) if size < most else 1

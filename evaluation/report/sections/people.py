@@ -1,4 +1,4 @@
-"""Sections about people: what was collected, how far they agree, and how each worker did."""
+"""People: what was collected, agreement, and each worker's results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from evaluation.statistics.meta import wilson_interval
 MOST_WORKERS = 40
 RELIABLE = 0.8
 REST = "all others"
-# row of the table -> key of the counts; the first of them stand there even if they are 0
+# Row of the table -> key of the counts; the first rows are shown even if 0.
 COLLECTED = {
     "units judged": "units",
     "units with a consensus": "units_with_consensus",
@@ -50,11 +50,10 @@ WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
     ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
 ]  # fmt: skip
-LEFT_SIDE = 6  # the place of that column, which studies without sides do not have
+LEFT_SIDE = 6  # the index of that column, absent in studies without sides
 
 
 def collection(inputs: ReportInputs) -> Section:
-    """Count units, judgments and consensus."""
     counts = inputs.aggregation.result["counts"]
     rows = [(name, counts[key]) for name, key in COLLECTED.items() if counts[key] or key in ALWAYS]
     return section("collection", [say("collection", counts=counts)], tables=[table("collection", rows)])
@@ -109,13 +108,13 @@ def agreement(inputs: ReportInputs) -> Section:
 
 
 def ranked(inputs: ReportInputs) -> list[Mapping[str, Any]]:
-    """Return the rows of workers, most judgments first; the report calls them W1, W2, ... in this order."""
+    """Return workers by number of judgments; the report names them W1, W2, ... in this order."""
     rows = inputs.aggregation.result["workers"]
     return sorted(rows, key=lambda row: (-(row["judgments"] + row["controls_seen"]), row["worker"]))
 
 
 def _by_workers(inputs: ReportInputs) -> Plot | None:
-    """Plot every two workers' agreement on the units they share; workers past the fortieth share one row."""
+    """Plot agreement of every two workers on shared units; those past the fortieth share one row."""
     found = inputs.aggregation.result["agreement"]
     if not found["per_worker"]["available"] or inputs.kind.is_open:
         return None
@@ -172,7 +171,7 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
 
 
 def _equal_by_chance(values: Floats) -> float:
-    """Return the probability that two answers drawn from all answers are equal: the sum of squared shares."""
+    """Return the probability that two random answers are equal: the sum of squared shares."""
     _, counts = np.unique(values, return_counts=True)
     return float(((counts / counts.sum()) ** 2).sum())
 

@@ -1,4 +1,4 @@
-"""The sections about systems that propose captions for an image: grades of what stands first, and their rankings."""
+"""Systems that propose captions: grades of their first captions, and rankings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_valu
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 
-# task -> name of its table, the end of its title, what the task is, what asks, what is ranked
+# Task -> table name, title suffix, description, query, ranked item.
 TASKS = {
     ANNOTATION: (
         "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
@@ -28,14 +28,14 @@ TASKS = {
 }  # fmt: skip
 MOST_CURVES = 8
 MEANS = "interval"  # the level of what is averaged
-NEAR = 1e-9  # a mean of thirds reaches a cut that is meant to be it
-THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints cuts of means of three grades with two digits, cut off
+NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
 
 def grades(inputs: ReportInputs) -> Section | None:
-    """Show how many of each system's first captions reach each mean grade, and which systems differ (H13 table 1).
+    """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1).
 
-    None where no system proposed a caption that was judged, or where answers are not averaged.
+    Return None if no proposed caption was judged, or answers are not averaged.
     """
     cuts = sorted(inputs.kind.people_cuts, reverse=True)
     first = _first_captions(inputs) if cuts and inputs.kind.level == MEANS else {}
@@ -78,7 +78,7 @@ def grades(inputs: ReportInputs) -> Section | None:
 
 
 def _pool(inputs: ReportInputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the share of images that reach each cut with a random judged caption first, and with the best one."""
+    """Return shares of images that reach each threshold with a random and with the best judged caption."""
     of_image: dict[int, list[float]] = {}
     for (image, _), value in _judged(inputs).items():
         of_image.setdefault(image, []).append(value)
@@ -94,20 +94,19 @@ def _reach(values: Sequence[float] | Floats, cut: float) -> Flags:
 
 
 def exact_cut(cut: float) -> float:
-    """A cut as it is meant: 3.66 is 3 2/3, which a mean of three grades can be."""
+    """Return the nominal threshold: 3.66 means 3 2/3, a mean of three grades."""
     whole = int(cut)
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
 
 
 def _judged(inputs: ReportInputs) -> dict[tuple[int, int], float]:
-    """Image and text -> what people say of it."""
     if inputs.proposals is None:
         return {}
     return values_of(inputs.proposals, consensus_values(inputs.consensus.of_unit))
 
 
 def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
-    """System -> image -> consensus of the caption that it put first there; only judged ones."""
+    """Return system -> image -> consensus of its first caption, if judged."""
     found = inputs.proposals
     if found is None:
         return {}
@@ -122,7 +121,7 @@ def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
 
 
 def _clusters(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]) -> list[Table]:
-    """Compare systems by McNemar's tests at each cut, on the images of which both first captions were judged."""
+    """Compare systems by McNemar's tests at each threshold, on images with both first captions judged."""
 
     def p(one: str, two: str, cut: float) -> float:
         shared = [image for image in first[one] if image in first[two]]
@@ -145,7 +144,7 @@ def _clusters(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: 
 
 
 def rankings(inputs: ReportInputs) -> Section | None:
-    """Show how systems rank: by people's relevance, and by where the original item stands (H13 §4.3)."""
+    """Show rankings by people's relevance, and by the original item's rank (H13 §4.3)."""
     found: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
     if not found:
         return None
@@ -163,7 +162,6 @@ def rankings(inputs: ReportInputs) -> Section | None:
 
 
 def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any]) -> Table:
-    """Show S@k and R-precision of one task."""
     name, title, words, query, item = TASKS[task]
     audited = "audited" in rows[0]
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
@@ -189,7 +187,6 @@ def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[s
 
 
 def _by_original(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Show R@k and median rank of one task."""
     name, title, _, query, item = TASKS[task]
     columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
     columns += [("median rank", "number"), (f"{query}s", "count")]
@@ -208,5 +205,5 @@ def _by_original(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _cell(found: Mapping[str, Any]) -> Any:
-    """Return an estimate; the number alone where it has no interval, as in old releases."""
+    """Return an estimate, without interval for old releases."""
     return found["value"] if found.get("low") is None else estimate_of(found)

@@ -1,4 +1,4 @@
-"""The section about systems: who wins against whom, by people and by metrics (V15 §7.3)."""
+"""Systems: wins against each other, by people and by metrics (V15 §7.3)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import metric_winners
 
 MOST_SHOWN = 40
-HUMAN = ("people", "human")  # captions of no system, and what PASCAL-50S calls them
+HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
 
 
 def systems(inputs: ReportInputs) -> Section | None:
-    """Show fractions of wins and Bradley-Terry strengths; None where no two systems meet."""
+    """Show fractions of wins and Bradley-Terry strengths; None if no two systems meet."""
     rows = []
     for pair in inputs.consensus.pairs:
         one, two = inputs.systems[pair.key]
@@ -30,7 +30,7 @@ def systems(inputs: ReportInputs) -> Section | None:
     if not rows:
         return None
     pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
-    # pairs of one image are no independent evidence
+    # Resample images: pairs of one image are dependent.
     people = tournament(first, second, winners, clusters=images, seed=inputs.seed)
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson")
     place_of = {str(name): place for place, name in enumerate(strengths.items.tolist())}
@@ -82,7 +82,6 @@ def systems(inputs: ReportInputs) -> Section | None:
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
-    """Return the ceiling: what captions that people wrote reach."""
     return [
         Level("human captions", one.value, dashed=False, low=one.low, high=one.high)
         for name, one in zip(names, estimates, strict=True)
@@ -98,7 +97,7 @@ def _fraction(found: TournamentResult, place: int) -> Estimate:
 def _by_metrics(
     inputs: ReportInputs, pks: list[int], first: list[str], second: list[str], people: TournamentResult
 ) -> Table | None:
-    """Play the same tournament by each metric, and correlate it with people's."""
+    """Compute the same tournament by each metric, and correlate it with people's."""
     if inputs.pks is None or not inputs.scores:
         return None
     at = {pk: place for place, pk in enumerate(inputs.pks)}

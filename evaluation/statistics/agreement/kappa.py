@@ -144,7 +144,6 @@ class FleissKappa:
 
 
 def check_weights(weights: str | None) -> None:
-    """Refuse weights that kappa does not know. Raises BadOption."""
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
 

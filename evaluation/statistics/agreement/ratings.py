@@ -89,7 +89,6 @@ def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
 
 
 def check_numeric(ratings: Ratings) -> Ratings:
-    """Return the ratings if their values are numbers. Raises BadValue."""
     if len(ratings.labels) and ratings.labels.dtype.kind not in "biuf":
         raise BadValue(
             f"values hold {ratings.labels[0]!r}, expected numbers at the ordinal, interval and ratio level"

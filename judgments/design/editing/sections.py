@@ -1,4 +1,4 @@
-"""What the study form asks: labels and explanations of the study file's keys, in groups."""
+"""Labels and help of the study file's keys, in the form's groups."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ RADIOS = {"access.join"}
 SEVERAL = {"controls.kinds"}
 LONG_TEXTS = {"instructions": 7, "consent": 7, "template.html": 16}
 ROWS = {"examples": 8, "quiz.questions": 8, "controls.known": 8, "rules": 6}  # tables, typed as TOML
-PAIRS = {"sampling.listed": 6}  # an image and a caption with a tab between them, one pair a line
+PAIRS = {"sampling.listed": 6}  # an image and a caption per line, separated by a tab
 LINES = {"labels": 4, "workers.countries": 2, "sampling.only": 2, "keywords.titles": 6}  # one a line
 
 
@@ -90,7 +90,7 @@ OUTCOME_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A group of the form; ``crowd`` is the one that it matters for, '' where it matters for all."""
+    """A group of the form; ``crowd`` is the only crowd it is for, '' for all."""
 
     title: str
     text: str
@@ -99,7 +99,7 @@ class Section:
 
 
 def sections_for(kind: Kind) -> list[Section]:
-    """The groups and keys that mean something for ``kind``, in the order they are asked."""
+    """Return the groups and keys that apply to ``kind``, in form order."""
     return [
         Section(
             "Data",
@@ -305,7 +305,6 @@ def _stopping() -> Section:
 
 
 def _crowds() -> list[Section]:
-    """Where workers come from: what matters for all of them, then for each."""
     return [
         Section(
             "Crowd and pay",

@@ -1,1 +1,1 @@
-"""Results of other annotation platforms, row by row, in the columns of Mechanical Turk's result files."""
+"""Read results of other annotation platforms as rows with MTurk's columns."""

@@ -1,11 +1,11 @@
 """CrowdFlower's (Figure Eight's, Appen's) full and aggregated reports.
 
-A full report has a row a judgment: ``_unit_id, _created_at, _golden, _id, _missed, _started_at, _tainted, _channel,
-_trust, _worker_id, _country, _region, _city, _ip``, then the questions, the columns of the data and, for a test
-question, ``QUESTION_gold`` with the right answers, a line each. An aggregated report has a row a unit: ``_unit_id,
-_golden, _unit_state, _trusted_judgments, _last_judgment_at``, then each question with ``QUESTION:confidence``. What
-the columns mean is told in the descriptions of published reports (zenodo.org/records/3626185) and of CrowdFlower's
-own help pages.
+A full report has a row per judgment: ``_unit_id, _created_at, _golden, _id, _missed, _started_at,
+_tainted, _channel, _trust, _worker_id, _country, _region, _city, _ip``, then the questions, the data
+columns and, for a test question, ``QUESTION_gold`` with the right answers, one per line. An aggregated
+report has a row per unit: ``_unit_id, _golden, _unit_state, _trusted_judgments, _last_judgment_at``, then
+each question with ``QUESTION:confidence``. Sources: descriptions of published reports
+(zenodo.org/records/3626185) and CrowdFlower's help pages.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNo
 
 
 def _truth(cells: dict[str, str], golden: bool, notes: ImportNotes) -> dict[str, str] | None:
-    """The right answers of a test question by the question's column; one that has several has none here."""
+    """Return a test question's right answers by column, except where there are several."""
     if not golden:
         return None
     truth: dict[str, str] = {}

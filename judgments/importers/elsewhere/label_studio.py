@@ -1,8 +1,9 @@
-"""Label Studio's exports: JSON (a task with its annotations a record), JSON-MIN and CSV (an annotation a record).
+"""Label Studio's exports: JSON (a task with its annotations per record), JSON-MIN and CSV (an annotation
+per record).
 
-The formats are those of labelstud.io/guide/task_format and of label-studio-converter: in JSON an answer stands in
-``result`` under its ``from_name``, in the other two it is a column of that name, shortened where it is one choice or
-text. Columns here are the task's data (``image`` and ``data.image`` alike) and the names of the control tags.
+See labelstud.io/guide/task_format and label-studio-converter. In JSON an answer is in ``result`` under
+its ``from_name``; in the others it is a column of that name, shortened for one choice or text. Columns
+here are the task's data (``image`` and ``data.image`` alike) and the names of the control tags.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from judgments.importers.mturk.results import ResultRow
 from judgments.importers.readers import cell_of, csv_records, json_array
 from judgments.importers.textio import read_lines
 
-# where each control tag keeps its answer
+# The key of each control tag's answer.
 ANSWERS = ("choices", "rating", "number", "text", "taxonomy", "selected", "datetime")
 _JSON_BEGINS = ("[", "{")
 
@@ -48,7 +49,7 @@ def _first_letter(path: Path, encoding: str | None) -> str:
 
 
 def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
-    """The annotations of a task; one that is marked as ground truth says what is expected of the others."""
+    """Yield a task's annotations; a ground-truth annotation gives the expected answer."""
     task = record.values
     data, annotations = task.get("data"), task["annotations"]
     if not isinstance(data, dict):
@@ -85,7 +86,6 @@ def _results(path: Path, line: int | None, annotation: Mapping[str, Any]) -> dic
 
 
 def _short(path: Path, record: Record, zone: tzinfo | None) -> ResultRow:
-    """A record of JSON-MIN or CSV."""
     values = record.values
     cells = {}
     for name, value in values.items():
@@ -135,7 +135,7 @@ def _seconds(path: Path, line: int | None, value: Any) -> float | None:
 
 
 def _plain(value: Any) -> Any:
-    """An answer without what it is wrapped in: one choice as its word, a path of a taxonomy as ``a/b``."""
+    """Unwrap an answer: one choice as its word, a taxonomy path as ``a/b``."""
     if isinstance(value, dict):
         kept = [name for name in ANSWERS if name in value]
         if len(kept) != 1:

@@ -1,10 +1,11 @@
-"""What Potato writes: a folder an annotator with ``user_state.json`` or ``annotated_instances.jsonl``, or one CSV.
+"""Potato's output: a folder per annotator with ``user_state.json`` or ``annotated_instances.jsonl``, or
+one CSV.
 
-Formats as github.com/davidjurgens/potato writes them: the state keeps ``instance_id_to_label_to_value``, the lines
-``{"id", "displayed_text", "label_annotations": {scheme: {label: value}}, "behavioral_data"}``, the CSV ``user,
-instance_id, displayed_text`` and a column ``scheme:::label`` a label. Columns here: ``id``, ``displayed_text``, and per
-scheme its name (the label that was chosen; a JSON list of several), ``SCHEME.value`` (what was entered there) and
-``SCHEME:::LABEL``.
+Formats of github.com/davidjurgens/potato: the state has ``instance_id_to_label_to_value``, the lines
+``{"id", "displayed_text", "label_annotations": {scheme: {label: value}}, "behavioral_data"}``, the CSV
+``user, instance_id, displayed_text`` and a column ``scheme:::label`` per label. Columns here: ``id``,
+``displayed_text``, and per scheme its name (the chosen label; a JSON list of several), ``SCHEME.value``
+(the entered value) and ``SCHEME:::LABEL``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNo
         files = sorted((*path.rglob(STATE), *path.rglob(LINES)))
         chosen = [
             file for file in files if file.name == STATE or not file.with_name(STATE).exists()
-        ]  # a state has what the lines beside it have
+        ]  # the state repeats the lines beside it
         if not chosen:
             raise ImportProblem(path, None, None, "no annotator's folder", f"some with {STATE} or {LINES}")
     else:
@@ -100,7 +101,7 @@ def _json(path: Path, line: int | None, text: str) -> dict[str, Any]:
 
 
 def _labels(path: Path, line: int | None, instance: str, labels: Any) -> Any:
-    """``[[{"schema", "name"}, value], ...]`` as the object of the lines; older states have that object."""
+    """Read ``[[{"schema", "name"}, value], ...]`` as the lines' object, which older states have."""
     if not isinstance(labels, list):
         return labels
     found: dict[str, dict[str, Any]] = {}
@@ -140,7 +141,7 @@ def _row(
 
 
 def _seconds(behaviour: Any) -> float | None:
-    """How long the instance was open, where the annotator's browser told it."""
+    """Return how long the instance was open, if recorded."""
     if not isinstance(behaviour, dict):
         return None
     total = behaviour.get("total_time_ms")

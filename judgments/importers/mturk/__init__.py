@@ -1,7 +1,8 @@
-"""Result files of Amazon Mechanical Turk: the requester pages' CSV and the older tab-separated ``.results``.
+"""Result files of Amazon Mechanical Turk: the requester pages' CSV and the older tab-separated
+``.results``.
 
-Pure, as all of ``judgments.importers``. What is read was seen in public files and the programs that read them;
-docs/crowds/batch-files.md names the variants.
+Pure. Variants were found in public files and the programs that read them; docs/crowds/batch-files.md
+names them.
 """
 
 from judgments.importers.mturk.results import ResultRow, read_results

@@ -1,12 +1,12 @@
-"""The cells of a result file: times, money, and the answers of a row as {field: value}, however their page sent them.
+"""Parse the cells of a result file: times, money, and a row's answers as {field: value}.
 
-Forms of the requester pages, by the column they come in:
+Forms of the requester pages, by column:
 
-- ``Answer.choice``: the value itself; several boxes of one name with ``|`` between them.
-- ``Answer.choice.left``, ``Answer.choice.right``: ``true`` and ``false``, one column a radio button. Both stand as
-  they are, and ``choice`` is ``left`` besides.
-- ``Answer.taskAnswers``: what a crowd-form sends, a JSON list of one object. Members of members are named with a dot
-  between them (``sentiment.label``); an object of true and false is a group of radio buttons, as above.
+- ``Answer.choice``: the value itself; several boxes of one name joined by ``|``.
+- ``Answer.choice.left``, ``Answer.choice.right``: ``true`` and ``false``, one column per radio button.
+  Both are kept, and ``choice`` becomes ``left``.
+- ``Answer.taskAnswers``: a crowd-form's JSON list of one object. Nested members are joined by dots
+  (``sentiment.label``); an object of true and false is a group of radio buttons, as above.
 - ``answers[question_id answer_value]``: the command line tools' last column, names and values in turn.
 """
 
@@ -25,8 +25,8 @@ from judgments.importers.mturk.columns import ANSWER
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
-# Hours from UTC. The requester pages write Pacific time; the command line tools wrote that of their own machine.
-# Abbreviations that several countries use stand for the American zone.
+# Hours from UTC. The requester pages write Pacific time; the command line tools wrote local time.
+# Abbreviations of several countries mean the American zone.
 ZONES = {
     "UTC": 0, "GMT": 0, "Z": 0, "WET": 0,
     "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
@@ -53,12 +53,12 @@ _FORMS = tuple(
 TIME_EXPECTED = "a time with its zone, such as Fri Nov 20 06:00:00 PST 2026"
 
 
-@lru_cache(maxsize=4_096)  # the rows of a batch repeat the times of their HITs
+@lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """A time in any of the forms seen, in UTC; ``zone`` is for those that name none.
+    """Parse a time in any of the known forms as UTC; ``zone`` is for times without one.
 
     Raises:
-        ValueError: it is none of them, no such moment, or without a zone.
+        ValueError: an unknown form, an invalid time, or no zone.
     """
     for form in _FORMS:
         if found := form.fullmatch(text):
@@ -116,13 +116,12 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """As the requester pages write a time, whole seconds, in UTC: the same on every machine."""
+    """Format as the requester pages do: whole seconds, in UTC."""
     at = moment.astimezone(UTC)
     return f"{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:02} {at:%H:%M:%S} UTC {at.year:04}"
 
 
 def format_cents(cents: int) -> str:
-    """10 as ``$0.10``."""
     return f"${cents // 100}.{cents % 100:02}"
 
 
@@ -134,9 +133,9 @@ Groups = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def groups_of(fields: Iterable[str]) -> Groups:
-    """Fields that may be the radio buttons of one name: name -> (value, field).
+    """Return candidate radio groups: name -> (value, field).
 
-    A dot may belong to the name or to the value, so both readings stand: the first dot and the last.
+    A dot may belong to the name or to the value, so both the first and the last dot are tried.
     """
     fields = list(fields)
     groups: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -148,10 +147,10 @@ def groups_of(fields: Iterable[str]) -> Groups:
 
 
 def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
-    """The answers in a row's ``Answer.`` cells.
+    """Return the answers in a row's ``Answer.`` cells.
 
     Raises:
-        ValueError: the JSON of a crowd-form cannot be read; the sentence says what was found.
+        ValueError: the JSON of a crowd-form is invalid.
     """
     answers: dict[str, str] = {}
     for column, cell in cells.items():
@@ -171,7 +170,7 @@ def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
 
 
 def _chosen(buttons: Mapping[str, str]) -> str | None:
-    """The values of the buttons that are true; None where these are no buttons, or nothing is said of any."""
+    """Return the values of the true buttons; None if they are no buttons, or all empty."""
     said = {value: cell.strip().lower() for value, cell in buttons.items() if cell.strip()}
     if not said or not all(cell in _TRUTHS for cell in said.values()):
         return None
@@ -216,10 +215,10 @@ def _text(value: Any) -> str:
 
 
 def old_answers(cells: Sequence[str]) -> dict[str, str]:
-    """``Answer.`` cells of a row of the command line tools, from what stands behind their last column's head.
+    """Return ``Answer.`` cells from the last column of the command line tools.
 
-    It is a name and a value in turn, in cells of their own or in one cell, there with a line for each pair or with tabs
-    between all. Several values of one name are joined by ``|``.
+    It holds names and values in turn, in separate cells or in one, there in lines or separated by tabs.
+    Several values of one name are joined by ``|``.
 
     Raises:
         ValueError: a name without a value.

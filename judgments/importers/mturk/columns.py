@@ -1,7 +1,7 @@
-"""The columns of result files, under the names of the requester pages.
+"""Columns of result files, under the requester pages' names.
 
-The requester pages have written the same columns for fifteen years, some files without the three approval rates.
-The command line tools (2008 to 2017) wrote names of their own in lower case, separated by tabs.
+The requester pages' columns are stable, though some files lack the three approval rates. The command line
+tools (2008 to 2017) used lower-case names, separated by tabs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COLUMNS = (
 REVIEW_COLUMNS = ("Approve", "Reject")
 INPUT, ANSWER = "Input.", "Answer."
 
-# Where the command line tools' name differs by more than capitals. Their "reject" is a flag of the same meaning.
+# The command line tools' names that differ by more than case. Their "reject" is an equivalent flag.
 OLD_NAMES = {
     "assignments": "MaxAssignments",
     "annotation": "RequesterAnnotation",
@@ -51,14 +51,14 @@ OLD_NAMES = {
     "assignmentrejecttime": "RejectionTime",
     "feedback": "RequesterFeedback",
 }
-# Their last column: a row holds every answer behind it, a name and a value in turn.
+# Their last column: every answer follows it, name and value in turn.
 OLD_ANSWERS = "answers[question_id answer_value]"
 
 _KNOWN = {name.lower(): name for name in (*COLUMNS, *REVIEW_COLUMNS)} | OLD_NAMES
 
 
 def canonical(name: str) -> str:
-    """A header's name as the requester pages write it; names of our own keep their letters."""
+    """Return a header's name as the requester pages write it; keep the case of unknown names."""
     name = name.strip()
     for prefix in (INPUT, ANSWER):
         if name.lower().startswith(prefix.lower()):
@@ -67,5 +67,4 @@ def canonical(name: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Whether a canonical name belongs to a result file."""
     return name.lower() in _KNOWN or name.startswith((INPUT, ANSWER)) or name.lower() == OLD_ANSWERS

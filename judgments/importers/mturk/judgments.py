@@ -1,4 +1,4 @@
-"""Old result files as judgments: which of their columns is what is said by whoever imports them."""
+"""Read old result files as judgments, by a mapping of columns from the importing person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judgments.importers.readers import Columns, parse_json
 from judgments.importers.records import JudgmentRow
 from judgments.importers.textio import read_whole
 
-NUMBER = "{n}"  # in the name of a column: 0, 1, 2, ..., where a HIT asked about several things
+NUMBER = "{n}"  # a counter in column names: 0, 1, 2, ..., where a HIT asked about several things
 WHAT = (
     "image",
     "reference",
@@ -45,19 +45,19 @@ EXAMPLE = "pairs such as image=Input.image,value=Answer.choice"
 
 
 def same_name(worker: str) -> str:
-    """The worker's name as the file has it."""
     return worker
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
-    """How a result file is read.
+    """How to read a result file.
 
     Attributes:
-        columns: name of a judgment's column (``NAMES``) -> column of the file; ``{n}`` in it counts what a HIT asked.
+        columns: a judgment's column (``NAMES``) -> the file's; ``{n}`` counts the things that a HIT asked
+            about.
         values: cell -> value, for answers in words; empty: cells are values.
-        zone: for times that name none.
-        worker_name: a worker's id in the file -> the name to keep.
+        zone: of times without one.
+        worker_name: maps a worker's id in the file to the stored name.
     """
 
     columns: Mapping[str, str]
@@ -67,10 +67,10 @@ class ResultColumns:
 
 
 def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> dict[str, str]:
-    """``a=b,c=d`` as a dict.
+    """Parse ``a=b,c=d`` as a dict.
 
     Raises:
-        ImportProblem: it is none, or names something twice.
+        ImportProblem: it is malformed, or repeats a name.
     """
     pairs: dict[str, str] = {}
     for pair in text.split(","):
@@ -84,10 +84,10 @@ def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> d
 
 
 def parse_zone(text: str, path: Path) -> tzinfo:
-    """A time zone by its name.
+    """Return a time zone by name.
 
     Raises:
-        ImportProblem: there is none of this name.
+        ImportProblem: it is unknown.
     """
     try:
         return ZoneInfo(text)
@@ -96,10 +96,10 @@ def parse_zone(text: str, path: Path) -> tzinfo:
 
 
 def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
-    """``[columns]``, ``[values]`` and ``zone`` of a file.
+    """Read ``[columns]``, ``[values]`` and ``zone`` from a TOML file.
 
     Raises:
-        ImportProblem: it is no TOML, or says something else.
+        ImportProblem: it is no TOML, or has other keys.
     """
     try:
         found = tomllib.loads(read_whole(path))
@@ -145,14 +145,14 @@ def _as_it_is(column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResultSource:
-    """How the result files of a platform become rows with the columns of Mechanical Turk's.
+    """How a platform's result files become rows with MTurk's columns.
 
     Attributes:
         read: (path, encoding, zone, notes) -> rows, each with its line.
-        canonical: the name of a column in ``ResultRow.cells``.
-        unit: the column that says which rows are about the same thing, unless another one is named.
-        sparse: whether a row may lack what others have, because nothing was answered there.
-        rejected: the quirk of rows that were kept and are not used.
+        canonical: maps a column's name to that in ``ResultRow.cells``.
+        unit: the default column that identifies units.
+        sparse: whether a row may lack unanswered columns.
+        rejected: the quirk of excluded rows.
     """
 
     read: Read
@@ -169,22 +169,22 @@ def _turkle_rows(
     path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes
 ) -> Iterator[ResultRow]:
     for row in read_results(path, required=("AssignmentId", "WorkerId"), encoding=encoding, zone=zone):
-        # work without a login is by somebody unknown, another one each time as far as anybody can say
+        # Anonymous work counts as another unknown person each time.
         name = row.text("Turkle.Username").strip() or row.text("WorkerId").strip()
         worker = name or f"anonymous-{row.required('AssignmentId')}"
         yield replace(row, cells={**row.cells, "WorkerId": worker})
 
 
-# The columns of ``Batch._get_csv_fieldnames`` in turkle/models.py of github.com/hltcoe/turkle (read in version 2.10):
-# Mechanical Turk's, but ``WorkerId`` is the user's row number and empty for anonymous work.
+# The columns of ``Batch._get_csv_fieldnames`` in turkle/models.py of github.com/hltcoe/turkle (version
+# 2.10): MTurk's, but ``WorkerId`` is the user's row number and empty for anonymous work.
 TURKLE = ResultSource(_turkle_rows, canonical)
 
 
 class ResultJudgments(TableJudgments):
-    """The answers of a result file; a rejected assignment's are kept and not used.
+    """Answers of a result file; those of rejected assignments are stored but excluded.
 
-    A unit is what has the same image, captions and the rest of ``WHAT``, unless a column names it. Images may be
-    addresses that end in the image's name.
+    A unit is identified by a named column, or by equal image, captions and the rest of ``WHAT``. Image
+    addresses may end in the image's name.
     """
 
     def __init__(
@@ -219,7 +219,6 @@ class ResultJudgments(TableJudgments):
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """The rows, as for every table."""
         self._images = images
         return super().judgments(images, captions)
 
@@ -253,7 +252,7 @@ class ResultJudgments(TableJudgments):
             )
 
     def _places(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
-        """Per thing that the HIT asked about, name -> column; only one where no column is numbered."""
+        """Yield name -> column for each thing the HIT asked about; one mapping without numbered columns."""
         numbered = [column for column in self._columns.values() if NUMBER in column]
         if not numbered:
             yield self._columns
@@ -273,7 +272,7 @@ class ResultJudgments(TableJudgments):
     def _cell(self, row: ResultRow, answers: Mapping[str, str], column: str) -> str:
         if column in row.cells:
             return row.cells[column]
-        if column.startswith(ANSWER):  # a form may leave out what was not answered
+        if column.startswith(ANSWER):  # a form may omit unanswered fields
             return answers.get(column[len(ANSWER) :], "")
         if self._source.sparse:
             return ""
@@ -304,7 +303,7 @@ class ResultJudgments(TableJudgments):
             column = place.get("value") or place["answer"]
             if right := row.truth.get(column, "").strip():
                 values["expected"] = self._typed(row, "expected", right, column)
-        if alone:  # the time of several answers belongs to none of them
+        if alone:  # a time shared by several answers belongs to none of them
             values["wall_seconds"] = row.whole("WorkTimeInSeconds") if row.seconds is None else row.seconds
         return values
 
@@ -326,7 +325,7 @@ class ResultJudgments(TableJudgments):
         return text
 
     def _image(self, text: str) -> str:
-        """The image's name; of an address that the dataset does not know, the last part."""
+        """Return the image's name; for an address outside the dataset, its last part."""
         if self._images is not None and text in self._images:
             return text
         last = unquote(urlsplit(text).path).rpartition("/")[2] if re.match(r"https?://", text) else ""
@@ -334,7 +333,7 @@ class ResultJudgments(TableJudgments):
 
 
 def _number(text: str) -> Any:
-    """The number in a cell; what is none is refused by the column that it is for."""
+    """Parse a number; other text is refused later with its column."""
     if _WHOLE.fullmatch(text):
         return int(text.partition(".")[0])
     try:

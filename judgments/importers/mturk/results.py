@@ -1,4 +1,4 @@
-"""Reading a result file row by row, one row in memory at a time."""
+"""Read a result file row by row, in constant memory."""
 
 from __future__ import annotations
 
@@ -29,16 +29,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One assignment of a result file. A cell is read when it is asked for, and refused with its line then: what a
-    file says besides does not matter.
+    """An assignment of a result file; cells are parsed, and refused, on access only.
 
     Attributes:
-        cells: canonical column name -> the cell; ``columns`` has the names.
-        line: the line on which the record starts.
-        zone: what times are taken for that name no zone.
-        seconds: how long the work took, where a file says more than whole seconds.
-        control: whether the question was there to see how well people answer.
-        truth: what the file holds to be right, in the columns of ``cells``.
+        cells: canonical column name -> cell; ``columns`` has the names.
+        line: the first line of the record.
+        zone: of times without one.
+        seconds: work time, where the file is more precise than whole seconds.
+        control: whether it was a control question.
+        truth: right answers of the file, in the columns of ``cells``.
     """
 
     file: Path
@@ -51,26 +50,22 @@ class ResultRow:
     truth: Mapping[str, str] | None = None
 
     def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
-        """The sentence about a cell."""
         return ImportProblem(self.file, self.line, column, found, expected)
 
     def text(self, column: str) -> str:
-        """The cell, '' where there is none."""
         return self.cells.get(column, "")
 
     def required(self, column: str) -> str:
-        """A cell that must not be empty."""
         cell = self.text(column).strip()
         if not cell:
             raise self.problem(column, "nothing", "it in every row")
         return cell
 
     def time(self, column: str) -> datetime | None:
-        """A moment in UTC, None for an empty cell."""
+        """Return a UTC time, or None for an empty cell."""
         return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
 
     def whole(self, column: str) -> int | None:
-        """A whole number from 0, None for an empty cell."""
         return self._read(column, _whole, "a whole number from 0")
 
     def _read(self, column: str, read: Callable[[str], T], expected: str) -> T | None:
@@ -84,12 +79,11 @@ class ResultRow:
 
     @property
     def rejected(self) -> bool:
-        """Whether the requester did not pay for it."""
         return self.text("AssignmentStatus").strip().lower() == "rejected"
 
     @property
     def answers(self) -> dict[str, str]:
-        """Field -> value, whatever way they came (``cells.py``)."""
+        """Return field -> value for every form of answers (``cells.py``)."""
         try:
             return answers_of(self.cells, self.groups)
         except ValueError as error:
@@ -104,14 +98,14 @@ def read_results(
     encoding: str | None = None,
     zone: tzinfo | None = None,
 ) -> Iterator[ResultRow]:
-    """The assignments of a result file. Rows of HITs that nobody did, which some tools wrote, are passed over.
+    """Yield the assignments of a result file, without rows of unfinished HITs.
 
     Args:
-        required: columns, by canonical names, without which it is no result file.
-        zone: for times that name none.
+        required: canonical columns that a result file must have.
+        zone: of times without one.
 
     Raises:
-        ImportProblem: no such header, a column twice, a row with other cells than the header, an unclosed quote.
+        ImportProblem: no such header, a repeated column, a row of another length, an unclosed quote.
     """
     lines = read_lines(path, encoding=encoding, newline="")
     header = _read_header(path, lines, required)
@@ -147,7 +141,7 @@ def _cells(path: Path, line: int, header: Header, values: list[str]) -> dict[str
         except ValueError as error:
             raise ImportProblem(path, line, OLD_ANSWERS, str(error), "names and values in turn") from None
     elif header.separator == "\t" and len(values) < len(names):
-        values = values + [""] * (len(names) - len(values))  # those tools left out empty cells at the end
+        values = values + [""] * (len(names) - len(values))  # those tools omitted empty cells at the end
     cells = named_cells(path, line, names, values, header.separator) | more
     return {name: unguard_formula(cell) if cell[:1] == "'" else cell for name, cell in cells.items()}
 
