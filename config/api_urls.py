@@ -15,14 +15,17 @@ from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
-from evaluation.api import releases
-from evaluation.api import resources as evaluation
 from evaluation.challenges import api as challenges_api
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
 from evaluation.error_analysis import api as error_analysis_api
-from evaluation.operations import reopen
+from evaluation.export import api as export_api
+from evaluation.follow_up import api as follow_up_api
+from evaluation.follow_up.operations import reopen
 from evaluation.planning import api as planning_api
+from evaluation.registration import api as registration_api
+from evaluation.releases import api as releases_api
+from evaluation.report import api as report_api
 from evaluation.results import api as results_api
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
@@ -42,11 +45,11 @@ router.register("jobs", judgments.JobResource, "jobs")
 router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
-router.register("consensus", evaluation.ConsensusResource, "consensus")
-router.register("reports", evaluation.ReportResource, "reports")
-router.register("exports", evaluation.ExportResource, "exports")
-router.register("registrations", releases.RegistrationResource, "registrations")
-router.register("releases", releases.ReleaseResource, "releases")
+router.register("consensus", results_api.ConsensusResource, "consensus")
+router.register("reports", report_api.ReportResource, "reports")
+router.register("exports", export_api.ExportResource, "exports")
+router.register("registrations", registration_api.RegistrationResource, "registrations")
+router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
@@ -131,7 +134,7 @@ urlpatterns = [
     path("studies/<str:slug>/report/", results_api.MakeReportView.as_view(), name="make-report"),
     path(
         "studies/<str:slug>/known-items/",
-        results_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
+        follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
         name="known-items",
     ),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),

@@ -27,9 +27,9 @@ from evaluation.error_analysis.analysis import (
     newest_evaluation,
     other_scores,
 )
+from evaluation.follow_up.units import MOST, make_next_batch
 from evaluation.models import Analysis
 from evaluation.provenance import without_nan
-from evaluation.results.follow_up import MOST, make_next_batch
 from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.api.bodies import body_of, member

@@ -25,8 +25,8 @@ from evaluation.error_analysis.analysis import (
     newest_evaluation,
     other_scores,
 )
+from evaluation.follow_up.units import make_next_batch
 from evaluation.models import Analysis
-from evaluation.results.follow_up import make_next_batch
 from judgments.access.roles import Right
 from judgments.admin.base import picture_address, signed_in
 from judgments.kinds import KINDS

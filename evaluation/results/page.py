@@ -22,8 +22,8 @@ from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import formats_for
+from evaluation.follow_up.adoption import adopt_captions
 from evaluation.models import Analysis, Consensus
-from evaluation.results.adoption import adopt_captions
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.rankings import outputs_of

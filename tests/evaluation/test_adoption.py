@@ -19,8 +19,8 @@ from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, WrongState
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.export.exporting import export_judgments
+from evaluation.follow_up.adoption import adopt_captions
 from evaluation.integrity import check_integrity
-from evaluation.results.adoption import adopt_captions
 from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System
 from tests.annotation.casting import joined, make_study

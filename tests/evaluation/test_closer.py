@@ -24,8 +24,8 @@ from evaluation.error_analysis.analysis import (
     rank_captions,
     rank_pairs,
 )
+from evaluation.follow_up.units import make_next_batch
 from evaluation.models import MetricScore
-from evaluation.results.follow_up import make_next_batch
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.generation import generate_hits

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.judgment_sets.records import UnitRow
 from evaluation.models import Analysis
-from evaluation.records import UnitRow
 from evaluation.report import citations
 from evaluation.report.building import build_report
 from evaluation.report.content import Column, Estimate, Table

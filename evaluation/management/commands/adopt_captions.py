@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evaluation.results.adoption import adopt_captions
+from evaluation.follow_up.adoption import adopt_captions
 from judgments.management.base import QuorumCommand
 from judgments.studies.studies import find_study
 

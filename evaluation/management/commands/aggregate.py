@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import check_place, write_json
-from evaluation.loaders import systems_of_pairs
+from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, table_lines, with_interval
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS

@@ -11,7 +11,7 @@ from annotation.operations import ASK_THE_CROWD
 from annotation.work.extending import MOST_WORKERS, reopen_units
 from common.errors import WrongState
 from common.parameters import KeysField, Reason
-from evaluation.results.follow_up import MARGIN, Need, units_in_need
+from evaluation.follow_up.units import MARGIN, Need, units_in_need
 from judgments.models import Study
 from judgments.study_operations import Outcome, operation
 

@@ -19,8 +19,8 @@ from annotation.models import Adjudication
 from annotation.quality.adjudication import adjudicators, can_be_adjudicated, send_to_adjudicator, withdraw
 from annotation.quality.controls_page import in_words
 from common.errors import NotThere, WrongState
+from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
-from evaluation.results.follow_up import candidate_of, settled_units, take_known_items
 from judgments.access.roles import Right
 from judgments.admin.base import BoundedPaginator, signed_in
 from judgments.models import Study, Unit

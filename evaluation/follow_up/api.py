@@ -1,0 +1,91 @@
+"""Known items that other studies offer."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
+from evaluation.models import Consensus
+from judgments.access.permissions import studies_of, study_for
+from judgments.access.roles import Right
+from judgments.api.bodies import body_of, member
+from judgments.api.resources import Resource
+from judgments.kinds import KINDS
+
+MOST = 1000
+
+
+class KnownItemSerializer(serializers.ModelSerializer[Consensus]):
+    """A unit of another study that everybody answered alike, or that was decided."""
+
+    study = serializers.CharField(source="unit.study.slug", read_only=True)
+    unit = serializers.CharField(source="unit.key", read_only=True)
+    image = serializers.CharField(source="unit.item.name", read_only=True)
+    expected = serializers.SerializerMethodField(
+        help_text="The answer, in the study file's form; null where votes differ too much for a known item."
+    )
+
+    class Meta:
+        model = Consensus
+        fields = ["id", "study", "unit", "image", "source", "n", "expected"]
+        read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_expected(self, row: Consensus) -> Any:
+        """What everybody said."""
+        assert row.unit is not None
+        found = candidate_of(KINDS[row.unit.study.protocol], row)
+        return found.expected if found else None
+
+
+class TakeRequest(serializers.Serializer[Any]):
+    """Which of them."""
+
+    chosen = serializers.ListField(child=serializers.IntegerField(), min_length=1, max_length=MOST)
+
+
+class TakenReply(serializers.Serializer[Any]):
+    """How many were new to the design."""
+
+    added = serializers.IntegerField()
+
+
+@extend_schema_view(
+    list=extend_schema(operation_id="studies_known_items", responses=KnownItemSerializer),
+    create=extend_schema(
+        operation_id="studies_take_known_items",
+        request=TakeRequest,
+        responses={200: TakenReply, 409: OpenApiResponse(description="The design is frozen, or none fits.")},
+        filters=False,
+    ),
+)
+class KnownItemResource(Resource):
+    """Units of other studies of the same dataset and kind that could be known items of this one."""
+
+    queryset = Consensus.objects.none()
+    serializer_class = KnownItemSerializer
+    study_path: ClassVar[str] = "unit__study"
+
+    def get_queryset(self) -> QuerySet[Consensus]:
+        """Of studies that who asks may see."""
+        if getattr(self, "swagger_fake_view", False):
+            return Consensus.objects.none()
+        study = study_for(self.request, self.kwargs["slug"])
+        return settled_units(study).filter(study__in=studies_of(self.request).order_by().values("pk"))
+
+    def create(self, request: Request, slug: str) -> Response:
+        """Add them to the draft's design."""
+        study = study_for(request, slug, Right.CHANGE)
+        chosen = member(body_of(request), "chosen", list)
+        if not 1 <= len(chosen) <= MOST or not all(type(pk) is int and 0 < pk < 2**63 for pk in chosen):
+            raise ValidationError({"chosen": [f"must hold 1 to {MOST} ids of this list."]})
+        offered = list(self.get_queryset().filter(pk__in=chosen).values_list("pk", flat=True))
+        return Response({"added": take_known_items(study=study, chosen=offered)})
