@@ -6,7 +6,7 @@ which the same fields parse. All of them get the same sentence about the same mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -61,6 +61,25 @@ class Parameters(serializers.Serializer[Any]):
                 found = f"{' and '.join(given)} were given" if given else "none was given"
                 raise serializers.ValidationError({(given or group)[0]: [f"{expected}; {found}."]})
         return attrs
+
+
+def read_parameters(
+    parameters: type[Parameters], data: Any, *, needed: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+
+    Args:
+        needed: optional parameters that are required this time.
+
+    Raises:
+        rest_framework.exceptions.ValidationError: one of them is missing or wrong.
+    """
+    serializer = parameters(data=data)
+    for name in needed:
+        serializer.fields[name].required = True
+    serializer.is_valid(raise_exception=True)
+    found: dict[str, Any] = serializer.validated_data
+    return found
 
 
 def _wrong_type(field: Any, value: Any) -> str:

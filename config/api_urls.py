@@ -26,7 +26,9 @@ from evaluation.planning import api as planning_api
 from evaluation.registration import api as registration_api
 from evaluation.releases import api as releases_api
 from evaluation.report import api as report_api
+from evaluation.report.operations import make_report
 from evaluation.results import api as results_api
+from evaluation.results.operations import aggregate, evaluate
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
@@ -93,7 +95,19 @@ urlpatterns = [
     # the researchers' resources
     *(
         operation_path(one)
-        for one in (generate, open_to_workers, close, pause, resume, extend, expire, reopen)
+        for one in (
+            generate,
+            open_to_workers,
+            close,
+            pause,
+            resume,
+            extend,
+            expire,
+            reopen,
+            aggregate,
+            evaluate,
+            make_report,
+        )
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
@@ -107,8 +121,6 @@ urlpatterns = [
     path("crowd-calls/<str:id>/retry/", money_api.RetryView.as_view(), name="call-retry"),
     path("crowd-calls/<str:id>/was-done/", money_api.WasDoneView.as_view(), name="call-was-done"),
     path("crowd-calls/<str:id>/was-not-done/", money_api.WasNotDoneView.as_view(), name="call-was-not-done"),
-    path("studies/<str:slug>/aggregate/", results_api.AggregateView.as_view(), name="aggregate"),
-    path("studies/<str:slug>/evaluate/", results_api.EvaluateView.as_view(), name="evaluate"),
     path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
@@ -131,7 +143,6 @@ urlpatterns = [
     ),
     path("studies/<str:slug>/next-batch/", error_analysis_api.NextBatchView.as_view(), name="next-batch"),
     path("studies/<str:slug>/use-plan/", planning_api.UsePlanView.as_view(), name="use-plan"),
-    path("studies/<str:slug>/report/", results_api.MakeReportView.as_view(), name="make-report"),
     path(
         "studies/<str:slug>/known-items/",
         follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),

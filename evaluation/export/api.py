@@ -13,28 +13,19 @@ from drf_spectacular.utils import (
     extend_schema,
     extend_schema_view,
 )
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from common.downloads import file_download
 from evaluation.export.exporting import JOB_KIND, exported_file
-from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
-from judgments import jobs
-from judgments.access.permissions import staff_of, study_for
-from judgments.api.bodies import RANGE_HEADERS, body_of, file_responses, member
+from evaluation.export.formats import FORMATS
+from evaluation.export.operations import ExportRequest, export
+from judgments.api.bodies import RANGE_HEADERS, file_responses
+from judgments.api.operations import start_named, with_study
 from judgments.api.resources import Filters, JobSerializer, Resource, jobs_about
 from judgments.models import Job, Study
-
-
-class ExportRequest(serializers.Serializer[Any]):
-    """What to export."""
-
-    study = serializers.CharField()
-    format = serializers.ChoiceField(choices=sorted(FORMATS))
-    task = serializers.ChoiceField(choices=sorted(TASKS), required=False, help_text="qrels only.")
 
 
 class ExportFilters(Filters):
@@ -50,13 +41,13 @@ class ExportFilters(Filters):
 
 @extend_schema_view(
     create=extend_schema(
-        request=ExportRequest,
+        request=with_study(ExportRequest),
         responses={
             202: JobSerializer,
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The format does not fit the study."),
         },
-        description="Starts writing a study's judgments to a file; follow `state`, then download.",
+        description=export.description,
     ),
     download=extend_schema(
         parameters=[
@@ -83,19 +74,7 @@ class ExportResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind export."""
-        body = body_of(request)
-        study = study_for(request, member(body, "study", str))
-        chosen = format_named(member(body, "format", str))
-        check_fits(study, chosen)
-        asked = {"study": study.slug, "format": chosen.name}
-        task = member(body, "task", str, None)
-        if task is not None and task not in TASKS:
-            raise serializers.ValidationError({"task": [f"must be one of {', '.join(TASKS)}."]})
-        if task is not None:
-            asked["task"] = task
-        job = jobs.enqueue(kind=JOB_KIND, args=asked, user=staff_of(request))
-        place = reverse("api:exports-detail", args=[job.pk], request=request)
-        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
+        return start_named(request, export, route="api:exports-detail")
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:

@@ -16,6 +16,7 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
+from rest_framework.views import APIView
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import OF, copy_for_rehearsal, delete_rehearsal
@@ -23,7 +24,6 @@ from common.errors import WrongState
 from evaluation.models import Analysis
 from evaluation.planning.planning import assumptions_for, read_assumptions, use_plan
 from evaluation.planning.rehearsals import rehearsal_shown
-from evaluation.results.api import ComputeView
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
@@ -197,7 +197,7 @@ def _source(request: Request, body: dict[str, Any]) -> dict[str, str]:
     return {"pilot": study_for(request, pilot).slug if pilot else "", "first": first, "second": second}
 
 
-class UsePlanView(ComputeView):
+class UsePlanView(APIView):
     """POST /api/studies/{slug}/use-plan/"""
 
     scope: ClassVar[str] = "studies"

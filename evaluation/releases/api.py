@@ -7,34 +7,23 @@ from typing import Any, ClassVar
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from common.downloads import file_download
-from common.errors import WrongState
 from evaluation.export.files_api import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.models import Release
-from evaluation.releases.documents import LICENCES, check_licence
+from evaluation.releases.operations import ReleaseRequest, release
 from evaluation.releases.storage import (
-    JOB_KIND,
-    Terms,
-    check_terms,
     is_kept,
-    next_version,
     release_file,
     release_name,
 )
-from judgments import jobs
-from judgments.access.permissions import staff_of, study_for
-from judgments.access.roles import Right
-from judgments.api.bodies import RANGE_HEADERS, body_of, file_responses, member
+from judgments.api.bodies import RANGE_HEADERS, file_responses
+from judgments.api.operations import start_named, with_study
 from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
-from judgments.models import Job
-
-LONGEST = {"title": 300, "citation": 5000}
 
 
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
@@ -78,27 +67,15 @@ class ReleaseFilters(Filters):
         fields = ["study", "version", "licence"]
 
 
-class ReleaseRequest(serializers.Serializer[Any]):
-    """The terms of a release."""
-
-    study = serializers.CharField()
-    licence = serializers.ChoiceField(choices=list(LICENCES))
-    version = serializers.CharField(required=False, help_text="Left out: the next one.")
-    title = serializers.CharField(required=False, max_length=LONGEST["title"], allow_blank=True)
-    citation = serializers.CharField(required=False, max_length=LONGEST["citation"], allow_blank=True)
-    texts = serializers.BooleanField(required=False, help_text="Texts of captions, or their ids alone.")
-    comments = serializers.BooleanField(required=False, help_text="Workers' comments, scrubbed.")
-
-
 @extend_schema_view(
     create=extend_schema(
-        request=ReleaseRequest,
+        request=with_study(ReleaseRequest),
         responses={
             202: JobSerializer,
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The study is not closed, or the version exists."),
         },
-        description="Starts making a release of a closed study, as its owner; follow `state`, then list and download.",
+        description=release.description,
     ),
     download=extend_schema(
         parameters=RANGE_HEADERS,
@@ -117,30 +94,13 @@ class ReleaseResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind release."""
-        body = body_of(request)
-        study = study_for(request, member(body, "study", str), Right.OWN)
-        asked = {
-            "version": member(body, "version", str, "") or next_version(study),
-            "licence": check_licence(member(body, "licence", str)),
-            **{name: _short(body, name) for name in LONGEST},
-            "texts": member(body, "texts", bool, True),
-            "comments": member(body, "comments", bool, False),
-        }
-        check_terms(study, Terms(**asked))
-        waiting = Job.objects.filter(
-            kind=JOB_KIND, args__study=study.slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
-        )
-        if waiting.exists():
-            raise WrongState(f"A release of study {study.slug!r} is being made already.")
-        job = jobs.enqueue(kind=JOB_KIND, args={"study": study.slug, **asked}, user=staff_of(request))
-        place = reverse("api:jobs-detail", args=[job.pk], request=request)
-        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
+        return start_named(request, release)
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
         """The bytes, as an attachment, or a range of them."""
-        release = self.get_object()
-        path, name = release_file(release), release_name(release.study, release.version)
+        found = self.get_object()
+        path, name = release_file(found), release_name(found.study, found.version)
         return file_download(request._request, path, name=name, content_type="application/zip")
 
     @lists_files("releases", "The files of a release.")
@@ -155,10 +115,3 @@ class ReleaseResource(Resource):
     def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
         """The bytes, as an attachment, or a range of them."""
         return given_file(request, release_file(self.get_object()), name, what="release")
-
-
-def _short(body: dict[str, Any], name: str) -> str:
-    text: str = member(body, name, str, "")
-    if len(text) > LONGEST[name]:
-        raise serializers.ValidationError({name: [f"must have at most {LONGEST[name]} characters."]})
-    return text

@@ -15,18 +15,14 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
-from common.errors import NotThere, WrongState
+from common.errors import NotThere
 from evaluation.models import Analysis, Consensus
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from judgments import jobs
-from judgments.access.permissions import staff_of, study_for
-from judgments.api.bodies import body_of, member
-from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
+from judgments.access.permissions import study_for
+from judgments.api.resources import Filters, Resource, study_filter
 from judgments.kinds import KINDS
-from judgments.models import Job, Study
+from judgments.models import Study
 
 
 class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
@@ -90,94 +86,10 @@ class ConsensusResource(Resource):
     filterset_class = ConsensusFilters
 
 
-class EvaluateRequest(serializers.Serializer[Any]):
-    """Which metrics, on which tokens."""
-
-    metrics = serializers.ListField(child=serializers.CharField(), min_length=1, required=False)
-    tokenizer = serializers.CharField(required=False)
-
-
-class ComputeView(APIView):
-    """Starts a computation; results are rows that can be computed again, so who may look may ask for them."""
+class AgreementView(APIView):
+    """GET /api/studies/{slug}/agreement/"""
 
     scope: ClassVar[str] = "reports"
-
-    def start(self, request: Request, kind: str, study: Study, **more: Any) -> Response:
-        """202 with the job."""
-        job = jobs.enqueue(kind=kind, args={"study": study.slug, **more}, user=staff_of(request))
-        place = reverse("api:jobs-detail", args=[job.pk], request=request)
-        return Response(JobSerializer(job).data, status=202, headers={"Location": place})
-
-
-class AggregateView(ComputeView):
-    """POST /api/studies/{slug}/aggregate/"""
-
-    @extend_schema(
-        request=None,
-        responses={202: JobSerializer, 404: OpenApiResponse(description="No such study.")},
-        operation_id="studies_aggregate",
-        summary="Compute consensus and agreement",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """In the background; follow the job."""
-        return self.start(request, "aggregate", study_for(request, slug))
-
-
-class EvaluateView(ComputeView):
-    """POST /api/studies/{slug}/evaluate/"""
-
-    @extend_schema(
-        request=EvaluateRequest,
-        responses={
-            202: JobSerializer,
-            400: OpenApiResponse(description="Not of the documented shape."),
-            404: OpenApiResponse(description="No such study."),
-        },
-        operation_id="studies_evaluate",
-        summary="Hold metrics against the consensus",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """In the background; what cannot be computed is said in the job."""
-        study, body = study_for(request, slug), body_of(request)
-        metrics = member(body, "metrics", list, list(DEFAULT_METRICS))
-        if not metrics or not all(type(name) is str for name in metrics):
-            raise serializers.ValidationError({"metrics": ["must be a list of names."]})
-        tokenizer = member(body, "tokenizer", str, DEFAULT_TOKENIZER)
-        return self.start(request, "evaluate", study, metrics=metrics, tokenizer=tokenizer)
-
-
-class MakeReportView(ComputeView):
-    """POST /api/studies/{slug}/report/"""
-
-    @extend_schema(
-        request=None,
-        responses={
-            202: JobSerializer,
-            404: OpenApiResponse(description="No such study."),
-            409: OpenApiResponse(
-                description="The study was never open, or its report is being made already."
-            ),
-        },
-        operation_id="studies_report",
-        summary="Make the report",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """In the background; afterwards it is a report of `what` = `report`, whose files can be downloaded."""
-        study = study_for(request, slug)
-        if study.state in (Study.State.DRAFT, Study.State.GENERATED):
-            raise WrongState(
-                f"Study {slug!r} is {study.state}; there is nothing to report before it is open."
-            )
-        under_way = Job.objects.filter(
-            kind="report", args__study=slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
-        )
-        if under_way.exists():
-            raise WrongState(f"The report of study {slug!r} is being made already.")
-        return self.start(request, "report", study)
-
-
-class AgreementView(ComputeView):
-    """GET /api/studies/{slug}/agreement/"""
 
     @extend_schema(
         responses={
@@ -192,8 +104,10 @@ class AgreementView(ComputeView):
         return Response(_last(study_for(request, slug), Analysis.What.AGGREGATION))
 
 
-class EvaluationView(ComputeView):
+class EvaluationView(APIView):
     """GET /api/studies/{slug}/evaluation/"""
+
+    scope: ClassVar[str] = "reports"
 
     @extend_schema(
         responses={

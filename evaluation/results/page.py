@@ -22,6 +22,7 @@ from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import formats_for
+from evaluation.export.operations import export
 from evaluation.follow_up.adoption import adopt_captions
 from evaluation.models import Analysis, Consensus
 from evaluation.results.filter_audit import audit_sentence
@@ -42,8 +43,7 @@ from evaluation.results.tables_page import (
     ranking_tables,
     worker_note,
 )
-from judgments.admin.base import signed_in
-from judgments.jobs import enqueue
+from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.remembered import Figures, add_figures, certain, remembered
@@ -276,18 +276,6 @@ def _compute(request: HttpRequest, study: Study) -> None:
             enqueue_once(request, study, "evaluate", **chosen)
 
 
-def _export(request: HttpRequest, study: Study) -> None:
-    """A file of the judgments; the work is a job."""
-    known = {one.name for one in formats_for(study)}
-    name = request.POST.get("format", "")
-    if name not in known:
-        raise WrongState(
-            f"This study cannot be exported as {name!r}; expected one of {', '.join(sorted(known))}."
-        )
-    enqueue(kind=JOB_KIND, args={"study": study.slug, "format": name}, user=signed_in(request))
-    messages.success(request, f"The {name} file is being written; it appears under “Take the data home”.")
-
-
 def _adopt(request: HttpRequest, study: Study) -> None:
     """The captions that were written become references of the dataset."""
     made = adopt_captions(study=study)
@@ -333,4 +321,6 @@ add_step(
 add_step(
     StudyStep(name="adopt", label="Adopt captions", run=_adopt, offered=_can_be_adopted, permission="change")
 )
-add_step(StudyStep(name="export", label="Export", run=_export, permission="view"))
+add_operation(
+    export, label="Export", done="The file is being written; it appears under “Take the data home”."
+)

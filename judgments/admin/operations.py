@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +12,7 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import ValidationError
 
 from common.errors import QuorumError
-from common.parameters import sentence_of
+from common.parameters import Parameters, read_parameters, sentence_of
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
@@ -29,6 +30,7 @@ def add_operation(
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,
+    done: str = "",
 ) -> None:
     """Let an operation be done from a study's pages.
 
@@ -40,6 +42,7 @@ def add_operation(
         offered: whether the button stands at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is the next thing to do.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
+        done: said afterwards where a job does it.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, asked, needed)
@@ -47,6 +50,7 @@ def add_operation(
         StudyStep(
             name=name or operation.name,
             label=label,
+            done=done,
             run=partial(_run, operation=operation, needed=needed, leads_to=leads_to),
             offered=offered,
             primary_in=frozenset(primary_in),
@@ -59,6 +63,20 @@ def add_operation(
     )
 
 
+def posted(
+    request: HttpRequest, parameters: type[Parameters], *, needed: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the checked parameters of a form.
+
+    Raises:
+        QuorumError: one of them is missing or wrong.
+    """
+    try:
+        return read_parameters(parameters, request.POST, needed=needed)
+    except ValidationError as error:
+        raise QuorumError(sentence_of(error.detail)) from error
+
+
 def _run(
     request: HttpRequest,
     study: Study,
@@ -66,12 +84,9 @@ def _run(
     needed: tuple[str, ...],
     leads_to: Callable[[Study], str] | None,
 ) -> HttpResponse | None:
-    try:
-        values = operation.read(request.POST, needed=needed)
-    except ValidationError as error:
-        raise QuorumError(sentence_of(error.detail)) from error
+    values = posted(request, operation.parameters, needed=needed)
     if operation.job:
-        operation.start(study, values, by=signed_in(request), once=True)
+        operation.start(study, values, by=signed_in(request), page=True)
     else:
         outcome = operation.run(study, values, by=signed_in(request), wait=False)
         messages.success(request, outcome.words)
