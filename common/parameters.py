@@ -108,6 +108,13 @@ class KeysField(serializers.ListField):
         return [key for text in texts for key in text.replace(",", " ").split()] or empty
 
 
+class RowId(serializers.IntegerField):
+    """The id of a database row."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(min_value=1, max_value=2**63 - 1, **kwargs)
+
+
 class Reason(Parameters):
     """Why; it stands in the study's log."""
 

@@ -21,8 +21,9 @@ from evaluation.dashboard import api as dashboard_api
 from evaluation.error_analysis import api as error_analysis_api
 from evaluation.export import api as export_api
 from evaluation.follow_up import api as follow_up_api
-from evaluation.follow_up.operations import reopen
+from evaluation.follow_up.operations import next_batch, reopen
 from evaluation.planning import api as planning_api
+from evaluation.planning.operations import use_plan
 from evaluation.registration import api as registration_api
 from evaluation.releases import api as releases_api
 from evaluation.report import api as report_api
@@ -107,6 +108,7 @@ urlpatterns = [
             aggregate,
             evaluate,
             make_report,
+            use_plan,
         )
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
@@ -141,8 +143,7 @@ urlpatterns = [
     path(
         "studies/<str:slug>/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"
     ),
-    path("studies/<str:slug>/next-batch/", error_analysis_api.NextBatchView.as_view(), name="next-batch"),
-    path("studies/<str:slug>/use-plan/", planning_api.UsePlanView.as_view(), name="use-plan"),
+    operation_path(next_batch, follow_up_api.NextBatchView),
     path(
         "studies/<str:slug>/known-items/",
         follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),

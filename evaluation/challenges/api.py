@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.viewsets import GenericViewSet
 
+from common.parameters import Parameters, read_parameters
 from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.forms import SubmissionForm
 from evaluation.challenges.leaderboards import leaderboard
@@ -27,7 +28,7 @@ from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
 from judgments.access.permissions import token_of
 from judgments.access.tokens import allows
-from judgments.api.bodies import FormParser, body_of, member
+from judgments.api.bodies import FormParser
 from judgments.api.resources import SLUG, Filters
 
 
@@ -143,7 +144,7 @@ class SubmissionBody(serializers.Serializer[Any]):
     file = serializers.FileField()
 
 
-class PublicSerializer(serializers.Serializer[Any]):
+class PublicSerializer(Parameters):
     """Whether a submission is shown on the leaderboard."""
 
     public = serializers.BooleanField()
@@ -266,7 +267,9 @@ class SubmissionResource(
     def partial_update(self, request: Request, pk: str) -> Response:
         """Put it on the leaderboard, or take it off."""
         submission = self.get_object()
-        show_submission(submission=submission, public=member(body_of(request), "public", bool))
+        show_submission(
+            submission=submission, public=read_parameters(PublicSerializer, request.data)["public"]
+        )
         return Response(self.get_serializer(submission).data)
 
 

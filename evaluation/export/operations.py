@@ -7,16 +7,27 @@ from typing import Any
 from rest_framework import serializers
 
 from common.parameters import Parameters
+from evaluation.errors import ExportError
 from evaluation.export.exporting import JOB_KIND
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from judgments.models import Study
 from judgments.study_operations import background_operation
 
 
+class FormatField(serializers.ChoiceField):
+    """A format by its name; where there is none, the sentence names the nearest one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return format_named(str(data)).name
+        except ExportError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
 class ExportRequest(Parameters):
     """What to export."""
 
-    format = serializers.ChoiceField(choices=sorted(FORMATS))
+    format = FormatField(choices=sorted(FORMATS))
     task = serializers.ChoiceField(choices=sorted(TASKS), required=False, help_text="qrels only.")
 
 

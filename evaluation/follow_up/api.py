@@ -8,19 +8,23 @@ from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.reverse import reverse
 
+from common.parameters import read_parameters
+from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
-from judgments.access.permissions import studies_of, study_for
+from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.roles import Right
-from judgments.api.bodies import body_of, member
-from judgments.api.resources import Resource
+from judgments.api.operations import OperationView
+from judgments.api.resources import Resource, StudySerializer
 from judgments.kinds import KINDS
-
-MOST = 1000
+from judgments.models import Study
+from judgments.studies.studies import find_study
+from judgments.study_operations import Outcome
 
 
 class KnownItemSerializer(serializers.ModelSerializer[Consensus]):
@@ -44,12 +48,6 @@ class KnownItemSerializer(serializers.ModelSerializer[Consensus]):
         assert row.unit is not None
         found = candidate_of(KINDS[row.unit.study.protocol], row)
         return found.expected if found else None
-
-
-class TakeRequest(serializers.Serializer[Any]):
-    """Which of them."""
-
-    chosen = serializers.ListField(child=serializers.IntegerField(), min_length=1, max_length=MOST)
 
 
 class TakenReply(serializers.Serializer[Any]):
@@ -84,8 +82,29 @@ class KnownItemResource(Resource):
     def create(self, request: Request, slug: str) -> Response:
         """Add them to the draft's design."""
         study = study_for(request, slug, Right.CHANGE)
-        chosen = member(body_of(request), "chosen", list)
-        if not 1 <= len(chosen) <= MOST or not all(type(pk) is int and 0 < pk < 2**63 for pk in chosen):
-            raise ValidationError({"chosen": [f"must hold 1 to {MOST} ids of this list."]})
+        chosen = read_parameters(TakeRequest, request.data)["chosen"]
         offered = list(self.get_queryset().filter(pk__in=chosen).values_list("pk", flat=True))
         return Response({"added": take_known_items(study=study, chosen=offered)})
+
+
+class NextBatchView(OperationView):
+    """Answers with the new draft."""
+
+    responses: ClassVar[dict[Any, Any]] = {
+        201: StudySerializer,
+        404: OpenApiResponse(description="No such study, or nothing of one of the ids in it."),
+        409: OpenApiResponse(
+            description="Nothing is chosen, or the study's kind leaves nothing to draw again."
+        ),
+    }
+
+    def post(self, request: Request, slug: str) -> Response:
+        token = token_of(request)
+        if token is not None and token.limited:
+            raise PermissionDenied("A token of some studies creates none.")
+        return super().post(request, slug)
+
+    def answer(self, study: Study, outcome: Outcome) -> Response:
+        batch = find_study(outcome.value.slug)
+        place = reverse("api:studies-detail", args=[batch.slug], request=self.request)
+        return Response(StudySerializer(batch).data, status=201, headers={"Location": place})

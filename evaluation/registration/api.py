@@ -12,15 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.parameters import Parameters, read_parameters
 from evaluation.models import Registration
 from evaluation.provenance import without_nan
 from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.hypotheses import outcome_words
 from evaluation.registration.plans import make_plan
 from evaluation.registration.registering import register_study
-from judgments.access.permissions import staff_of, study_for
+from judgments.access.permissions import staff_of
 from judgments.access.roles import Right
-from judgments.api.bodies import body_of, member
+from judgments.api.operations import named_study
 from judgments.api.resources import Filters, Resource, study_filter
 
 
@@ -46,7 +47,7 @@ class RegistrationFilters(Filters):
         fields = ["study"]
 
 
-class RegistrationRequest(serializers.Serializer[Any]):
+class RegistrationRequest(Parameters):
     """A study that was not opened yet, and its plan."""
 
     study = serializers.CharField()
@@ -104,11 +105,8 @@ class RegistrationResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Register."""
-        body = body_of(request)
-        study = study_for(request, member(body, "study", str), Right.CHANGE)
-        plan = body.get("plan")
-        if not isinstance(plan, dict):
-            raise serializers.ValidationError({"plan": ["must be an object."]})
+        study = named_study(request, Right.CHANGE)
+        plan = read_parameters(RegistrationRequest, request.data)["plan"]
         made = register_study(study=study, plan=make_plan(plan), by=staff_of(request))
         place = reverse("api:registrations-detail", args=[made.pk], request=request)
         return Response(

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from common.parameters import Parameters
 from evaluation.errors import ReleaseError
-from evaluation.releases.documents import LICENCES
+from evaluation.releases.documents import LICENCES, check_licence
 from evaluation.releases.storage import (
     JOB_KIND,
     Terms,
@@ -24,11 +24,13 @@ from judgments.study_operations import background_operation
 
 
 class LicenceField(serializers.ChoiceField):
-    """A licence's SPDX identifier, in capitals or not."""
+    """A licence's SPDX identifier, in capitals or not; for an unknown one, the sentence names the nearest."""
 
-    def to_internal_value(self, data: Any) -> Any:
-        by_lower = {name.lower(): name for name in LICENCES}
-        return super().to_internal_value(by_lower.get(str(data).lower(), data))
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return check_licence(str(data))
+        except ReleaseError as error:
+            raise serializers.ValidationError(str(error)) from None
 
 
 class ReleaseRequest(Parameters):

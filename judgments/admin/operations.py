@@ -13,6 +13,7 @@ from rest_framework.exceptions import ValidationError
 
 from common.errors import QuorumError
 from common.parameters import Parameters, read_parameters, sentence_of
+from judgments.access.roles import Right, may
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
@@ -30,6 +31,9 @@ def add_operation(
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,
+    leads_away: str = "",
+    also: str = "",
+    beside: bool | None = None,
     done: str = "",
 ) -> None:
     """Let an operation be done from a study's pages.
@@ -42,6 +46,9 @@ def add_operation(
         offered: whether the button stands at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is the next thing to do.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
+        leads_away: the page of the study that the operation made, shown afterwards.
+        also: a permission of Django's that the person needs besides.
+        beside: whether the page shows beside its form why it was refused; if None, wherever there is a form.
         done: said afterwards where a job does it.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
@@ -51,13 +58,14 @@ def add_operation(
             name=name or operation.name,
             label=label,
             done=done,
-            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to),
+            also=also,
+            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to, leads_away=leads_away),
             offered=offered,
             primary_in=frozenset(primary_in),
             primary_on=frozenset(primary_on),
             permission=operation.right,
             job=operation.job,
-            beside=bool(asked),
+            beside=bool(asked) if beside is None else beside,
             form=form,
         )
     )
@@ -83,6 +91,7 @@ def _run(
     operation: Operation,
     needed: tuple[str, ...],
     leads_to: Callable[[Study], str] | None,
+    leads_away: str,
 ) -> HttpResponse | None:
     values = posted(request, operation.parameters, needed=needed)
     if operation.job:
@@ -90,4 +99,8 @@ def _run(
     else:
         outcome = operation.run(study, values, by=signed_in(request), wait=False)
         messages.success(request, outcome.words)
+        if leads_away:
+            return redirect(page_address(outcome.value, leads_away))
+    if not may(request.user, Right.VIEW, study):  # who just gave up their own right
+        return redirect("admin:judgments_study_changelist")
     return None if leads_to is None else redirect(page_address(study, leads_to(study)))

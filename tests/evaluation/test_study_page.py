@@ -215,7 +215,7 @@ class TestTakingTheDataHome:
         assert "jsonl" in offered
         assert "flickr8k" not in offered
         refused = designer.post(do(study, "export"), {"format": "flickr8k"}, follow=True)
-        assert "cannot be exported as 'flickr8k'" in words(refused)
+        assert "Format flickr8k does not fit" in words(refused)
         assert not Job.objects.exists()
 
     def test_the_file_of_another_study_is_not_handed_out(
