@@ -1,4 +1,4 @@
-"""Known items that other studies offer."""
+"""Known items that other studies offer, and drafts that ask again."""
 
 from __future__ import annotations
 
@@ -93,9 +93,7 @@ class NextBatchView(OperationView):
     responses: ClassVar[dict[Any, Any]] = {
         201: StudySerializer,
         404: OpenApiResponse(description="No such study, or nothing of one of the ids in it."),
-        409: OpenApiResponse(
-            description="Nothing is chosen, or the study's kind leaves nothing to draw again."
-        ),
+        409: OpenApiResponse(description="The study's kind leaves nothing to draw again."),
     }
 
     def post(self, request: Request, slug: str) -> Response:
