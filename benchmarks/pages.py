@@ -48,7 +48,7 @@ def api_lists() -> dict[str, str]:
     """Return the address of each resource's list, by its path."""
     from django.urls import reverse
 
-    from config.api_urls import router
+    from config.api.urls import router
 
     return {
         f"/api/{prefix}/": reverse(f"api:{name}-list")

@@ -218,7 +218,7 @@ def rehearse_all(protocol: str) -> Outcome:
 
 
 def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) -> Any:
-    from judgments.design.study_design import make_design
+    from judgments.design.reading import make_design
     from judgments.studies.generation import generate_hits
     from judgments.studies.studies import create_study
 

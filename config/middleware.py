@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
-from config.api import nothing_here
+from config.api.framework import nothing_here
 
 
 class AdminPolicyMiddleware:

@@ -256,20 +256,20 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT alone posts sixty answe
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "config.api.TokenAuthentication",  # first: a missing token is then 401
+        "config.api.framework.TokenAuthentication",  # first: a missing token is then 401
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["judgments.access.permissions.IsStaff"],
     "DEFAULT_FILTER_BACKENDS": [
         "judgments.access.permissions.VisibleRows",
-        "config.api_pages.StrictFilters",
+        "config.api.pages.StrictFilters",
     ],
-    "DEFAULT_PAGINATION_CLASS": "config.api_pages.CursorPages",
+    "DEFAULT_PAGINATION_CLASS": "config.api.pages.CursorPages",
     "PAGE_SIZE": 100,
-    "DEFAULT_PARSER_CLASSES": ["config.api.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["config.api.ProblemRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.JSONAlone",
-    "EXCEPTION_HANDLER": "config.api.problem_response",
+    "DEFAULT_PARSER_CLASSES": ["config.api.framework.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["config.api.framework.ProblemRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.framework.JSONAlone",
+    "EXCEPTION_HANDLER": "config.api.framework.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 SPECTACULAR_SETTINGS = {
@@ -281,7 +281,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PUBLIC": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.api_schema.problems_everywhere",
+        "config.api.schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConsensusSource": "evaluation.models.Consensus.Source",

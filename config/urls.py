@@ -6,11 +6,11 @@ from django.views.i18n import set_language
 
 urlpatterns = [
     path("admin/", admin.site.urls),
-    path("api/", include("config.api_urls")),
+    path("api/", include("config.api.urls")),
     path("language/", set_language, name="language"),
     path("challenges/", include("evaluation.challenges.urls")),
     path("", include("annotation.urls")),
 ]
 
-handler400 = "config.api.bad_request"
-handler500 = "config.api.server_error"
+handler400 = "config.api.framework.bad_request"
+handler500 = "config.api.framework.server_error"

@@ -16,7 +16,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from evaluation.models import Analysis
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.design.study_design import read_toml
+from judgments.design.reading import read_toml
 from judgments.models import Study
 from judgments.studies.generation import Progress, generate_hits, no_progress
 from judgments.studies.studies import create_study

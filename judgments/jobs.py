@@ -36,7 +36,7 @@ MAX_ATTEMPTS = 3
 RESEND_AFTER = timedelta(seconds=30)
 LOOK_EVERY = 1.0  # seconds between two looks at whether there is progress to write down
 BEAT_EVERY = 10.0  # seconds after which a sign of life is written without progress
-OURS = {"annotation", "config", "evaluation", "judgments"}
+OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _handlers: dict[str, str] = {}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.models import Worker
 from annotation.work.joining import join_study
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study, mark_open

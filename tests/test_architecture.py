@@ -110,7 +110,7 @@ def test_the_leaves_import_nothing_of_quorum() -> None:
 
 @pytest.mark.parametrize("package", LOWEST)
 def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(package: str) -> None:
-    ours = ("annotation", "config", "judgments", "evaluation", "django", "rest_framework", "celery")
+    ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework", "celery")
     found = [
         entry
         for entry in ALL

@@ -20,7 +20,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QualityRule
-from config.api_urls import router
+from config.api.urls import router
 from evaluation.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
 from evaluation.services import export_judgments

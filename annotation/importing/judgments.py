@@ -16,7 +16,7 @@ from common.audit import acting_person
 from common.errors import DataConflict, DesignError
 from common.streams import Fingerprint, batched, fingerprint_of
 from judgments.datasets.importing import ImportSummary
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments
 from judgments.importers.records import JudgmentRow
 from judgments.kinds import KINDS

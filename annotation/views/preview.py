@@ -22,7 +22,7 @@ from annotation.work.presentation import Place, placed
 from annotation.work.worksheet import sheet_of
 from common.errors import QuorumError, WrongState
 from judgments.admin.base import signed_in
-from judgments.design.editor_page import find_look, find_row
+from judgments.design.editing.editor_page import find_look, find_row
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for
 from judgments.drawing.material import UnitSpec
@@ -60,7 +60,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def look(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design (``judgments.design.editor_page``), framed by its form alone."""
+    """Show the first page of work of an unsaved design , framed by its form alone."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
 
 

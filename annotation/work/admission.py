@@ -12,9 +12,8 @@ from annotation.errors import CountryProblem, QuizFailed, QuizNotPassed, Require
 from annotation.models import Assignment, Worker
 from annotation.quiz.quizzes import has_passed, standing_of
 from judgments.countries import COUNTRIES, country_name
-from judgments.design.requirements import approval_is_enough
+from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import Workers
 from judgments.models import Study
 
 # what became of a HIT that was given back or ran out counts for nobody

@@ -15,7 +15,7 @@ from common.errors import NotThere, WrongState
 from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
 from evaluation.results.aggregation import consensus_of
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.log import note_event

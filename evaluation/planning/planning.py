@@ -18,8 +18,9 @@ from evaluation.provenance import plain, signature
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.people import People as CrowdOfVoters
 from evaluation.statistics.power import Plan, PowerResult, Question, Size, TwoMetrics, TwoSystems, plan_design
+from judgments.design.parts import Listed, Part
+from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import Listed, Part
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
@@ -243,4 +244,4 @@ def use_plan(*, study: Study) -> Study:
         "crowd": values["crowd"] | {"reward_cents": own["reward_cents"]},
         "sampling": sampling,
     }
-    return change_design(study=study, design=StudyDesign.model_validate(changed))
+    return change_design(study=study, design=make_design(changed))

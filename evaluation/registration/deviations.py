@@ -10,7 +10,7 @@ from evaluation.models import Analysis, Registration
 from evaluation.registration.hypotheses import Deviation, Outcome, Registered, tested_hypotheses
 from evaluation.registration.plans import plan_hash
 from judgments.design.plans import Plan
-from judgments.design.study_design import stored_design
+from judgments.design.reading import stored_design
 from judgments.models import Study, StudyEvent, Unit
 from judgments.studies.studies import design_of
 

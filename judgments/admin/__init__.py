@@ -3,7 +3,7 @@
 from judgments.access import accounts_page, people_page, tokens_page
 from judgments.admin import jobs, rows
 from judgments.datasets import page as datasets_page
-from judgments.design import page as design_page
+from judgments.design.editing import page as design_page
 from judgments.studies import hits_page
 from judgments.studies import list_page as studies_admin
 

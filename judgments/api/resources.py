@@ -20,8 +20,8 @@ from rest_framework.viewsets import GenericViewSet
 
 from judgments.access.permissions import staff_of, token_of
 from judgments.api.bodies import TOMLParser, body_of, toml_of
+from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
-from judgments.design.study_design import make_design, read_toml
 from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, Unit
 from judgments.studies.studies import create_study
 

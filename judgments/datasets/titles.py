@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from common.errors import DesignError
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import known_titles
 from judgments.kinds import KINDS
 from judgments.models import Item

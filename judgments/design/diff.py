@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from judgments.design.study_design import StudyDesign, dump_toml
+from judgments.design.reading import dump_toml
+from judgments.design.study_design import StudyDesign
 
 
 @dataclass(frozen=True, slots=True)

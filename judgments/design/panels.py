@@ -17,11 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
-if TYPE_CHECKING:
-    from judgments.design.tables import Panel
+from pydantic import AfterValidator, Field, model_validator
+
+from judgments.design.parts import Part
 
 OUTCOMES = ("completed", "screened-out", "timed-out", "returned", "full")
 PLACEHOLDERS = frozenset({"code", "worker", "session"})
@@ -75,6 +76,91 @@ def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: An
 PANEL_PRESETS = _read()
 
 
+def placeholders(address: str) -> set[str]:
+    """The names in braces.
+
+    Raises:
+        ValueError: braces that do not belong together.
+    """
+    return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
+
+
+def checked_address(address: str) -> str:
+    """An address that people may be sent to: https, or this machine for trying it; ids stand behind the host.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        parts, names = urlsplit(address), placeholders(address)
+        host = parts.hostname or ""
+    except ValueError:
+        raise ValueError(f"{address!r} is no address") from None
+    here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
+    if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
+        raise ValueError(f"{address!r} is no address that people can be sent to; expected https://...")
+    if unknown := sorted(names - PLACEHOLDERS):
+        raise ValueError(
+            f"{address!r} asks for {{{unknown[0]}}}; there are {{code}}, {{worker}} and {{session}}"
+        )
+    if re.search(r"survey_code=X+$", address):
+        raise ValueError("the Xs after survey_code= stand for the person: write {worker} in their place")
+    return address
+
+
+Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
+PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
+WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]
+
+
+class Panel(Part):
+    """How a panel sends its people and takes them back (docs/crowds)."""
+
+    preset: Literal["plain", "prolific", "connect", "sona"] = Field(
+        "plain", description="Fills what is left empty below."
+    )
+    worker: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the person's id."
+    )
+    session: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the id of the submission."
+    )
+    project: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the panel's id of the study."
+    )
+    hits: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1, description="HITs in a person's session; the pay of one session is reward_cents for each."
+    )
+    finish: Literal["redirect", "code"] = Field(
+        "redirect", description="How a person goes back; where there is no address, the code is shown."
+    )
+    codes: dict[Outcome, PanelCode] = Field(
+        default_factory=dict, description="A completion code per outcome; left out: one is made."
+    )
+    addresses: dict[Outcome, WebAddress] = Field(
+        default_factory=dict,
+        description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
+    )
+    api: bool = Field(False, description="prolific: places, approvals and bonuses by its API.")
+
+    @model_validator(mode="after")
+    def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
+        if len(set(self.codes.values())) < len(self.codes):
+            raise ValueError("codes has one code for two outcomes; the panel could not tell them apart")
+        named = [name for name in (self.worker, self.session, self.project) if name]
+        if len(set(named)) < len(named):
+            raise ValueError(f"one parameter cannot hold two ids: {', '.join(named)}")
+        return self
+
+    def code_of(self, outcome: str) -> str:
+        """The stated code of an outcome; '' where the design leaves it out."""
+        return next((code for name, code in self.codes.items() if name == outcome), "")
+
+    def address_of(self, outcome: str) -> str:
+        """Where a person goes back to after this outcome; '' where the design leaves it out."""
+        return next((address for name, address in self.addresses.items() if name == outcome), "")
+
+
 def worker_parameter(panel: Panel) -> str:
     """The parameter that holds the person's id."""
     return panel.worker or PANEL_PRESETS[panel.preset].worker
@@ -110,35 +196,3 @@ def way_back(panel: Panel, outcome: str, *, code: str, worker: str, session: str
     if any(not known[name] for name in placeholders(address)):
         return ""
     return address.format(**{name: quote(value, safe="") for name, value in known.items()})
-
-
-def placeholders(address: str) -> set[str]:
-    """The names in braces.
-
-    Raises:
-        ValueError: braces that do not belong together.
-    """
-    return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
-
-
-def checked_address(address: str) -> str:
-    """An address that people may be sent to: https, or this machine for trying it; ids stand behind the host.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        parts, names = urlsplit(address), placeholders(address)
-        host = parts.hostname or ""
-    except ValueError:
-        raise ValueError(f"{address!r} is no address") from None
-    here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
-    if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
-        raise ValueError(f"{address!r} is no address that people can be sent to; expected https://...")
-    if unknown := sorted(names - PLACEHOLDERS):
-        raise ValueError(
-            f"{address!r} asks for {{{unknown[0]}}}; there are {{code}}, {{worker}} and {{session}}"
-        )
-    if re.search(r"survey_code=X+$", address):
-        raise ValueError("the Xs after survey_code= stand for the person: write {worker} in their place")
-    return address

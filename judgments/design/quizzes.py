@@ -6,14 +6,13 @@ import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field, field_validator, model_validator
 
+from judgments.design.parts import Listed, Part
 from judgments.drawing.draws import content_key, shuffled
-
-if TYPE_CHECKING:
-    from judgments.design.study_design import Quiz
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,56 @@ def _english() -> QuizPreset:
 
 
 QUIZ_PRESETS: dict[str, QuizPreset] = {"hodosh-2013-english": _english()}
+
+
+class OwnQuestion(Part):
+    """A question of the study's own, with one right answer."""
+
+    text: Annotated[str, Field(min_length=1, max_length=1000)]
+    options: Listed[str] = Field(min_length=2, max_length=9)
+    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Which of the options is right, from 1.")
+    why: str = Field("", max_length=1000, description="Said when the answer is explained.")
+
+    @model_validator(mode="after")
+    def _the_answer_is_an_option(self) -> OwnQuestion:
+        if self.answer > len(self.options):
+            raise ValueError(f"answer is {self.answer}, but there are {len(self.options)} options")
+        return self
+
+
+class Quiz(Part):
+    """What a worker passes before the work; off where it asks nothing."""
+
+    preset: str = Field("", description="A ready set of questions.")
+    questions: Listed[OwnQuestion] = Field((), description="Questions of the study's own.")
+    ask: Annotated[int, Field(ge=0, le=100)] = Field(
+        10, description="How many of the questions are drawn for an attempt."
+    )
+    items: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Known items of the study's own kind in an attempt."
+    )
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(0.8, description="Share that must be right.")
+    attempts: Annotated[int, Field(ge=1, le=100)] = 2
+    explain: Literal["after-each", "at-the-end", "never"] = "after-each"
+    qualification: str = Field(
+        "",
+        pattern=r"^[-a-zA-Z0-9_.]*$",
+        max_length=80,
+        description="A name that studies share: passed once, passed for all of them.",
+    )
+
+    @field_validator("preset")
+    @classmethod
+    def _there_is_such_a_quiz(cls, name: str) -> str:
+        if name and name not in QUIZ_PRESETS:
+            raise ValueError(f"there is no quiz {name!r}; there are {', '.join(QUIZ_PRESETS)}")
+        return name
+
+    @model_validator(mode="after")
+    def _it_asks_something(self) -> Quiz:
+        if (self.preset or self.questions) and not self.ask:
+            raise ValueError("ask is 0, so that none of the questions would be asked")
+        return self
 
 
 def question_of(text: str, options: Sequence[str], answer: int, why: str) -> Question:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
+from pydantic import Field, field_validator
+
+from judgments.countries import COUNTRIES as KNOWN_COUNTRIES
 from judgments.countries import country_name
-
-if TYPE_CHECKING:
-    from judgments.design.study_design import Workers
+from judgments.design.parts import Count, Listed, Part
 
 COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
 
@@ -64,6 +65,37 @@ REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
         values={"countries": ["US"]},
     ),
 }
+
+
+class Workers(Part):
+    """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
+
+    requirements: str = Field("", description="A ready set of requirements, by the name of its paper.")
+    countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
+        (), description="ISO 3166-1 codes; empty: any."
+    )
+    approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="The share of approved work must lie above it; 0: not asked."
+    )
+    approved_at_least: Count = Field(0, description="Approved HITs a worker must have; 0: not asked.")
+    hits_at_most: Count = Field(0, description="HITs of this study a worker may do; 0: no limit.")
+    show_accuracy: bool = Field(False, description="Whether workers see their share of control items right.")
+
+    @field_validator("requirements")
+    @classmethod
+    def _there_are_such_requirements(cls, name: str) -> str:
+        if name and name not in REQUIREMENT_PRESETS:
+            known = ", ".join(REQUIREMENT_PRESETS)
+            raise ValueError(f"there are no requirements {name!r}; there are {known}")
+        return name
+
+    @field_validator("countries")
+    @classmethod
+    def _there_are_such_countries(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [code for code in codes if code not in KNOWN_COUNTRIES]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no country of ISO 3166-1")
+        return codes
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:

@@ -12,7 +12,8 @@ from django.db.models import QuerySet
 
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.design.presets import PRESETS, Preset
-from judgments.design.study_design import StudyDesign, make_design, read_toml
+from judgments.design.reading import make_design, read_toml
+from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.studies import design_of
 

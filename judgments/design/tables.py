@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from judgments.countries import COUNTRIES
-from judgments.design.panels import checked_address
-from judgments.design.quizzes import QUIZ_PRESETS
-from judgments.design.requirements import CROWDS, REQUIREMENT_PRESETS
+from judgments.design.parts import AllOrCount, Count, Listed, Part
+from judgments.design.requirements import CROWDS
 from judgments.design.wordings import JUDGED
 
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
-Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
-Count = Annotated[int, Field(ge=0, le=10_000_000)]
-T = TypeVar("T")
-Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists
-AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
-
-
-class Part(BaseModel):
-    """A table of the study file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
-
-    @field_validator("*")
-    @classmethod
-    def _a_database_can_hold_it(cls, value: Any) -> Any:
-        if isinstance(value, str) and "\x00" in value:
-            raise ValueError("a text holds the character U+0000, which cannot be stored")
-        return value
+CROSSED = "crossed"
 
 
 class Sampling(Part):
@@ -150,87 +131,6 @@ class Access(Part):
         return self
 
 
-class Question(Part):
-    """A question of a quiz, with one right answer."""
-
-    text: Annotated[str, Field(min_length=1, max_length=1000)]
-    options: Listed[str] = Field(min_length=2, max_length=9)
-    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Which of the options is right, from 1.")
-    why: str = Field("", max_length=1000, description="Said when the answer is explained.")
-
-    @model_validator(mode="after")
-    def _the_answer_is_an_option(self) -> Question:
-        if self.answer > len(self.options):
-            raise ValueError(f"answer is {self.answer}, but there are {len(self.options)} options")
-        return self
-
-
-class Quiz(Part):
-    """What a worker passes before the work; off where it asks nothing."""
-
-    preset: str = Field("", description="A ready set of questions.")
-    questions: Listed[Question] = Field((), description="Questions of the study's own.")
-    ask: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, description="How many of the questions are drawn for an attempt."
-    )
-    items: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Known items of the study's own kind in an attempt."
-    )
-    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(0.8, description="Share that must be right.")
-    attempts: Annotated[int, Field(ge=1, le=100)] = 2
-    explain: Literal["after-each", "at-the-end", "never"] = "after-each"
-    qualification: str = Field(
-        "",
-        pattern=r"^[-a-zA-Z0-9_.]*$",
-        max_length=80,
-        description="A name that studies share: passed once, passed for all of them.",
-    )
-
-    @field_validator("preset")
-    @classmethod
-    def _there_is_such_a_quiz(cls, name: str) -> str:
-        if name and name not in QUIZ_PRESETS:
-            raise ValueError(f"there is no quiz {name!r}; there are {', '.join(QUIZ_PRESETS)}")
-        return name
-
-    @model_validator(mode="after")
-    def _it_asks_something(self) -> Quiz:
-        if (self.preset or self.questions) and not self.ask:
-            raise ValueError("ask is 0, so that none of the questions would be asked")
-        return self
-
-
-class Workers(Part):
-    """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
-
-    requirements: str = Field("", description="A ready set of requirements, by the name of its paper.")
-    countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
-        (), description="ISO 3166-1 codes; empty: any."
-    )
-    approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="The share of approved work must lie above it; 0: not asked."
-    )
-    approved_at_least: Count = Field(0, description="Approved HITs a worker must have; 0: not asked.")
-    hits_at_most: Count = Field(0, description="HITs of this study a worker may do; 0: no limit.")
-    show_accuracy: bool = Field(False, description="Whether workers see their share of control items right.")
-
-    @field_validator("requirements")
-    @classmethod
-    def _there_are_such_requirements(cls, name: str) -> str:
-        if name and name not in REQUIREMENT_PRESETS:
-            known = ", ".join(REQUIREMENT_PRESETS)
-            raise ValueError(f"there are no requirements {name!r}; there are {known}")
-        return name
-
-    @field_validator("countries")
-    @classmethod
-    def _there_are_such_countries(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [code for code in codes if code not in COUNTRIES]
-        if unknown:
-            raise ValueError(f"{unknown[0]!r} is no country of ISO 3166-1")
-        return codes
-
-
 class RuleSetting(Part):
     """A rule of behaviour that watches the study from its opening (docs/quality.md)."""
 
@@ -289,59 +189,6 @@ class Template(Part):
         max_length=100_000,
         description="HTML with ${field} for the cells of a row, as requester pages and Turkle have it.",
     )
-
-
-Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
-PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
-WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]
-
-
-class Panel(Part):
-    """How a panel sends its people and takes them back (docs/crowds)."""
-
-    preset: Literal["plain", "prolific", "connect", "sona"] = Field(
-        "plain", description="Fills what is left empty below."
-    )
-    worker: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the person's id."
-    )
-    session: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the id of the submission."
-    )
-    project: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the panel's id of the study."
-    )
-    hits: Annotated[int, Field(ge=1, le=1000)] = Field(
-        1, description="HITs in a person's session; the pay of one session is reward_cents for each."
-    )
-    finish: Literal["redirect", "code"] = Field(
-        "redirect", description="How a person goes back; where there is no address, the code is shown."
-    )
-    codes: dict[Outcome, PanelCode] = Field(
-        default_factory=dict, description="A completion code per outcome; left out: one is made."
-    )
-    addresses: dict[Outcome, WebAddress] = Field(
-        default_factory=dict,
-        description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
-    )
-    api: bool = Field(False, description="prolific: places, approvals and bonuses by its API.")
-
-    @model_validator(mode="after")
-    def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
-        if len(set(self.codes.values())) < len(self.codes):
-            raise ValueError("codes has one code for two outcomes; the panel could not tell them apart")
-        named = [name for name in (self.worker, self.session, self.project) if name]
-        if len(set(named)) < len(named):
-            raise ValueError(f"one parameter cannot hold two ids: {', '.join(named)}")
-        return self
-
-    def code_of(self, outcome: str) -> str:
-        """The stated code of an outcome; '' where the design leaves it out."""
-        return next((code for name, code in self.codes.items() if name == outcome), "")
-
-    def address_of(self, outcome: str) -> str:
-        """Where a person goes back to after this outcome; '' where the design leaves it out."""
-        return next((address for name, address in self.addresses.items() if name == outcome), "")
 
 
 class Crowd(Part):

@@ -5,16 +5,12 @@ Questions and choices are kept in English and translated where they are shown, l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
-
-if TYPE_CHECKING:
-    from judgments.kinds.base import Kind
 
 CAPTION: Final = "caption"
 SUMMARY: Final = "summary"
@@ -27,7 +23,6 @@ LABELS: Mapping[str, Any] = {
     TRANSLATION: _("Translation"),
     TEXT: _("Text"),
 }
-K = TypeVar("K", bound="Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +53,6 @@ class Wording:
     def ends(self) -> list[str]:
         """The poles in the reader's language."""
         return [gettext(one) for one in self.poles]
-
-
-def worded(kind: K, judged: str, labels: Sequence[str]) -> K:
-    """Return ``kind`` with the words for ``judged`` and, where a study has them, with its own ``labels``."""
-    wording = kind.wordings.get(judged)
-    if wording is None or (wording is kind.wording and not labels):
-        return kind
-    own = copy(kind)
-    own.title = wording.title
-    own.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
-    words = (labels or wording.choices) if kind.choices else ()
-    own.choices = tuple(replace(choice, label=word) for choice, word in zip(kind.choices, words, strict=True))
-    if kind.keys and wording.keys:
-        own.keys = tuple((keys, does) for (keys, _), does in zip(kind.keys, wording.keys, strict=True))
-    return own
 
 
 QUESTIONS = {

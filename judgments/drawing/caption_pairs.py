@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common.errors import DesignError
+from judgments.design.tables import CROSSED
 from judgments.drawing.controls import foreign_captions, needs_split
 from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.material import Division, Image, Material, Text, drawn_images
@@ -58,7 +59,6 @@ def passes_filter(
 
 
 Flags = npt.NDArray[np.bool_]
-CROSSED = "crossed"
 SEVERAL_IMAGES = 8  # of which foils are drawn at first, for each foil; all images where these have too few
 
 

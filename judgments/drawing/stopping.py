@@ -11,7 +11,8 @@ from judgments.drawing.draws import rng_for
 from judgments.kinds import KINDS, Kind
 
 if TYPE_CHECKING:
-    from judgments.design.study_design import Stopping, StudyDesign
+    from judgments.design.study_design import StudyDesign
+    from judgments.design.tables import Stopping
     from judgments.models import Study
 
 ASSUMED = 0.8  # chance of an answer to be right that a plan counts with

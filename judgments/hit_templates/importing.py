@@ -14,7 +14,8 @@ from django.db import transaction
 
 from common.errors import DataConflict
 from judgments.datasets.importing import import_dataset
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import HITSpec, Image, Material
 from judgments.hit_templates import (
     ExpectedProblem,

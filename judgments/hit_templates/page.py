@@ -17,7 +17,7 @@ from common.errors import DataConflict, QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
 from judgments.datasets.upload_forms import short_name
-from judgments.design.editor_page import find_look, keep_look, keep_row
+from judgments.design.editing.editor_page import find_look, keep_look, keep_row
 from judgments.hit_templates import MOST_CHARACTERS
 from judgments.hit_templates.importing import Brought, import_template, look_at_template, sketched_design
 from judgments.models import Dataset, Study

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from django.utils.translation import gettext
 
 from evaluation.statistics.aggregation.stopping import OPEN
-from judgments.design.wordings import Wording, worded
+from judgments.design.wordings import Wording
 from judgments.drawing.material import Batch, Group, Image, Material
 
 if TYPE_CHECKING:
@@ -438,3 +439,21 @@ class OpenKind(Kind):
     def is_right(self, given: Any, expected: Any) -> bool:
         """Equal to what is expected, where the kind has control items at all."""
         return bool(given == expected)
+
+
+K = TypeVar("K", bound=Kind)
+
+
+def worded(kind: K, judged: str, labels: Sequence[str]) -> K:
+    """Return ``kind`` with the words for ``judged`` and, where a study has them, with its own ``labels``."""
+    wording = kind.wordings.get(judged)
+    if wording is None or (wording is kind.wording and not labels):
+        return kind
+    own = copy(kind)
+    own.title = wording.title
+    own.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
+    words = (labels or wording.choices) if kind.choices else ()
+    own.choices = tuple(replace(choice, label=word) for choice, word in zip(kind.choices, words, strict=True))
+    if kind.keys and wording.keys:
+        own.keys = tuple((keys, does) for (keys, _), does in zip(kind.keys, wording.keys, strict=True))
+    return own

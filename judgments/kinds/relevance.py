@@ -10,8 +10,9 @@ import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
 from evaluation.statistics.aggregation.stopping import relevance_range
+from judgments.design.tables import CROSSED
 from judgments.design.wordings import CAPTION, RELEVANCE_WORDS
-from judgments.drawing.caption_pairs import CROSSED, CaptionDraw, ImageCaptions
+from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions
 from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,

@@ -14,7 +14,7 @@ from common.errors import DesignError, WrongState
 from common.rows import insert_rows, refresh_statistics
 from judgments.design.requirements import not_stated, own_record_needed, requirements_of
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.caption_pairs import CROSSED
+from judgments.design.tables import CROSSED
 from judgments.drawing.controls import ControlPool, pool_of
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.drawing.quiz_items import quiz_groups, set_aside

@@ -25,8 +25,8 @@ from common.errors import QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import Right, may
 from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
-from judgments.design import editor_page
-from judgments.design import page as design_page
+from judgments.design.editing import editor_page
+from judgments.design.editing import page as design_page
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyEvent

@@ -13,7 +13,8 @@ from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
 from judgments.design.plans import Plan
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.studies.log import note_event

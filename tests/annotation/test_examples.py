@@ -15,7 +15,7 @@ from annotation.work.submissions import submit_assignment
 from common.errors import DesignError
 from evaluation.export.exporting import export_judgments
 from judgments.design.presets import PRESETS
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import Study, StudyRole
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study

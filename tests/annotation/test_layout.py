@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from annotation.models import Worker
 from annotation.work.presentation import Layout, draw_layout, placed
 from annotation.work.worksheet import groups_of
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit

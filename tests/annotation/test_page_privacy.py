@@ -15,7 +15,7 @@ from django.utils.html import escape
 from annotation.models import Assignment, ProblemReport
 from annotation.views.common import WORKER_COOKIE
 from judgments.access.roles import give_role
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Study, System, Unit
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes

@@ -15,7 +15,7 @@ from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_and_claim
 from common.errors import WrongState
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import HITUnit, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study

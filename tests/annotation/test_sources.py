@@ -16,7 +16,7 @@ from annotation.crowds.mturk.questions import PictureNotReachable
 from annotation.models import Adjudication
 from annotation.work.presentation import units_of_hit
 from common.errors import DesignError
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import batch_lines, build_batch
@@ -158,7 +158,7 @@ def test_hostile_text_stays_text(protocol: str) -> None:
 
 
 def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Client) -> None:
-    from judgments.design.editor_page import keep_look
+    from judgments.design.editing.editor_page import keep_look
 
     study = sourced("slider", opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()
@@ -171,7 +171,7 @@ def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Clien
 
 
 def test_a_longer_page_asks_the_database_no_more_often(designer: Client) -> None:
-    from judgments.design.editor_page import keep_look
+    from judgments.design.editing.editor_page import keep_look
 
     dataset = make_texts(images=14)
     counts = []

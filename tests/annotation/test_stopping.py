@@ -19,7 +19,7 @@ from annotation.work.submissions import revise_judgments, submit_and_claim, subm
 from common.errors import DesignError
 from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from judgments.models import HIT, Outlook, Study, Unit
 from tests.annotation.voting import always_first, answers_of, joined, work

@@ -136,5 +136,5 @@ def test_unknown_addresses_are_problem_documents() -> None:
     is_problem(Client().get("/api/nothing/"), 404)
     is_problem(post("/api/studies/x/join", {}), 404)
     is_problem(Client().get("/api/units/%0A/"), 404)
-    is_problem(Client(enforce_csrf_checks=True).post("/api/studies/%C2%84/generate/"), 404)
+    is_problem(Client(enforce_csrf_checks=True).post("/api/studies/%C2%84/nothing/"), 404)
     assert Client().get("/api/studies?state=open")["Location"] == "/api/studies/?state=open"

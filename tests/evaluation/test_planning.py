@@ -20,7 +20,7 @@ from evaluation.planning.page import shown
 from evaluation.planning.pilots import pilot_metrics, pilot_people, pilot_systems, told_by_pilot
 from evaluation.planning.planning import assumptions_for, read_assumptions, use_plan
 from evaluation.results.aggregation import aggregate_study
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.jobs import run_job
 from judgments.models import CandidatePair, Job, Study, System
 from judgments.studies.studies import create_study

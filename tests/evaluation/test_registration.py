@@ -23,8 +23,8 @@ from evaluation.report.building import build_report
 from evaluation.report.rendering import render_report
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.design.plans import Plan
+from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values
-from judgments.design.study_design import make_design, read_toml
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from judgments.design.form import DesignForm, starting_values
+from judgments.design.editing.form import DesignForm, starting_values
 from judgments.models import Study
 
 STUDY_PAGES = [

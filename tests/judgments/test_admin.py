@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Invitation
 from judgments.admin.front_page import NEWEST
-from judgments.design.form import DesignForm, starting_values
+from judgments.design.editing.form import DesignForm, starting_values
 from judgments.design.presets import PRESETS
-from judgments.design.study_design import make_design, read_toml
+from judgments.design.reading import make_design, read_toml
 from judgments.jobs import run_job
 from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit

@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from judgments.design.study_design import write_toml
+from judgments.design.reading import write_toml
 from judgments.models import HIT, Job, Study, Unit
 from judgments.studies.studies import design_of
 from tests.studies import make_dataset, make_study, make_worker

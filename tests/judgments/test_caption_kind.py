@@ -10,7 +10,8 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.presets import PRESETS
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
 from judgments.kinds.caption import COPIED, folded

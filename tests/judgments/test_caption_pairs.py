@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.form import PairsField
+from judgments.design.editing.form import PairsField
 from judgments.design.presets import PRESETS
-from judgments.design.study_design import make_design, write_toml
+from judgments.design.reading import make_design, write_toml
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from judgments.studies.generation import batch_lines

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.drawing.controls import REPEATS, pool_of
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS

@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.presets import FOLDER, PRESETS
-from judgments.design.study_design import make_design, read_toml, write_toml
+from judgments.design.reading import make_design, read_toml, write_toml
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}
 

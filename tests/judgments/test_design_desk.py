@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.form import DesignForm
-from judgments.design.study_design import line_of, make_design, problems_in, read_toml
+from judgments.design.editing.form import DesignForm
+from judgments.design.reading import line_of, make_design, problems_in, read_toml
 from judgments.models import Study
 from judgments.studies.studies import create_study
 from tests.judgments.desk import ADD, as_posted, new_design, page, words

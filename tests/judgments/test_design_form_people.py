@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judgments.design.form import DesignForm, in_words, starting_values
+from judgments.design.editing.form import DesignForm, in_words, starting_values
 
 EXAMPLES = """
 [[examples]]

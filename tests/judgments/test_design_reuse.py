@@ -14,10 +14,10 @@ from django.urls import reverse
 
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.design.diff import compare_designs
-from judgments.design.form import DesignForm
+from judgments.design.editing.form import DesignForm
 from judgments.design.presets import PRESETS
+from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.saved_presets import delete_preset, rename_preset, save_preset, saved_presets
-from judgments.design.study_design import make_design, read_toml, write_toml
 from judgments.models import SavedPreset, Study, StudyEvent
 from judgments.studies.studies import change_design, create_study, design_of
 from tests.judgments.desk import as_posted, do, page, words

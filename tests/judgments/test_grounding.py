@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from common.errors import DesignError
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 

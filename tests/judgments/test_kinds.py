@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from tests.judgments.material import made_up

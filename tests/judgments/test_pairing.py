@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from common.errors import DesignError
 from judgments.design.presets import PRESETS
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.drawing.material import Image, Material, Pair, Text
 from judgments.drawing.pairing import PAIR_KINDS, DrawnPairs, draw_pairs, pairs_left_out
 from judgments.kinds import KINDS

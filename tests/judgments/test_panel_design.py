@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.form import DesignForm, starting_values
+from judgments.design.editing.form import DesignForm, starting_values
+from judgments.design.editing.sections import sections_for
 from judgments.design.panels import (
     OUTCOMES,
     PANEL_PRESETS,
@@ -17,8 +18,8 @@ from judgments.design.panels import (
     way_back,
     worker_parameter,
 )
-from judgments.design.sections import sections_for
-from judgments.design.study_design import StudyDesign, make_design, read_toml, write_toml
+from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 
 SONA = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"

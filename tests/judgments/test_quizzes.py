@@ -9,7 +9,8 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.quizzes import QUIZ_PRESETS, drawn, passes, questions_of
-from judgments.design.study_design import StudyDesign, make_design, read_toml, write_toml
+from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for
 from judgments.drawing.material import Image, Material, Text
 from judgments.drawing.quiz_items import quiz_groups, set_aside

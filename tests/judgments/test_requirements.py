@@ -14,8 +14,9 @@ from annotation.models import Judgment
 from common.errors import DesignError
 from judgments.countries import COUNTRIES
 from judgments.design.presets import PRESETS
+from judgments.design.reading import make_design
 from judgments.design.requirements import approval_is_enough, not_stated, own_record_needed, requirements_of
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.study_design import StudyDesign
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study, design_of
 from tests.judgments.desk import page

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from common.errors import DesignError
 from judgments.access.roles import give_role
-from judgments.design.study_design import make_design, write_toml
+from judgments.design.reading import make_design, write_toml
 from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole
 from judgments.studies.log import note_event

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.kinds import KINDS, Judged
 from judgments.kinds.slider import Slider
 from tests.judgments.test_best_worst import described

@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import expected_share, full_depth_hits, unit_range
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Outlook, Study

@@ -8,7 +8,7 @@ import pytest
 from annotation.crowds.publishing import close_study, open_study
 from annotation.work.claims import claim_assignment
 from common.errors import DataConflict, DesignError, WrongState
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.generation import draw_hits, generate_hits, plan_study, store_hits, strike_control
 from judgments.studies.studies import change_design, create_study, delete_study, design_of, duplicate_study

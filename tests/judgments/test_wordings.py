@@ -9,9 +9,9 @@ import pytest
 from django.utils import translation
 
 from common.errors import DesignError
-from judgments.design.form import DesignForm, html_name, starting_values, value_at
+from judgments.design.editing.form import DesignForm, html_name, starting_values, value_at
 from judgments.design.presets import PRESETS
-from judgments.design.study_design import make_design, read_toml, write_toml
+from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.wordings import JUDGED
 from judgments.kinds import KINDS, Kind
 

@@ -23,8 +23,8 @@ from annotation.crowds.mturk.questions import (
     root,
     written,
 )
-from judgments.design.quizzes import Question, asks_anything, passes, questions_asked, questions_of
-from judgments.design.tables import Quiz, Workers
+from judgments.design.quizzes import Question, Quiz, asks_anything, passes, questions_asked, questions_of
+from judgments.design.requirements import Workers
 from judgments.drawing.draws import rng_for, shuffled
 
 LOCALE = "00000000000000000071"

@@ -13,9 +13,8 @@ from django.utils.translation import gettext_noop
 
 from annotation.crowds.people import installation_mark, session_pseudonym
 from common.errors import NotThere, QuorumError
-from judgments.design.panels import project_parameter, session_parameter, way_back, worker_parameter
+from judgments.design.panels import Panel, project_parameter, session_parameter, way_back, worker_parameter
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import Panel
 from judgments.models import Study
 from judgments.studies.studies import design_of
 

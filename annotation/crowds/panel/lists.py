@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from common.errors import QuorumError
-from judgments.design.panels import PANEL_PRESETS
-from judgments.design.tables import Panel
+from judgments.design.panels import PANEL_PRESETS, Panel
 from judgments.importers.textio import guard_formula
 
 MOST_ROWS = 20_000

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import write_lines
-from judgments.design.study_design import write_toml
+from judgments.design.reading import write_toml
 from judgments.management.base import QuorumCommand
 from judgments.studies.studies import design_of, find_study
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from judgments.design.study_design import StudyDesign, make_design
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Caption, Item, Unit
 
 ADDRESS = "https://pictures.example.org/photo-{number}.jpg?size=640&of=1"

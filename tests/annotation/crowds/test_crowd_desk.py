@@ -14,7 +14,7 @@ from annotation.crowds import steps_page as crowds_steps
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import HIT, Job, Study, StudyEvent
 from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event

@@ -9,7 +9,7 @@ import pytest
 from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, Judgment, Participation
 from common.errors import WrongState
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.models import Item, Study
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study

@@ -23,7 +23,7 @@ from annotation.crowds.mturk.questions import (
 from annotation.work.pictures import Worked
 from annotation.work.presentation import placed
 from common.errors import DesignError
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from tests.annotation.crowds.hits import make_hit
 

@@ -13,8 +13,8 @@ from annotation.quality import api as quality_api
 from annotation.quality import review_api
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
-from config.api import nothing_here
-from config.api_schema import DocsView, SchemaView
+from config.api.framework import nothing_here
+from config.api.schema import DocsView, SchemaView
 from evaluation.challenges import api as challenges_api
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
@@ -33,7 +33,7 @@ from evaluation.results.operations import aggregate, evaluate
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
-from judgments.design import api as design_api
+from judgments.design.editing import api as design_api
 from judgments.operations import generate
 
 app_name = "api"

@@ -1,6 +1,6 @@
 """What every resource below /api/ shares: who asks, how bodies are read, how errors and pages look.
 
-The addresses are in config/api_urls.py: the framework loads this module for its settings, before any view exists.
+The addresses are in config/api/urls.py: the framework loads this module for its settings, before any view exists.
 """
 
 from __future__ import annotations

@@ -23,10 +23,7 @@ from unfold.widgets import (
 )
 
 from common.errors import DesignError
-from judgments.design.presets import PRESETS, Preset
-from judgments.design.quizzes import QUIZ_PRESETS
-from judgments.design.requirements import REQUIREMENT_PRESETS
-from judgments.design.sections import (
+from judgments.design.editing.sections import (
     CHOICES,
     LINES,
     LONG_TEXTS,
@@ -38,15 +35,11 @@ from judgments.design.sections import (
     Section,
     sections_for,
 )
-from judgments.design.study_design import (
-    NO_PRESETS,
-    StudyDesign,
-    line_of,
-    make_design,
-    problems_in,
-    toml_values,
-)
-from judgments.design.tables import Workers
+from judgments.design.presets import PRESETS, Preset
+from judgments.design.quizzes import QUIZ_PRESETS
+from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
+from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 
 

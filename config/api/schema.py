@@ -12,7 +12,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from config.api import PROBLEM_TYPE, TokenAuthentication
+from config.api.framework import PROBLEM_TYPE, TokenAuthentication
 
 
 class TokenScheme(OpenApiAuthenticationExtension):

@@ -14,8 +14,9 @@ from django.utils.text import slugify
 
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import visible_rows
-from judgments.design.form import DesignForm, html_name, values_from_toml
+from judgments.design.editing.form import DesignForm, html_name, values_from_toml
 from judgments.design.presets import Preset
+from judgments.design.reading import dump_toml, make_design
 from judgments.design.requirements import (
     APPROVAL_RATE,
     APPROVED,
@@ -24,7 +25,7 @@ from judgments.design.requirements import (
     not_stated,
     requirements_of,
 )
-from judgments.design.study_design import StudyDesign, dump_toml, make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import content_key
 from judgments.models import Dataset
 from judgments.studies.generation import plan_study

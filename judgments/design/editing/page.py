@@ -23,8 +23,8 @@ from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.admin.operations import add_operation
 from judgments.design.diff import compare_designs
-from judgments.design.editor_page import Desk, answer_look, count_now, open_desk, wants_json
-from judgments.design.form import (
+from judgments.design.editing.editor_page import Desk, answer_look, count_now, open_desk, wants_json
+from judgments.design.editing.form import (
     DesignForm,
     StudyFileForm,
     html_name,
@@ -32,8 +32,10 @@ from judgments.design.form import (
     starting_values,
     value_at,
 )
+from judgments.design.editing.sections import sections_for
 from judgments.design.plans import Plan
 from judgments.design.presets import PRESETS, Preset
+from judgments.design.reading import read_toml, write_toml
 from judgments.design.saved_presets import (
     NamedDesign,
     delete_preset,
@@ -44,8 +46,7 @@ from judgments.design.saved_presets import (
     rename_preset,
     saved_presets,
 )
-from judgments.design.sections import sections_for
-from judgments.design.study_design import StudyDesign, read_toml, write_toml
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.operations import duplicate, save_preset

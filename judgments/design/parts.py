@@ -1,0 +1,26 @@
+"""What the tables of a study file share: how they are read, and the types of common keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
+Count = Annotated[int, Field(ge=0, le=10_000_000)]
+T = TypeVar("T")
+Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists
+AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class Part(BaseModel):
+    """A table of the study file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
+
+    @field_validator("*")
+    @classmethod
+    def _a_database_can_hold_it(cls, value: Any) -> Any:
+        if isinstance(value, str) and "\x00" in value:
+            raise ValueError("a text holds the character U+0000, which cannot be stored")
+        return value

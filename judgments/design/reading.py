@@ -1,0 +1,303 @@
+"""Read, check and complete designs: from study files and stored values, with presets and the rules of the kinds."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+import tomli_w
+from pydantic import BaseModel, ValidationError
+
+from common.errors import DesignError
+from judgments.design.presets import PRESETS, Preset
+from judgments.design.requirements import REQUIREMENT_PRESETS
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import CROSSED
+from judgments.kinds import KINDS
+
+NO_PRESETS: Mapping[str, Preset] = {}
+# the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
+WRITTEN_WHOLE = frozenset(
+    (
+        *("access", "controls", "crowd", "filter", "keywords", "panel"),
+        *("quiz", "sampling", "stopping", "template", "workers"),
+    )
+)
+# where pydantic's own words speak of its insides
+PLAIN_WORDS = {
+    "string_pattern_mismatch": "letters, digits, hyphens and underscores",
+    "model_type": "a table",
+    "dict_type": "a table",
+}
+
+
+def slugify_name(name: str) -> str:
+    """The slug of a study that names none: lower case, words joined by hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
+
+
+def contradictions_of(design: StudyDesign) -> Iterator[str]:
+    """Yield what does not fit together, each in a clause that begins with the key it is about."""
+    kind = KINDS.get(design.protocol)
+    if kind is None:
+        yield f"protocol is {design.protocol!r}; this version knows {', '.join(KINDS)}"
+        return
+    yield from kind.contradictions(design)
+    if design.source.show and kind.no_source:
+        yield f"source.show is true, but {kind.no_source}; expected false"
+    if design.labels and len(design.labels) != len(kind.labelled):
+        wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
+        yield f"labels has {len(design.labels)} texts; for {kind.name}, expected {wanted}"
+    elif len(set(design.labels)) < len(design.labels):
+        yield "labels has the same text twice, so that two answers could not be told apart"
+    size = design.images_per_hit if kind.grouped else design.units_per_hit
+    alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
+    if alone and not kind.self_contained:
+        yield (
+            f"crowd.question is 'html', but {kind.name} cannot be asked on a page that stands alone; "
+            "expected 'external'"
+        )
+    if design.controls.per_hit >= size:
+        yield f"controls.per_hit is {design.controls.per_hit}, which leaves no place in a HIT of {size}"
+    if design.sampling.only and not kind.chosen_by_id:
+        yield f"sampling.only names {len(design.sampling.only)} ids, but {kind.name} has none that could be chosen"
+    if kind.judges_one_caption and design.sampling.pairs_from == "list" and not design.sampling.listed:
+        yield "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and a caption there"
+    if design.sampling.listed and not (kind.judges_one_caption and design.sampling.pairs_from == "list"):
+        yield (
+            f"sampling.listed holds {len(design.sampling.listed)} pairs, which sampling.pairs_from = "
+            f"{design.sampling.pairs_from!r} of {kind.name} does not use; expected none"
+        )
+    if design.filter.audit and not design.filter.bleu_pre:
+        yield f"filter.audit is {design.filter.audit}, but filter.bleu_pre is 0, so that nothing is left out"
+    if design.stopping.rule != "none" and not kind.settles:
+        yield (
+            f"stopping.rule is {design.stopping.rule!r}, but the consensus of {kind.name} has no winner that could "
+            "be settled early; expected 'none'"
+        )
+    if design.stopping.rule == "margin" and design.stopping.minimum > design.judgments_per_unit:
+        yield (
+            f"stopping.minimum is {design.stopping.minimum}, more than judgments_per_unit = {design.judgments_per_unit}"
+        )
+    if design.panel.api and (design.crowd.backend != "external" or design.panel.preset != "prolific"):
+        yield 'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
+
+
+def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
+    """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
+
+    Args:
+        saved: presets of this installation, beside those that ship (``judgments.design.saved_presets``). Values with
+            every key need none: they keep the preset's name to say where they came from.
+
+    Raises:
+        DesignError: with the dotted key it is about in ``field``.
+    """
+    return _checked(_completed(values, saved))
+
+
+def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> list[DesignError]:
+    """Everything that ``make_design`` would refuse, one error for each key; empty where it would not."""
+    try:
+        design = StudyDesign.model_validate(_completed(values, saved))
+    except ValidationError as error:
+        return _as_design_errors(error)
+    except DesignError as error:
+        return [error]
+    return [_as_said([], sentence) for sentence in contradictions_of(design)]
+
+
+def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
+    preset_name = values.get("preset", "")
+    preset: dict[str, Any] = {}
+    presets = {**saved, **PRESETS}
+    complete = values.keys() >= WRITTEN_WHOLE
+    if complete:
+        values = _as_it_was_drawn(values)
+    if preset_name and (not complete or preset_name in PRESETS):
+        if not isinstance(preset_name, str) or preset_name not in presets:
+            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(presets)}.", field="preset")
+        preset = presets[preset_name].values
+        stated = values.get("protocol", preset["protocol"])
+        if stated != preset["protocol"]:
+            raise DesignError(
+                f"preset {preset_name!r} is for protocol {preset['protocol']!r}, the file says {stated!r}.",
+                field="protocol",
+            )
+    merged = _merge(preset, values)
+    kind = KINDS.get(str(merged.get("protocol", "")))
+    if kind is not None:
+        merged = _merge(kind.defaults_for(merged), merged)
+        if "question" not in values:
+            merged["question"] = kind.question_for(merged)
+    merged = _with_requirements(merged)
+    if isinstance(merged.get("name"), str):
+        merged.setdefault("slug", slugify_name(merged["name"]))
+    return merged
+
+
+def stored_design(values: dict[str, Any]) -> StudyDesign:
+    """Read a design that an earlier version stored, perhaps in part: with the keys that came since as they held then.
+
+    Raises:
+        DesignError: it contradicts a rule of this version.
+    """
+    return _checked(_as_it_was_drawn(values))
+
+
+def _checked(values: dict[str, Any]) -> StudyDesign:
+    try:
+        design = StudyDesign.model_validate(values)
+    except ValidationError as error:
+        raise _as_design_errors(error)[0] from None
+    for sentence in contradictions_of(design):
+        raise _as_said([], sentence)
+    return design
+
+
+def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
+    """A complete design from before 0.6, which says nothing of ``sampling.pairs_from``: it crossed texts and images."""
+    kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]
+    if (
+        kind is None
+        or not kind.judges_one_caption
+        or not isinstance(sampling, dict)
+        or "pairs_from" in sampling
+    ):
+        return values
+    return values | {"sampling": sampling | {"pairs_from": CROSSED}}
+
+
+def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
+    """A named set of requirements fills what is left empty, in a file as in the form."""
+    asked = values.get("workers")
+    if not isinstance(asked, dict) or not isinstance(asked.get("requirements"), str):
+        return values
+    preset = REQUIREMENT_PRESETS.get(asked["requirements"])
+    if preset is None:
+        return values
+    filled = {key: value for key, value in preset.values.items() if not asked.get(key)}
+    return values | {"workers": asked | filled}
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """``above`` laid over ``below``, table by table; ``sampling.pairs`` is one value, not a table."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = below.get(key)
+        merged[key] = (
+            _merge(under, value)
+            if isinstance(under, dict) and isinstance(value, dict) and key != "pairs"
+            else value
+        )
+    return merged
+
+
+def _as_design_errors(error: ValidationError) -> list[DesignError]:
+    """What is wrong, in one sentence for each key; an unknown key names the nearest known one."""
+    problems = error.errors(include_url=False)
+    found: list[DesignError] = []
+    told: set[tuple[str, ...]] = set()
+    for problem in problems:
+        path = _path(problem["loc"])
+        if problem["type"] == "extra_forbidden":  # a stranger's key may look like one of pydantic's marks
+            path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
+        if tuple(path) in told:
+            continue  # a key that takes 'all' or a number fails once for each
+        told.add(tuple(path))
+        found.append(_as_design_error(problem, path, problems))
+    return found
+
+
+def _as_said(path: list[str], said: str) -> DesignError:
+    """A sentence of ours, and the key it is about."""
+    key = ".".join(path)
+    named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
+    field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
+    return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
+
+
+def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
+    key = ".".join(path)
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
+        return DesignError(f"{key} is not a key of a study file; the nearest one is {near[0]!r}.", field=key)
+    if problem["type"] == "missing":
+        return DesignError(f"{key} is missing; name, dataset and protocol have no default.", field=key)
+    if problem["type"] == "value_error":
+        return _as_said(path, problem["msg"].removeprefix("Value error, "))
+    wanted = [
+        PLAIN_WORDS.get(one["type"]) or re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
+        for one in problems
+        if _path(one["loc"]) == path
+    ]
+    return DesignError(f"{key} is {problem['input']!r}; expected {' or '.join(wanted)}.", field=key)
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """Where a problem is, without pydantic's own marks for unions and keys of a table."""
+    return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
+
+
+def _keys_beside(path: list[str]) -> list[str]:
+    """The known keys of the table that ``path`` ends in."""
+    model: type[BaseModel] = StudyDesign
+    for part in path[:-1]:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        tables = [one for one in (annotation, *get_args(annotation)) if isinstance(one, type)]
+        model = next((one for one in tables if issubclass(one, BaseModel)), model)
+    return list(model.model_fields)
+
+
+def read_toml(
+    text: str, *, source: str = "study file", saved: Mapping[str, Preset] = NO_PRESETS
+) -> StudyDesign:
+    """A design from TOML text.
+
+    Raises:
+        DesignError: not TOML (with line and column), or not a design.
+    """
+    return make_design(toml_values(text, source=source), saved=saved)
+
+
+def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
+    """What TOML text says, not checked yet.
+
+    Raises:
+        DesignError: not TOML, with line and column.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DesignError(f"{source} is not TOML: {error}.") from None
+
+
+def write_toml(design: StudyDesign) -> str:
+    """The complete design as TOML; ``read_toml`` gives the same design back."""
+    return dump_toml(design.model_dump(mode="json"))
+
+
+def dump_toml(values: Mapping[str, Any]) -> str:
+    """Values as a study file says them."""
+    return tomli_w.dumps(values, multiline_strings=True)
+
+
+def line_of(text: str, key: str) -> int:
+    """The line, from 1, of a study file on which a dotted key is set, or the nearest table around it; 0: nowhere."""
+    lines: dict[str, int] = {}
+    table, inside = "", False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not inside and (header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line)):
+            table = header[1]
+            lines.setdefault(table, number)
+        elif not inside and (setting := re.match(r"\s*([\w.-]+)\s*=", line)):
+            lines.setdefault(f"{table}.{setting[1]}" if table else setting[1], number)
+        inside ^= line.count('"""') % 2 == 1
+    # rows of a table are numbered in the key of a problem, and have no number in the file
+    key = ".".join(part for part in key.split(".") if not part.isdecimal())
+    while key and key not in lines:
+        key = key.rpartition(".")[0]
+    return lines.get(key, 0)
