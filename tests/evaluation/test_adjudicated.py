@@ -169,7 +169,7 @@ def test_sending_without_a_person_or_a_unit_is_refused(designer: Client) -> None
     study = triplets().study
     rita = person()
     nobody = designer.post(do(study, "adjudicate"), {"unit": ["1"], "to": ""}, follow=True)
-    assert "choose who is to decide" in words(nobody)
+    assert "to: Choose who is to decide" in words(nobody)
     nothing = designer.post(do(study, "adjudicate"), {"to": rita.pk}, follow=True)
     assert "choose one or more units" in words(nothing)
     assert designer.post(do(study, "withdraw"), {"adjudication": "x"}, follow=True).status_code == 200

@@ -310,7 +310,7 @@ def test_staff_adopt_captions_with_a_button_and_strangers_cannot(
     page = admin_client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()
     assert "Adopt captions" in page
     reply = admin_client.post(path, {"page": "results"}, follow=True)
-    assert "3 captions by 1 writer became references of dataset shapes" in reply.content.decode()
+    assert "3 captions by 1 writer became references of dataset" in reply.content.decode()
     assert WrittenCaption.objects.count() == 3
 
 
