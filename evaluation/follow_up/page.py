@@ -81,7 +81,7 @@ class SendRequest(Parameters):
     """Row ids of units, and of who decides."""
 
     unit = serializers.ListField(child=RowId(), default=list)
-    to = RowId(error_messages={"required": "Choose who is to decide."})
+    to = RowId(error_messages=dict.fromkeys(("required", "invalid"), "Choose who is to decide."))
 
 
 class WithdrawRequest(Parameters):
