@@ -119,7 +119,8 @@ def fill(units: int) -> None:
 def step(name: str, folder: Path) -> None:
     """Run one step and print its seconds and the memory it took beyond Quorum's own."""
     set_up()
-    from evaluation.services import aggregate_study, export_judgments
+    from evaluation.export.exporting import export_judgments
+    from evaluation.results.aggregation import aggregate_study
     from judgments.studies.studies import find_study
 
     study = find_study("big")

@@ -80,7 +80,8 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from benchmarks.filling import fill_study
     from evaluation.dashboard.snapshot import compute_board, store_board
     from evaluation.models import Analysis, BoardSnapshot
-    from evaluation.services import aggregate_study, evaluate_study
+    from evaluation.results.aggregation import aggregate_study
+    from evaluation.results.metric_scores import evaluate_study
     from judgments.models import Job, Study
     from judgments.remembered import JOB, count_again, store_figures
 

@@ -53,7 +53,7 @@ def formats(only: list[str]) -> list[str]:
 def step(name: str, folder: Path) -> None:
     """One export, timed."""
     set_up()
-    from evaluation.services import export_judgments
+    from evaluation.export.exporting import export_judgments
     from judgments.studies.studies import find_study
 
     study, before = find_study("large"), peak_memory()

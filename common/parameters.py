@@ -6,7 +6,7 @@ which the same fields parse. All of them get the same sentence about the same mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -63,6 +63,25 @@ class Parameters(serializers.Serializer[Any]):
         return attrs
 
 
+def read_parameters(
+    parameters: type[Parameters], data: Any, *, needed: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+
+    Args:
+        needed: optional parameters that are required this time.
+
+    Raises:
+        rest_framework.exceptions.ValidationError: one of them is missing or wrong.
+    """
+    serializer = parameters(data=data)
+    for name in needed:
+        serializer.fields[name].required = True
+    serializer.is_valid(raise_exception=True)
+    found: dict[str, Any] = serializer.validated_data
+    return found
+
+
 def _wrong_type(field: Any, value: Any) -> str:
     """Return the field's own message about a JSON value of the wrong type, '' for one of the right type."""
     if value is None:
@@ -87,6 +106,13 @@ class KeysField(serializers.ListField):
             return super().get_value(dictionary)
         texts = dictionary.getlist(self.field_name)
         return [key for text in texts for key in text.replace(",", " ").split()] or empty
+
+
+class RowId(serializers.IntegerField):
+    """The id of a database row."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(min_value=1, max_value=2**63 - 1, **kwargs)
 
 
 class Reason(Parameters):

@@ -8,7 +8,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("config.api.urls")),
     path("language/", set_language, name="language"),
-    path("challenges/", include("evaluation.urls")),
+    path("challenges/", include("evaluation.challenges.urls")),
     path("", include("annotation.urls")),
 ]
 

@@ -14,7 +14,8 @@ from annotation.crowds.publishing import open_study
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from evaluation.models import Analysis
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import read_toml
 from judgments.models import Study

@@ -1,12 +1,17 @@
-"""What is done to a study before it is open."""
+"""What is done to a study whatever its crowd: drawing its HITs, using its design again, giving roles."""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import User
+from rest_framework import serializers
 
 from common.errors import WrongState
-from judgments.models import Study
+from common.parameters import Parameters, RowId
+from judgments.access.roles import Right, give_role, person_named, take_role
+from judgments.design import saved_presets
+from judgments.models import Study, StudyRole
 from judgments.studies.generation import Progress, generate_hits
+from judgments.studies.studies import design_of, duplicate_study
 from judgments.study_operations import Outcome, operation
 
 
@@ -24,3 +29,74 @@ def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
         f"{batch.control_count:,} control items.",
         batch,
     )
+
+
+class DuplicateRequest(Parameters):
+    """What the copy is called."""
+
+    name = serializers.CharField(allow_blank=True, default="")
+    slug = serializers.CharField(allow_blank=True, default="")
+
+
+@operation("duplicate", "A draft with the same design", parameters=DuplicateRequest)
+def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome:
+    """The copy has a draw and codes of its own."""
+    if study.source == Study.Source.IMPORTED:
+        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to try again.")
+    copy = duplicate_study(study=study, name=name, slug=slug, user=by)
+    return Outcome(f"“{copy.name}” is a draft with the same design.", copy)
+
+
+class SavePresetRequest(Parameters):
+    """Whose design to keep, and under which name."""
+
+    slug = serializers.CharField(max_length=80, help_text='Study files name it as preset = "…".')
+    title = serializers.CharField(max_length=200)
+    description = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
+
+
+@operation("save-preset", "Offer the design for new studies", parameters=SavePresetRequest)
+def save_preset(*, study: Study, by: User | None, slug: str, title: str, description: str) -> Outcome:
+    """Keeps a study's design without its name, dataset, seed and codes."""
+    made = saved_presets.save_preset(
+        design=design_of(study), slug=slug, title=title, description=description, by=by
+    )
+    return Outcome(f"“{made.title}” is offered for new studies, as preset {made.slug}.", made)
+
+
+class RenamePresetRequest(Parameters):
+    """Another title and description."""
+
+    title = serializers.CharField(max_length=200, required=False)
+    description = serializers.CharField(max_length=1000, required=False, allow_blank=True)
+
+
+class PersonRequest(Parameters):
+    """A person by the row of their account, or by its name."""
+
+    user = RowId(required=False)
+    username = serializers.CharField(required=False, max_length=150)
+
+
+class RoleRequest(PersonRequest):
+    """A person, and the role to give."""
+
+    role = serializers.ChoiceField(choices=StudyRole.Role.values)
+
+
+@operation("give-role", "Give a role", parameters=RoleRequest, right=Right.OWN)
+def give(*, study: Study, by: User | None, role: str, user: int = 0, username: str = "") -> Outcome:
+    """Replaces the role that the person has."""
+    person = person_named(user, username)
+    if not (person.is_active and person.is_staff):
+        raise WrongState(f"Nothing was changed: {person.get_username()} cannot sign in to these pages.")
+    given = give_role(study=study, user=person, role=role, by=by)
+    return Outcome(f"{person.get_username()} is {given.role} now.")
+
+
+@operation("take-role", "Take a role away", parameters=PersonRequest, right=Right.OWN)
+def take(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
+    """A study keeps an owner."""
+    person = person_named(user, username)
+    take_role(study=study, user=person, by=by)
+    return Outcome(f"{person.get_username()} has no part in this study any more.")

@@ -18,12 +18,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
 
 from common.errors import WrongState
-from common.parameters import Parameters
+from common.parameters import Parameters, read_parameters
 from judgments.access.roles import Right
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
@@ -68,11 +68,14 @@ class Operation:
         parameters: what it takes, with checks and words.
         right: what of the study a person must be allowed to do.
         scope: the area of a token's scopes that opens it.
-        do: the function; gets ``study``, ``by`` (None for a command) and the parameters by name.
+        do: the function; gets ``study``, ``by`` (None for a command) and the parameters by name. None for what only
+            a job does.
         then: what follows it; None for nothing.
         job: the kind of job that does it for pages and HTTP calls; "" for what is done at once. The job gets ``study``
             (its slug) and the parameters; a command calls ``do`` instead, with ``progress``.
         check: raises where it is not possible, before a job is asked for.
+        prepare: the same with the parameters by name; returns the arguments of the job.
+        once: the doors that refuse it while its job waits or runs for the study.
     """
 
     name: str
@@ -81,10 +84,12 @@ class Operation:
     parameters: type[Parameters]
     right: Right
     scope: str
-    do: Callable[..., Outcome]
+    do: Callable[..., Outcome] | None
     then: FollowUp | None = None
     job: str = ""
     check: Callable[[Study], None] | None = None
+    prepare: Callable[..., Mapping[str, Any]] | None = None
+    once: Literal["page", "always", "never"] = "page"
 
     def read(self, data: Any, *, needed: Collection[str] = ()) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
@@ -95,12 +100,7 @@ class Operation:
         Raises:
             rest_framework.exceptions.ValidationError: one of them is missing or wrong.
         """
-        serializer = self.parameters(data=data)
-        for name in needed:
-            serializer.fields[name].required = True
-        serializer.is_valid(raise_exception=True)
-        found: dict[str, Any] = serializer.validated_data
-        return found
+        return read_parameters(self.parameters, data, needed=needed)
 
     def run(
         self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
@@ -115,6 +115,7 @@ class Operation:
         Raises:
             QuorumError: it is not possible; nothing was changed.
         """
+        assert self.do is not None
         outcome = self.do(study=study, by=by, **values, **more)
         if self.then is None:
             return outcome
@@ -124,18 +125,21 @@ class Operation:
         added = self.then.now(study)
         return Outcome(f"{outcome.words} {added}".rstrip(), outcome.value)
 
-    def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, once: bool = False) -> Job:
+    def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
         """Ask for the job that does it.
 
         Args:
-            once: whether to refuse while the same work waits or runs.
+            page: whether a page asks.
 
         Raises:
             QuorumError: it is not possible.
         """
         if self.check is not None:
             self.check(study)
+        if self.prepare is not None:
+            values = self.prepare(study=study, **values)
         under_way = Job.objects.filter(kind=self.job, args__study=study.slug, state__in=UNDER_WAY)
+        once = self.once == "always" or (page and self.once == "page")
         if once and under_way.exists():
             raise WrongState(f"This is under way already for study {study.slug!r}.")
         return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
@@ -169,6 +173,37 @@ def operation(
             then=then,
             job=job,
             check=check,
+        )
+        OPERATIONS.append(declared)
+        return declared
+
+    return declare
+
+
+def background_operation(
+    name: str,
+    summary: str,
+    *,
+    job: str,
+    parameters: type[Parameters] = Parameters,
+    right: Right = Right.VIEW,
+    scope: str = "reports",
+    once: Literal["page", "always", "never"] = "page",
+) -> Callable[[Callable[..., Mapping[str, Any]]], Operation]:
+    """Declare an operation that a job does. The function checks, and returns the arguments of the job."""
+
+    def declare(prepare: Callable[..., Mapping[str, Any]]) -> Operation:
+        declared = Operation(
+            name=name,
+            summary=summary,
+            description=inspect.getdoc(prepare) or "",
+            parameters=parameters,
+            right=right,
+            scope=scope,
+            do=None,
+            job=job,
+            prepare=prepare,
+            once=once,
         )
         OPERATIONS.append(declared)
         return declared

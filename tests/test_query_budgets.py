@@ -21,9 +21,9 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QualityRule
 from config.api.urls import router
+from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
-from evaluation.services import export_judgments
 from judgments import remembered
 from judgments.models import Job, Output, Study, System
 from tests.evaluation.studies import StudyOf

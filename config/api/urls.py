@@ -15,15 +15,21 @@ from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
 from config.api.framework import nothing_here
 from config.api.schema import DocsView, SchemaView
-from evaluation.api import releases
-from evaluation.api import resources as evaluation
 from evaluation.challenges import api as challenges_api
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
 from evaluation.error_analysis import api as error_analysis_api
-from evaluation.operations import reopen
+from evaluation.export import api as export_api
+from evaluation.follow_up import api as follow_up_api
+from evaluation.follow_up.operations import next_batch, reopen
 from evaluation.planning import api as planning_api
+from evaluation.planning.operations import use_plan
+from evaluation.registration import api as registration_api
+from evaluation.releases import api as releases_api
+from evaluation.report import api as report_api
+from evaluation.report.operations import make_report
 from evaluation.results import api as results_api
+from evaluation.results.operations import aggregate, evaluate
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
@@ -42,11 +48,11 @@ router.register("jobs", judgments.JobResource, "jobs")
 router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
-router.register("consensus", evaluation.ConsensusResource, "consensus")
-router.register("reports", evaluation.ReportResource, "reports")
-router.register("exports", evaluation.ExportResource, "exports")
-router.register("registrations", releases.RegistrationResource, "registrations")
-router.register("releases", releases.ReleaseResource, "releases")
+router.register("consensus", results_api.ConsensusResource, "consensus")
+router.register("reports", report_api.ReportResource, "reports")
+router.register("exports", export_api.ExportResource, "exports")
+router.register("registrations", registration_api.RegistrationResource, "registrations")
+router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
@@ -90,7 +96,20 @@ urlpatterns = [
     # researchers' resources
     *(
         operation_path(one)
-        for one in (generate, open_to_workers, close, pause, resume, extend, expire, reopen)
+        for one in (
+            generate,
+            open_to_workers,
+            close,
+            pause,
+            resume,
+            extend,
+            expire,
+            reopen,
+            aggregate,
+            evaluate,
+            make_report,
+            use_plan,
+        )
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
@@ -104,8 +123,6 @@ urlpatterns = [
     path("crowd-calls/<str:id>/retry/", money_api.RetryView.as_view(), name="call-retry"),
     path("crowd-calls/<str:id>/was-done/", money_api.WasDoneView.as_view(), name="call-was-done"),
     path("crowd-calls/<str:id>/was-not-done/", money_api.WasNotDoneView.as_view(), name="call-was-not-done"),
-    path("studies/<str:slug>/aggregate/", results_api.AggregateView.as_view(), name="aggregate"),
-    path("studies/<str:slug>/evaluate/", results_api.EvaluateView.as_view(), name="evaluate"),
     path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
@@ -126,12 +143,10 @@ urlpatterns = [
     path(
         "studies/<str:slug>/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"
     ),
-    path("studies/<str:slug>/next-batch/", error_analysis_api.NextBatchView.as_view(), name="next-batch"),
-    path("studies/<str:slug>/use-plan/", planning_api.UsePlanView.as_view(), name="use-plan"),
-    path("studies/<str:slug>/report/", results_api.MakeReportView.as_view(), name="make-report"),
+    operation_path(next_batch, follow_up_api.NextBatchView),
     path(
         "studies/<str:slug>/known-items/",
-        results_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
+        follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
         name="known-items",
     ),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),

@@ -19,15 +19,16 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.viewsets import GenericViewSet
 
+from common.parameters import Parameters, read_parameters
 from evaluation.challenges.challenges import find_challenge
-from evaluation.challenges.forms import SubmissionForm
+from evaluation.challenges.forms import SubmissionBody, SubmissionForm
 from evaluation.challenges.leaderboards import leaderboard
 from evaluation.challenges.submissions import About, most_bytes, show_submission, submit_captions
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
 from judgments.access.permissions import token_of
 from judgments.access.tokens import allows
-from judgments.api.bodies import FormParser, body_of, member
+from judgments.api.bodies import FormParser
 from judgments.api.resources import SLUG, Filters
 
 
@@ -131,19 +132,7 @@ class LeaderboardSerializer(serializers.Serializer[Any]):
     rows = PlaceSerializer(many=True)
 
 
-class SubmissionBody(serializers.Serializer[Any]):
-    """What is sent as multipart/form-data."""
-
-    challenge = serializers.CharField()
-    system = serializers.CharField(max_length=80)
-    team = serializers.CharField(max_length=80)
-    description = serializers.CharField(max_length=2000, required=False)
-    link = serializers.URLField(max_length=300, required=False)
-    public = serializers.BooleanField(required=False, default=True)
-    file = serializers.FileField()
-
-
-class PublicSerializer(serializers.Serializer[Any]):
+class PublicSerializer(Parameters):
     """Whether a submission is shown on the leaderboard."""
 
     public = serializers.BooleanField()
@@ -239,16 +228,11 @@ class SubmissionResource(
         if not isinstance(data, QueryDict):  # a request without a body has no form either
             raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
-        values = data.dict()
-        values.setdefault(
-            "public", "true"
-        )  # what a form leaves out is not ticked; what a program leaves out is
-        form = SubmissionForm(values, request.FILES)
-        if not form.is_valid():
-            raise ValidationError(
-                {name: [str(word) for word in words] for name, words in form.errors.items()}
-            )
-        about = dict(form.cleaned_data)
+        values = data.copy()
+        values.setdefault("public", "true")  # for a form, what is left out is not ticked
+        form = SubmissionForm(data=values)
+        form.is_valid(raise_exception=True)
+        about = dict(form.validated_data)
         file = about.pop("file")
         if file.size > most_bytes(challenge.images):
             raise TooLarge(f"The file is larger than {most_bytes(challenge.images):,} bytes.")
@@ -266,7 +250,9 @@ class SubmissionResource(
     def partial_update(self, request: Request, pk: str) -> Response:
         """Put it on the leaderboard, or take it off."""
         submission = self.get_object()
-        show_submission(submission=submission, public=member(body_of(request), "public", bool))
+        show_submission(
+            submission=submission, public=read_parameters(PublicSerializer, request.data)["public"]
+        )
         return Response(self.get_serializer(submission).data)
 
 

@@ -1,31 +1,45 @@
-"""What participants fill in; the pages and the API check it by the same form."""
+"""What participants fill in: one declaration for the page, the HTTP call and its schema."""
 
 from __future__ import annotations
 
-from django import forms
-from django.core.validators import URLValidator
+from typing import Any
+
 from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
 
 
-class AboutForm(forms.Form):
-    """What a submission says of its system."""
+class LinkField(serializers.URLField):
+    """An address of the web; without a scheme, https is meant."""
 
-    system = forms.CharField(label=_("Name of the system"), max_length=80)
-    team = forms.CharField(label=_("Authors"), max_length=80, help_text=_("As the leaderboard shows them."))
-    description = forms.CharField(
-        label=_("How it works"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
+    def to_internal_value(self, data: Any) -> str:
+        link: str = super().to_internal_value(data if "://" in str(data) else f"https://{data}")
+        if not link.lower().startswith(("http://", "https://")):
+            self.fail("invalid")
+        return link
+
+
+class SubmissionForm(serializers.Serializer[Any]):
+    """A system and its captions."""
+
+    system = serializers.CharField(label=_("Name of the system"), max_length=80)
+    team = serializers.CharField(
+        label=_("Authors"), max_length=80, help_text=_("As the leaderboard shows them.")
     )
-    link = forms.URLField(
-        label=_("A paper or a page about it"),
-        max_length=300,
+    description = serializers.CharField(
+        label=_("How it works"),
+        max_length=2000,
         required=False,
-        assume_scheme="https",
-        validators=[URLValidator(schemes=["http", "https"])],
+        allow_blank=True,
+        style={"base_template": "textarea.html"},
     )
-    public = forms.BooleanField(label=_("Show it on the leaderboard"), required=False, initial=True)
+    link = LinkField(label=_("A paper or a page about it"), max_length=300, required=False)
+    public = serializers.BooleanField(
+        label=_("Show it on the leaderboard"), required=False, default=True, initial=True
+    )
+    file = serializers.FileField(label=_("Captions"), allow_empty_file=True)
 
 
-class SubmissionForm(AboutForm):
-    """The same with the file."""
+class SubmissionBody(SubmissionForm):
+    """What is sent as multipart/form-data."""
 
-    file = forms.FileField(label=_("Captions"), allow_empty_file=True)
+    challenge = serializers.CharField()

@@ -101,11 +101,15 @@ def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
     user = _person(request)
     assert user is not None, "submit asked"
     if request.method != "POST":
-        return _form_page(request, found, SubmissionForm(initial={"team": user.get_full_name()}))
-    form = SubmissionForm(request.POST, request.FILES)
+        form = SubmissionForm()
+        form.fields["team"].initial = user.get_full_name()
+        return _form_page(request, found, form)
+    sent: Any = request.POST.copy()  # with the file
+    sent.update(request.FILES)
+    form = SubmissionForm(data=sent)
     if not form.is_valid():
         return _form_page(request, found, form, status=400)
-    values = dict(form.cleaned_data)
+    values = dict(form.validated_data)
     file = values.pop("file")
     try:
         made, new = submit_captions(challenge=found, user=user, about=About(**values), chunks=file.chunks())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.errors import EvaluationError
-from evaluation.records import Flags, Floats, Ints
+from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.statistics.aggregation import majority_vote, mean_grade
 from judgments.kinds import Kind
 

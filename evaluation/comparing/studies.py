@@ -10,11 +10,11 @@ from django.db.models import Q, QuerySet
 from annotation.snapshots import much_work
 from common.errors import NotThere
 from common.rows import plain_rows
-from evaluation import loaders
 from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
 from evaluation.comparing.sources import Content, Source
 from evaluation.errors import EvaluationError
-from evaluation.records import JudgmentTable
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.records import JudgmentTable
 from evaluation.results.consensus import RESAMPLES
 from judgments.kinds import KINDS
 from judgments.models import Caption, Study, Unit

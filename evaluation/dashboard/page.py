@@ -9,8 +9,8 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from evaluation.dashboard.now import Pulse, ask_for_board, board_now, is_stale, pulse_of
+from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
-from evaluation.operations import reopen
 from evaluation.results.tables_page import drawn, worker_note
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.provenance import plain
-from evaluation.records import Floats, Ints
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
 from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation

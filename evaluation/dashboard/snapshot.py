@@ -16,7 +16,6 @@ from annotation.models import Case as QualityCase
 from annotation.models import Judgment, Participation
 from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
-from evaluation import loaders
 from evaluation.dashboard.progress import study_counts
 from evaluation.dashboard.replay import (
     Votes,
@@ -28,10 +27,11 @@ from evaluation.dashboard.replay import (
     winners_so_far,
 )
 from evaluation.errors import EvaluationError
-from evaluation.judgment_signature import signature_of_study
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.records import Flags, JudgmentTable
+from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import plain
-from evaluation.records import Flags, JudgmentTable
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER, score_texts
 from evaluation.results.metric_scores import Said, caption_texts, texts_of_pairs

@@ -15,9 +15,9 @@ from scipy.special import betainc
 
 from annotation.models import Judgment
 from common.errors import NotThere
-from evaluation import loaders
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.records import Floats, Ints
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
 from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered

@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from common.errors import NotThere
@@ -29,13 +28,8 @@ from evaluation.error_analysis.analysis import (
 )
 from evaluation.models import Analysis
 from evaluation.provenance import without_nan
-from evaluation.results.follow_up import MOST, make_next_batch
-from judgments.access.permissions import staff_of, study_for, token_of
-from judgments.access.roles import Right
-from judgments.api.bodies import body_of, member
-from judgments.api.resources import StudySerializer
+from judgments.access.permissions import study_for
 from judgments.models import Study
-from judgments.studies.studies import find_study
 
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
 NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
@@ -278,42 +272,3 @@ def _explained(
         "why_not": found.why_not,
         "explanations": [asdict(one) | {"settings": dict(one.settings)} for one in found.explanations],
     }
-
-
-class BatchRequest(serializers.Serializer[Any]):
-    """Which pairs, or units, to ask about again."""
-
-    chosen = serializers.ListField(child=serializers.CharField(), min_length=1, max_length=MOST)
-    why = serializers.CharField(required=False, max_length=500, help_text="Stands in the log.")
-
-
-class NextBatchView(APIView):
-    """POST /api/studies/{slug}/next-batch/"""
-
-    @extend_schema(
-        request=BatchRequest,
-        responses={
-            201: StudySerializer,
-            404: OpenApiResponse(description="No such study, or nothing of one of the ids in it."),
-            409: OpenApiResponse(
-                description="Nothing is chosen, or the study's kind leaves nothing to draw again."
-            ),
-        },
-        operation_id="studies_next_batch",
-        summary="A draft that asks again about chosen rows",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """With the study's own design. Nothing is opened."""
-        study = study_for(request, slug, Right.CHANGE)
-        token = token_of(request)
-        if token is not None and token.limited:
-            raise PermissionDenied("A token of some studies creates none.")
-        body = body_of(request)
-        chosen, why = member(body, "chosen", list), member(body, "why", str, "")
-        if not all(type(key) is str for key in chosen):
-            raise ValidationError({"chosen": ["must be a list of ids."]})
-        if len(why) > 500:
-            raise ValidationError({"why": ["must have at most 500 characters."]})
-        batch = make_next_batch(study=study, keys=chosen, why=why.strip(), by=staff_of(request))
-        place = reverse("api:studies-detail", args=[batch.slug], request=request)
-        return Response(StudySerializer(find_study(batch.slug)).data, status=201, headers={"Location": place})

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminSelectWidget
 
@@ -25,10 +23,10 @@ from evaluation.error_analysis.analysis import (
     newest_evaluation,
     other_scores,
 )
+from evaluation.follow_up.operations import next_batch
 from evaluation.models import Analysis
-from evaluation.results.follow_up import make_next_batch
-from judgments.access.roles import Right
-from judgments.admin.base import picture_address, signed_in
+from judgments.admin.base import picture_address
+from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
@@ -36,9 +34,7 @@ from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
-    StudyStep,
     add_page,
-    add_step,
     page_address,
 )
 
@@ -273,17 +269,6 @@ def _shaded(word: str, contribution: float, most: float) -> Shaded:
     return Shaded(word, f"{contribution:.3f}" if contribution >= 0.0005 else "0", round(share * SHADES))
 
 
-def _next_batch(request: HttpRequest, study: Study) -> HttpResponse:
-    keys = [key for key in request.POST.getlist("chosen") if key]
-    batch = make_next_batch(
-        study=study, keys=keys, why=request.POST.get("why", "").strip(), by=signed_in(request)
-    )
-    messages.success(
-        request, f"“{batch.name}” is a draft of {len(set(keys))} chosen rows; nothing is opened by itself."
-    )
-    return redirect(page_address(batch, "change"))
-
-
 def has_metrics(study: Study) -> bool:
     """Whether metrics are held against what people say in this study."""
     return not KINDS[study.protocol].instead_of_evaluate
@@ -295,8 +280,9 @@ add_page(
     )
 )
 add_page(StudyPage(name="closer-look", label="", order=53, view=show_one, under="closer"))
-add_step(
-    StudyStep(
-        name="next-batch", label="Make the next batch from these", run=_next_batch, permission=Right.CHANGE
-    )
+add_operation(
+    next_batch,
+    label="Make the next batch from these",
+    leads_away="change",
+    beside=False,
 )

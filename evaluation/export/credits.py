@@ -17,7 +17,7 @@ from django.db.models.expressions import RawSQL
 from annotation.snapshots import Moment
 from common.rows import columns_of, plain_rows
 from common.streams import batched
-from evaluation.records import Ints
+from evaluation.judgment_sets.records import Ints
 from evaluation.results.rankings import ANNOTATION, SEARCH, Rows, in_order
 from judgments.models import Caption, Output, Study, System, Unit
 

@@ -15,8 +15,8 @@ from annotation.snapshots import Moment
 from common.files import HashedFile
 from common.streams import batched
 from evaluation.export.rows import UNITS_AT_ONCE, JudgmentRows
-from evaluation.judgment_signature import counted_votes
-from evaluation.judgment_tally import JudgmentTally
+from evaluation.judgment_sets.signature import counted_votes
+from evaluation.judgment_sets.tally import JudgmentTally
 from judgments.models import Study, Unit
 
 

@@ -26,8 +26,8 @@ from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Stage, Work, units_of
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import Snapshot, snapshot_from, take_snapshot
-from evaluation.judgment_signature import counted_votes
-from evaluation.judgment_tally import JudgmentTally, Votes
+from evaluation.judgment_sets.signature import counted_votes
+from evaluation.judgment_sets.tally import JudgmentTally, Votes
 from evaluation.provenance import quorum_version
 from judgments.models import Study
 

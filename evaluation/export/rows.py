@@ -13,8 +13,8 @@ from annotation.snapshots import Moment
 from common.streams import batched
 from evaluation.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
 from evaluation.export.credits import Credits
-from evaluation.judgment_tally import JudgmentTally
-from evaluation.loaders import in_order
+from evaluation.judgment_sets.loaders import in_order
+from evaluation.judgment_sets.tally import JudgmentTally
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study

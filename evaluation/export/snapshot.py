@@ -17,9 +17,9 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import NOT_COUNTED
 from annotation.snapshots import Moment, moment_from
 from evaluation.errors import ExportError
-from evaluation.judgment_signature import circumstances, material_of, signature_from
-from evaluation.judgment_tally import Material, Votes
-from evaluation.loaders import decisions_of, unnamed_work, unused_workers
+from evaluation.judgment_sets.loaders import decisions_of, unnamed_work, unused_workers
+from evaluation.judgment_sets.signature import circumstances, material_of, signature_from
+from evaluation.judgment_sets.tally import Material, Votes
 from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, Unit
 

@@ -20,26 +20,24 @@ from rest_framework.reverse import reverse
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import OF, copy_for_rehearsal, delete_rehearsal
 from common.errors import WrongState
+from common.parameters import Parameters, read_parameters
 from evaluation.models import Analysis
-from evaluation.planning.planning import assumptions_for, read_assumptions, use_plan
+from evaluation.planning.planning import assumptions_for, read_assumptions
 from evaluation.planning.rehearsals import rehearsal_shown
-from evaluation.results.api import ComputeView
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
-from judgments.api.bodies import body_of, member
+from judgments.api.operations import named_study
 from judgments.api.resources import (
     SLUG,
     Filters,
     JobSerializer,
     Resource,
-    StudySerializer,
     jobs_about,
     study_filter,
 )
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.studies import find_study
 
 JOB_KIND = "plan_power"
 LONGEST_NAME = 200
@@ -118,7 +116,7 @@ class PlanFilters(Filters):
         fields = ["study", "state"]
 
 
-class PowerPlanRequest(serializers.Serializer[Any]):
+class PowerPlanRequest(Parameters):
     """What is assumed (docs/planning.md), and of which study and pilot."""
 
     study = serializers.CharField(required=False, help_text="Slug; without one, a plan of no study yet.")
@@ -126,6 +124,14 @@ class PowerPlanRequest(serializers.Serializer[Any]):
     pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
     first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
     second = serializers.CharField(required=False, max_length=LONGEST_NAME)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        first, second = attrs.get("first"), attrs.get("second")
+        if bool(first) != bool(second):
+            raise ValidationError({"second" if first else "first": ["Name both, or neither."]})
+        if first and not attrs.get("pilot"):
+            raise ValidationError({"pilot": ["Name the study in which the two were compared."]})
+        return super().validate(attrs)
 
 
 @extend_schema_view(
@@ -157,65 +163,34 @@ class PlanResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind plan_power."""
-        body = body_of(request)
-        slug = member(body, "study", str, "")
+        asked = read_parameters(PowerPlanRequest, request.data)
+        slug = asked.get("study", "")
         study = study_for(request, slug, Right.CHANGE) if slug else None
         if study is None:
             may_create(request)
         elif not KINDS[study.protocol].compares_pairs:
             raise WrongState(f"Study {slug!r} compares no pairs; there is nothing to plan so.")
-        given = body.get("assumptions", {})
-        if not isinstance(given, dict):
-            raise ValidationError({"assumptions": ["must be an object."]})
         begin: Mapping[str, Any] = assumptions_for(study) if study else {}
-        assumptions = read_assumptions({**begin, **given}).model_dump(mode="json")
-        asked = {"assumptions": assumptions, **_source(request, body)}
+        assumptions = read_assumptions({**begin, **asked.get("assumptions", {})}).model_dump(mode="json")
+        pilot = study_for(request, asked["pilot"]).slug if "pilot" in asked else ""
+        of_job: dict[str, Any] = {
+            "assumptions": assumptions,
+            "pilot": pilot,
+            "first": asked.get("first", ""),
+            "second": asked.get("second", ""),
+        }
         if study is not None:
             waiting = Job.objects.filter(
                 kind=JOB_KIND, args__study=slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
             )
             if waiting.exists():
                 raise WrongState(f"Study {slug!r} is being planned already.")
-            asked["study"] = slug
-        job = jobs.enqueue(kind=JOB_KIND, args=asked, user=staff_of(request))
+            of_job["study"] = slug
+        job = jobs.enqueue(kind=JOB_KIND, args=of_job, user=staff_of(request))
         place = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place}
         )
-
-
-def _source(request: Request, body: dict[str, Any]) -> dict[str, str]:
-    """The pilot and two names in it, as the job takes them."""
-    pilot = member(body, "pilot", str, "")
-    first, second = (member(body, name, str, "") for name in ("first", "second"))
-    if max(len(first), len(second)) > LONGEST_NAME:
-        raise ValidationError({"first": [f"names have at most {LONGEST_NAME} characters."]})
-    if bool(first) != bool(second):
-        raise ValidationError({"second" if first else "first": ["is missing; name both, or neither."]})
-    if first and not pilot:
-        raise ValidationError({"pilot": ["is missing; expected the study in which the two were compared."]})
-    return {"pilot": study_for(request, pilot).slug if pilot else "", "first": first, "second": second}
-
-
-class UsePlanView(ComputeView):
-    """POST /api/studies/{slug}/use-plan/"""
-
-    scope: ClassVar[str] = "studies"
-
-    @extend_schema(
-        request=None,
-        responses={
-            200: StudySerializer,
-            409: OpenApiResponse(description="No plan reached the power, or the study is no draft."),
-        },
-        operation_id="studies_use_plan",
-        summary="Put a plan into the design",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """The newest plan's cheapest design: its pairs, references and votes."""
-        study = study_for(request, slug, Right.CHANGE)
-        use_plan(study=study)
-        return Response(StudySerializer(find_study(slug)).data)
 
 
 class RehearsalHeadSerializer(serializers.ModelSerializer[Study]):
@@ -268,7 +243,7 @@ class RehearsalFilters(Filters):
         return queryset.filter(**{f"notes__{OF}": value.pk})
 
 
-class RehearsalRequest(serializers.Serializer[Any]):
+class RehearsalRequest(Parameters):
     """A study, and who answers a copy of it."""
 
     study = serializers.CharField()
@@ -280,16 +255,6 @@ class RehearsalRequest(serializers.Serializer[Any]):
     seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
     sorts = serializers.CharField(required=False, help_text="Of spammers, with commas between them.")
     rules = serializers.BooleanField(required=False, help_text="Let the recommended rules watch.")
-
-
-LIMITS: dict[str, tuple[float, float]] = {
-    "workers": (1, 2000),
-    "spammers": (0, 1),
-    "accuracy": (0, 1),
-    "drop_outs": (0, 0.9),
-    "speed": (0.01, 100),
-    "seed": (0, 2**53),
-}
 
 
 @extend_schema_view(
@@ -331,15 +296,10 @@ class RehearsalResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A copy, and a job that answers it."""
-        body = body_of(request)
-        study = study_for(request, member(body, "study", str), Right.CHANGE)
+        study = named_study(request, Right.CHANGE)
         may_create(request)
-        asked: dict[str, Any] = {
-            name: _number(body, name, *limits) for name, limits in LIMITS.items() if name in body
-        }
-        asked |= {
-            name: member(body, name, kind) for name, kind in (("sorts", str), ("rules", bool)) if name in body
-        }
+        asked = read_parameters(RehearsalRequest, request.data)
+        del asked["study"]
         Crowd(**asked)  # says what is wrong before anything is copied
         with transaction.atomic():  # a copy without its job would stand there for nothing
             copy = copy_for_rehearsal(study=study, user=staff_of(request))
@@ -353,13 +313,3 @@ class RehearsalResource(Resource):
         require(request, Right.OWN, copy)
         delete_rehearsal(copy=copy)
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def _number(body: dict[str, Any], name: str, low: float, high: float) -> float:
-    value = body[name]
-    kinds = (int,) if name in ("workers", "seed") else (int, float)
-    if type(value) not in kinds or not low <= value <= high:
-        what = "a whole number" if kinds == (int,) else "a number"
-        raise ValidationError({name: [f"must be {what} from {low:g} to {high:,g}."]})
-    found: float = value
-    return found

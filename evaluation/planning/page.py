@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -17,9 +16,11 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError, WrongState
-from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions, use_plan
+from evaluation.planning.operations import use_plan
+from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
 from evaluation.results.tables_page import drawn
 from judgments.admin.base import signed_in
+from judgments.admin.operations import add_operation
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
@@ -244,12 +245,6 @@ def _assumed(form: PlanningForm) -> dict[str, Any]:
     return read_assumptions(form.assumptions()).model_dump(mode="json")
 
 
-def _use(request: HttpRequest, study: Study) -> HttpResponse:
-    use_plan(study=study)
-    messages.success(request, "The design now has the plan's pairs, references and votes.")
-    return redirect(page_address(study, "change"))
-
-
 def _compares(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs
 
@@ -260,7 +255,7 @@ add_page(
     )
 )
 add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
-add_step(StudyStep(name="use-plan", label="Use this in the design", run=_use))
+add_operation(use_plan, label="Use this in the design", leads_to=lambda study: "change")
 add_start_page(
     StartPage(
         name="plan",

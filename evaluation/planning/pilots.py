@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation import loaders
 from evaluation.errors import EvaluationError
+from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.meta import metric_winners

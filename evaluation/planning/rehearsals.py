@@ -14,8 +14,8 @@ from annotation.models import Assignment, Judgment
 from annotation.money.costs import forecast_of
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.report import RehearsalReport, truths_of
-from evaluation import loaders
 from evaluation.errors import EvaluationError
+from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis
 from evaluation.provenance import plain, signature
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Max
 
 from annotation.models import Exclusion
-from evaluation.loaders import metric_outcomes
+from evaluation.judgment_sets.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
 from evaluation.registration.hypotheses import Deviation, Outcome, Registered, tested_hypotheses
 from evaluation.registration.plans import plan_hash

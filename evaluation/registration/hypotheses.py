@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.judgment_sets.records import Flags
 from evaluation.provenance import as_json
-from evaluation.records import Flags
 from evaluation.report.content import Section
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.wording import say, section, table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from annotation.quality.controls import control_records
-from evaluation.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
+from evaluation.judgment_sets.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
 from evaluation.releases.rows import ReleasedRows, Row
 from evaluation.report.inputs import Computed, ReportInputs, Texts, people_of_units
 from evaluation.results.consensus import (

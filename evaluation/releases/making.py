@@ -20,8 +20,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion
 from common.files import check_place, whole_file
 from evaluation.errors import ReleaseError
-from evaluation.judgment_signature import circumstances, control_rule
-from evaluation.loaders import full_depth_units, load_judgments
+from evaluation.judgment_sets.loaders import full_depth_units, load_judgments
+from evaluation.judgment_sets.signature import circumstances, control_rule
 from evaluation.models import Registration, Release
 from evaluation.provenance import as_json, quorum_version, versions
 from evaluation.registration.deviations import registered

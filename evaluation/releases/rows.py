@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.judgment_tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
-from evaluation.records import JudgmentTable, WorkerRow
+from evaluation.judgment_sets.records import JudgmentTable, WorkerRow
+from evaluation.judgment_sets.tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
 from evaluation.results.rankings import ANNOTATION
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, Judged, Kind

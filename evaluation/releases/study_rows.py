@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from annotation.models import Worker
 from evaluation.export.rows import JudgmentRows
 from evaluation.export.snapshot import take_moment
-from evaluation.loaders import decisions_of, full_depth_units, load_references
+from evaluation.judgment_sets.loaders import decisions_of, full_depth_units, load_references
 from evaluation.releases.rows import ANONYMOUS, TEXTS
 from evaluation.report.loading import Evaluated
 from evaluation.results.rankings import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of

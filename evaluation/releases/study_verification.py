@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluation.errors import VerificationError
-from evaluation.judgment_signature import compare_signature
+from evaluation.judgment_sets.signature import compare_signature
 from evaluation.models import Analysis
 from evaluation.releases.verification import Verification, different, leaves, verification
 from evaluation.results.aggregation import compute_aggregation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.judgment_signature import signature_of_study
+from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.provenance import versions
 from evaluation.registration.deviations import registered
 from evaluation.report.content import Report, Section

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.records import Floats, JudgmentTable
+from evaluation.judgment_sets.records import Floats, JudgmentTable
 from evaluation.results.consensus import StudyConsensus
 from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, PairTexts, References
 from evaluation.results.rankings import Proposals

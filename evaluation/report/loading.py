@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation import loaders
 from evaluation.errors import EvaluationError
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.records import Floats
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import quorum_version
-from evaluation.records import Floats
 from evaluation.report.inputs import Computed, ReportInputs, Texts, people_of_units
 from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus

@@ -10,11 +10,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from common.rows import insert_rows
-from evaluation import loaders
-from evaluation.judgment_signature import signature_of_study
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.records import Decision, JudgmentTable, PairRow, UnitRow
+from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import hash_with, signature
-from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
 from evaluation.results.answer_model import kept_of, model_answers
 from evaluation.results.consensus import (
     NO_ONE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from evaluation.records import JudgmentTable, UnitRow, WorkerRow
+from evaluation.judgment_sets.records import JudgmentTable, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import dawid_skene
 from judgments.kinds import Consensus, Kind
 

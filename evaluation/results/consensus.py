@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.quality.controls import ControlRecord
+from evaluation.judgment_sets.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.provenance import plain
-from evaluation.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evaluation.errors import EvaluationError
-from evaluation.records import Floats, Ints
+from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import CorrelationResult, correlation

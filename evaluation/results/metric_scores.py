@@ -9,9 +9,9 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from evaluation import loaders
 from evaluation.errors import EvaluationError
-from evaluation.judgment_signature import signature_of_study
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import signature
 from evaluation.results.aggregation import StudyConsensus, consensus_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
@@ -22,8 +21,9 @@ from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import formats_for
+from evaluation.export.operations import export
+from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
-from evaluation.results.adoption import adopt_captions
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.rankings import outputs_of
@@ -42,8 +42,7 @@ from evaluation.results.tables_page import (
     ranking_tables,
     worker_note,
 )
-from judgments.admin.base import signed_in
-from judgments.jobs import enqueue
+from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.remembered import Figures, add_figures, certain, remembered
@@ -276,29 +275,6 @@ def _compute(request: HttpRequest, study: Study) -> None:
             enqueue_once(request, study, "evaluate", **chosen)
 
 
-def _export(request: HttpRequest, study: Study) -> None:
-    """A file of the judgments; the work is a job."""
-    known = {one.name for one in formats_for(study)}
-    name = request.POST.get("format", "")
-    if name not in known:
-        raise WrongState(
-            f"This study cannot be exported as {name!r}; expected one of {', '.join(sorted(known))}."
-        )
-    enqueue(kind=JOB_KIND, args={"study": study.slug, "format": name}, user=signed_in(request))
-    messages.success(request, f"The {name} file is being written; it appears under “Take the data home”.")
-
-
-def _adopt(request: HttpRequest, study: Study) -> None:
-    """The captions that were written become references of the dataset."""
-    made = adopt_captions(study=study)
-    writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
-    messages.success(
-        request,
-        f"{made.added:,} captions by {writers} became references of dataset {made.dataset}; {made.there:,} had been "
-        "adopted before.",
-    )
-
-
 def _can_be_adopted(study: Study) -> bool:
     written = KINDS[study.protocol].writes_captions and not study.simulated
     return written and study.state == Study.State.CLOSED
@@ -330,7 +306,10 @@ add_step(
         permission="view",
     )
 )
-add_step(
-    StudyStep(name="adopt", label="Adopt captions", run=_adopt, offered=_can_be_adopted, permission="change")
+add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)
+add_operation(
+    export,
+    label="Export",
+    beside=False,
+    done="The file is being written; it appears under “Take the data home”.",
 )
-add_step(StudyStep(name="export", label="Export", run=_export, permission="view"))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from django.db.models import Case, Max, Q, QuerySet, When
 
 from common.rows import columns_of, plain_rows
+from evaluation.judgment_sets.records import Flags, Floats, Ints
 from evaluation.provenance import plain
-from evaluation.records import Flags, Floats, Ints
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.ranking import (
     JudgedRankings,

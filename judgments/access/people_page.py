@@ -7,27 +7,22 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.http import urlencode
 
-from common.errors import WrongState
-from judgments.access.roles import Right, give_role, may, take_role
 from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
+from judgments.admin.operations import add_operation
 from judgments.models import Study, StudyEvent, StudyRole
+from judgments.operations import give, take
 from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
-    StudyStep,
     add_page,
-    add_step,
-    page_address,
 )
 
 ON_A_PAGE = 50
@@ -65,44 +60,6 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 def _accounts() -> QuerySet[User]:
     """Who can be given a role: those who can sign in to these pages."""
     return User.objects.filter(is_active=True, is_staff=True).order_by("username")
-
-
-def _person(request: HttpRequest) -> User:
-    key, name = request.POST.get("user", ""), request.POST.get("username", "").strip()
-    if name:
-        person = _accounts().filter(username=name[:LONGEST_NAME]).first()
-        if person is None:
-            raise WrongState(
-                f"Nothing was changed: there is no account of staff named {name[:LONGEST_NAME]!r}."
-            )
-        return person
-    person = User.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
-    if person is None:
-        raise WrongState("Nothing was changed: choose a person first.")
-    return person
-
-
-def _give(request: HttpRequest, study: Study) -> HttpResponse:
-    person = _person(request)
-    if not _accounts().filter(pk=person.pk).exists():
-        raise WrongState(f"Nothing was changed: {person.get_username()} cannot sign in to these pages.")
-    given = give_role(study=study, user=person, role=request.POST.get("role", ""), by=signed_in(request))
-    messages.success(request, f"{person.get_username()} is {given.role} now.")
-    return _back(request, study)
-
-
-def _take(request: HttpRequest, study: Study) -> HttpResponse:
-    person = _person(request)
-    take_role(study=study, user=person, by=signed_in(request))
-    messages.success(request, f"{person.get_username()} has no part in this study any more.")
-    return _back(request, study)
-
-
-def _back(request: HttpRequest, study: Study) -> HttpResponse:
-    """To the page, or, for who just gave up their own right to see it, to the list."""
-    if not may(request.user, Right.VIEW, study):
-        return redirect("admin:judgments_study_changelist")
-    return redirect(page_address(study, "people"))
 
 
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -196,5 +153,5 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 add_page(StudyPage(name="people", label="People", order=80, view=show_people, group=Group.MANAGE))
 add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.MANAGE))
 add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
-add_step(StudyStep(name="give-role", label="Give a role", run=_give, permission=Right.OWN))
-add_step(StudyStep(name="take-role", label="Take a role away", run=_take, permission=Right.OWN))
+for _operation in (give, take):
+    add_operation(_operation, label=_operation.summary, beside=False, leads_to=lambda study: "people")

@@ -115,6 +115,23 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
     )
 
 
+def person_named(pk: int, username: str) -> User:
+    """Return who is meant: the account of staff of this name, or where there is no name, the account of this row.
+
+    Raises:
+        WrongState: there is none.
+    """
+    if username:
+        person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
+        if person is None:
+            raise WrongState(f"Nothing was changed: there is no account of staff named {username!r}.")
+        return person
+    person = User.objects.filter(pk=pk).first()
+    if person is None:
+        raise WrongState("Nothing was changed: choose a person first.")
+    return person
+
+
 def _role_and_lock(study: Study, user: User) -> str | None:
     """Return the person's role and lock the study's row, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +12,8 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import ValidationError
 
 from common.errors import QuorumError
-from common.parameters import sentence_of
+from common.parameters import Parameters, read_parameters, sentence_of
+from judgments.access.roles import Right, may
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
@@ -29,6 +31,10 @@ def add_operation(
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,
+    leads_away: str = "",
+    also: str = "",
+    beside: bool | None = None,
+    done: str = "",
 ) -> None:
     """Let an operation be done from a study's pages.
 
@@ -40,6 +46,10 @@ def add_operation(
         offered: whether the button stands at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is the next thing to do.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
+        leads_away: the page of the study that the operation made, shown afterwards.
+        also: a permission of Django's that the person needs besides.
+        beside: whether the page shows beside its form why it was refused; if None, wherever there is a form.
+        done: said afterwards where a job does it.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, asked, needed)
@@ -47,16 +57,32 @@ def add_operation(
         StudyStep(
             name=name or operation.name,
             label=label,
-            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to),
+            done=done,
+            also=also,
+            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to, leads_away=leads_away),
             offered=offered,
             primary_in=frozenset(primary_in),
             primary_on=frozenset(primary_on),
             permission=operation.right,
             job=operation.job,
-            beside=bool(asked),
+            beside=bool(asked) if beside is None else beside,
             form=form,
         )
     )
+
+
+def posted(
+    request: HttpRequest, parameters: type[Parameters], *, needed: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return the checked parameters of a form.
+
+    Raises:
+        QuorumError: one of them is missing or wrong.
+    """
+    try:
+        return read_parameters(parameters, request.POST, needed=needed)
+    except ValidationError as error:
+        raise QuorumError(sentence_of(error.detail)) from error
 
 
 def _run(
@@ -65,14 +91,16 @@ def _run(
     operation: Operation,
     needed: tuple[str, ...],
     leads_to: Callable[[Study], str] | None,
+    leads_away: str,
 ) -> HttpResponse | None:
-    try:
-        values = operation.read(request.POST, needed=needed)
-    except ValidationError as error:
-        raise QuorumError(sentence_of(error.detail)) from error
+    values = posted(request, operation.parameters, needed=needed)
     if operation.job:
-        operation.start(study, values, by=signed_in(request), once=True)
+        operation.start(study, values, by=signed_in(request), page=True)
     else:
         outcome = operation.run(study, values, by=signed_in(request), wait=False)
         messages.success(request, outcome.words)
+        if leads_away:
+            return redirect(page_address(outcome.value, leads_away))
+    if not may(request.user, Right.VIEW, study):  # who just gave up their own right
+        return redirect("admin:judgments_study_changelist")
     return None if leads_to is None else redirect(page_address(study, leads_to(study)))

@@ -6,11 +6,13 @@ from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
 from common.files import can_be_stored
+from common.parameters import Parameters, read_parameters
 
 TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
 
@@ -41,6 +43,17 @@ def member(body: dict[str, Any], name: str, kind: type, default: Any = ...) -> A
     if type(value) is not kind:
         raise ValidationError({name: [f"must be {TYPES[kind]}."]})
     return value
+
+
+class TOMLBody(Parameters):
+    """A study file as text."""
+
+    toml = serializers.CharField(trim_whitespace=False)
+
+
+def toml_of(body: dict[str, Any]) -> str | None:
+    """Return the study file that is all of the body; None where the body is a design itself."""
+    return read_parameters(TOMLBody, body)["toml"] if set(body) == {"toml"} else None
 
 
 def refuse_compressed(parser_context: Any) -> None:

@@ -19,7 +19,7 @@ from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
 from judgments.access.permissions import staff_of, token_of
-from judgments.api.bodies import TOMLParser, body_of, member
+from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
 from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, Unit
@@ -316,7 +316,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
         """Store a design as a draft."""
         body = body_of(request)
         saved = saved_presets()
-        toml = member(body, "toml", str) if set(body) == {"toml"} else None
+        toml = toml_of(body)
         design = make_design(body, saved=saved) if toml is None else read_toml(toml, saved=saved)
         study = create_study(design=design, user=staff_of(request))
         place = reverse("api:studies-detail", args=[study.slug], request=request)

@@ -22,7 +22,13 @@ INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
 
 @register.inclusion_tag("judgments/parts/step_form.html", takes_context=True)
 def step_form(
-    context: RequestContext, name: str, title: str, help: str = "", button: str = "", opened: bool = False
+    context: RequestContext,
+    name: str,
+    title: str,
+    help: str = "",
+    button: str = "",
+    opened: bool = False,
+    **begin: Any,
 ) -> dict[str, Any]:
     """The form of a step, folded up until it is opened or was refused.
 
@@ -30,6 +36,7 @@ def step_form(
         title: what it is folded up under.
         help: a sentence below it.
         button: a class of the button.
+        begin: what parameters begin with, where that is not their ``initial``.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
@@ -45,22 +52,30 @@ def step_form(
         "button": button,
         "opened": opened or sent is not None,
         "inputs": [
-            _input(fields[name], sent, required=fields[name].required or name in step.form.needed)
+            _input(
+                fields[name],
+                begin | (sent or {}),
+                sent is None,
+                required=fields[name].required or name in step.form.needed,
+            )
             for name in step.form.fields
         ],
     }
 
 
 def _input(
-    field: serializers.Field[Any, Any, Any, Any], sent: Mapping[str, str] | None, *, required: bool
+    field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
 ) -> dict[str, Any]:
     """What the input of a field shows, and how the browser checks it."""
     name = str(field.field_name)
-    initial = field.get_initial()
+    initial = field.get_initial() if fresh else ""
+    value = begin.get(name, initial)
+    multiline = field.style.get("base_template") == "textarea.html"
+    kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
     return {
         "field": field,
         "name": name,
-        "kind": next((kind for known, kind in INPUTS if isinstance(field, known)), "text"),
+        "kind": "textarea" if multiline else kind,
         "required": required,
-        "value": sent.get(name, "") if sent is not None else "" if initial in (None, []) else initial,
+        "value": "" if value in (None, []) else value,
     }

@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Adjudication, Case, CrowdCall, Exclusion, Invitation, QualityRule
 from annotation.quality.rules import copy_rules
-from evaluation.results.adoption import adopt_captions
+from evaluation.follow_up.adoption import adopt_captions
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole, Unit
 from tests.annotation.quizzing import quizzed, take

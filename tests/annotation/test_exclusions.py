@@ -13,7 +13,7 @@ from annotation.quality.reviews import approve_assignments, reject_assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
 from evaluation.integrity import check_integrity
-from evaluation.services import aggregate_study
+from evaluation.results.aggregation import aggregate_study
 from judgments.models import HIT, Study
 from tests.annotation.watched import (
     answers_to,

@@ -20,7 +20,8 @@ from tests.installations import Installation, Installations, until
 
 CAST = """
 from django.contrib.auth.models import User
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.design.study_design import make_design
 from judgments.access.roles import give_role
 from judgments.studies.studies import create_study

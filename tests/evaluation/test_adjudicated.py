@@ -17,7 +17,8 @@ from annotation.quality.adjudication import decide, send_to_adjudicator, withdra
 from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.models import Consensus
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.models import Caption, Study, Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -169,7 +170,7 @@ def test_sending_without_a_person_or_a_unit_is_refused(designer: Client) -> None
     study = triplets().study
     rita = person()
     nobody = designer.post(do(study, "adjudicate"), {"unit": ["1"], "to": ""}, follow=True)
-    assert "choose who is to decide" in words(nobody)
+    assert "to: Choose who is to decide" in words(nobody)
     nothing = designer.post(do(study, "adjudicate"), {"to": rita.pk}, follow=True)
     assert "choose one or more units" in words(nothing)
     assert designer.post(do(study, "withdraw"), {"adjudication": "x"}, follow=True).status_code == 200

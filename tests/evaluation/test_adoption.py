@@ -19,8 +19,8 @@ from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, WrongState
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.export.exporting import export_judgments
+from evaluation.follow_up.adoption import adopt_captions
 from evaluation.integrity import check_integrity
-from evaluation.results.adoption import adopt_captions
 from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System
 from tests.annotation.casting import joined, make_study
@@ -310,7 +310,7 @@ def test_staff_adopt_captions_with_a_button_and_strangers_cannot(
     page = admin_client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()
     assert "Adopt captions" in page
     reply = admin_client.post(path, {"page": "results"}, follow=True)
-    assert "3 captions by 1 writer became references of dataset shapes" in reply.content.decode()
+    assert "3 captions by 1 writer became references of dataset" in reply.content.decode()
     assert WrittenCaption.objects.count() == 3
 
 

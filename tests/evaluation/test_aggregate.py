@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
+from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import system_tallies
-from evaluation.services import aggregate_study
 from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.dashboard.snapshot import compute_board, store_board
-from evaluation.services import aggregate_study
+from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study

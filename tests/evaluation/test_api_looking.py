@@ -12,7 +12,8 @@ from django.test import Client
 from annotation.models import Assignment
 from annotation.rehearsal.rehearsal import rehearsals_of
 from evaluation.models import Analysis, Registration
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.access.tokens import SCOPES, create_token
 from judgments.design.presets import PRESETS
 from judgments.jobs import run_job

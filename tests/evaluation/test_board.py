@@ -30,9 +30,10 @@ from evaluation.dashboard.replay import (
     winners_so_far,
 )
 from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.follow_up.units import Need, units_in_need
 from evaluation.models import BoardSnapshot
-from evaluation.results.follow_up import Need, units_in_need
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation import casting

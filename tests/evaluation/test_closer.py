@@ -24,9 +24,10 @@ from evaluation.error_analysis.analysis import (
     rank_captions,
     rank_pairs,
 )
+from evaluation.follow_up.units import make_next_batch
 from evaluation.models import MetricScore
-from evaluation.results.follow_up import make_next_batch
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.generation import generate_hits
 from tests.evaluation.studies import StudyOf, make_dataset

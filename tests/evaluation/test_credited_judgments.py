@@ -14,8 +14,8 @@ from annotation.importing.judgments import import_judgments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict
+from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
-from evaluation.services import export_judgments
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.draws import candidate_key
 from judgments.importers import ImportProblem

@@ -11,8 +11,9 @@ from django.core.management import call_command
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Exclusion, Judgment
+from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
-from evaluation.services import aggregate_study, export_judgments
+from evaluation.results.aggregation import aggregate_study
 from judgments.importers.errors import ImportProblem
 from judgments.studies.studies import find_study
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -14,7 +14,8 @@ from django.core.management import CommandError, call_command
 
 from annotation.importing.judgments import import_judgments
 from evaluation.errors import ExportError
-from evaluation.services import aggregate_study, export_judgments
+from evaluation.export.exporting import export_judgments
+from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Study
 from judgments.studies.studies import find_study
 from tests.evaluation.studies import StudyOf, candidate, make_dataset

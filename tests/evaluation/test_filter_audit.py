@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from evaluation.results.aggregation import aggregate_study
 from evaluation.results.filter_audit import audit_filter, audit_sentence
-from evaluation.services import aggregate_study
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.image_caption import ImageCaptionKind

@@ -10,10 +10,12 @@ import pytest
 
 from benchmarks.filling import fill_study
 from evaluation.dashboard.snapshot import compute_board
+from evaluation.export.exporting import export_judgments
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.report.building import build_report
-from evaluation.services import aggregate_study, evaluate_study, export_judgments
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.models import Study
 from tests.growth import check_linear, growth, work_of
 

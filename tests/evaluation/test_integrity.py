@@ -11,7 +11,7 @@ from django.db import connection
 
 from annotation.models import Assignment, Judgment
 from evaluation.integrity import check_integrity
-from evaluation.services import aggregate_study
+from evaluation.results.aggregation import aggregate_study
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, Study, Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_study

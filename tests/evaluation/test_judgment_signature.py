@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.judgment_signature import signature_of_study, stored_signature
-from evaluation.loaders import load_judgments
+from evaluation.export.exporting import export_judgments
+from evaluation.judgment_sets.loaders import load_judgments
+from evaluation.judgment_sets.signature import signature_of_study, stored_signature
 from evaluation.models import Analysis
-from evaluation.services import aggregate_study, export_judgments
+from evaluation.results.aggregation import aggregate_study
 from evaluation.signatures import parse
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from common.errors import WrongState
+from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.follow_up import candidate_of, settled_units, take_known_items
 from judgments.drawing.controls import KNOWN_GOOD
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from evaluation.errors import ExportError
+from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import formats_for
 from evaluation.metrics import score
-from evaluation.services import export_judgments
 from judgments.models import Item, Output, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 

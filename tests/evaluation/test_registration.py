@@ -21,7 +21,8 @@ from evaluation.registration.plans import plan_hash, read_plan
 from evaluation.registration.registering import register_study
 from evaluation.report.building import build_report
 from evaluation.report.rendering import render_report
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.design.plans import Plan
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.judgment_sets.records import UnitRow
 from evaluation.models import Analysis
-from evaluation.records import UnitRow
 from evaluation.report import citations
 from evaluation.report.building import build_report
 from evaluation.report.content import Column, Estimate, Table
@@ -23,8 +23,8 @@ from evaluation.report.rendering import render_report, render_table
 from evaluation.report.sections import pairs
 from evaluation.report.sections.ceiling import halves_of_votes, one_against_mean
 from evaluation.report.sections.comparisons import letters_of
+from evaluation.results.metric_scores import evaluate_study
 from evaluation.results.rankings import corrected_success
-from evaluation.services import evaluate_study
 from evaluation.statistics.ranking import judge_rankings
 from judgments.models import Item, Output, Study, System
 from tests.evaluation.reporting import IMAGES, PETS, graded, pairwise, rolled_back, written

@@ -19,8 +19,7 @@ from pytest_django import Settings
 from annotation.models import Judgment
 from evaluation.errors import ExportError
 from evaluation.export import parts
-from evaluation.export.exporting import export_for_download, manifest_path
-from evaluation.services import export_judgments
+from evaluation.export.exporting import export_for_download, export_judgments, manifest_path
 from judgments.management import base
 from judgments.models import Job
 from judgments.studies.generation import Progress
@@ -278,7 +277,7 @@ KILLED = """
 import os, signal
 from pathlib import Path
 from evaluation.export import parts
-from evaluation.services import export_judgments
+from evaluation.export.exporting import export_judgments
 from common.files import HashedFile
 from judgments.studies.studies import find_study
 parts.UNITS_A_PART = {units}

@@ -19,9 +19,11 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict
 from evaluation.errors import EvaluationError, ExportError
+from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus
-from evaluation.services import aggregate_study, evaluate_study, export_judgments
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study
 from tests.studies import make_dataset, make_study

@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import ProblemReport
-from evaluation.services import aggregate_study, evaluate_study
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -215,7 +216,7 @@ class TestTakingTheDataHome:
         assert "jsonl" in offered
         assert "flickr8k" not in offered
         refused = designer.post(do(study, "export"), {"format": "flickr8k"}, follow=True)
-        assert "cannot be exported as 'flickr8k'" in words(refused)
+        assert "Format flickr8k does not fit" in words(refused)
         assert not Job.objects.exists()
 
     def test_the_file_of_another_study_is_not_handed_out(

@@ -11,7 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from evaluation.services import aggregate_study, export_judgments
+from evaluation.export.exporting import export_judgments
+from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import mark_closed

@@ -14,7 +14,7 @@ from common.streams import batched
 from evaluation.errors import EvaluationError
 from evaluation.export.encoding import Encoding, Work
 from evaluation.export.rows import UNITS_AT_ONCE
-from evaluation.loaders import in_order
+from evaluation.judgment_sets.loaders import in_order
 from judgments.drawing.draws import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -14,10 +14,10 @@ from typing import Any
 
 from common.files import HashedFile
 from common.streams import batched
-from evaluation import loaders
 from evaluation.export.encoding import Encoding, Work
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import take_moment
+from evaluation.judgment_sets import loaders
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed

@@ -27,8 +27,8 @@ from common.streams import batched
 from evaluation.errors import ExportError
 from evaluation.export.archives import EPOCH
 from evaluation.export.encoding import Encoding, Stage, Work
+from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.metrics import score
-from evaluation.records import Floats, Ints
 from evaluation.results.meta_evaluation import DEFAULT_METRICS
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from common.files import check_place, write_json
-from evaluation.loaders import systems_of_pairs
+from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, table_lines, with_interval
+from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS
-from evaluation.services import aggregate_study
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
 from judgments.studies.studies import find_study

@@ -15,7 +15,7 @@ from evaluation.comparing.comparison import MISSING, compare_sources, compared_i
 from evaluation.comparing.sources import Source
 from evaluation.comparing.studies import source_of_study
 from evaluation.errors import EvaluationError
-from evaluation.judgment_files import SOURCE_FORMATS, JudgmentTable, read_judgment_table, read_source
+from evaluation.judgment_sets.files import SOURCE_FORMATS, JudgmentTable, read_judgment_table, read_source
 from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import plain
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients

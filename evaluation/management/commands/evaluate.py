@@ -9,7 +9,7 @@ from typing import Any
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from evaluation.services import evaluate_study
+from evaluation.results.metric_scores import evaluate_study
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
 from judgments.studies.studies import find_study

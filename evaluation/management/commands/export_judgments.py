@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import FORMATS, TASKS
-from evaluation.services import export_judgments
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import find_study
 

@@ -1,6 +1,6 @@
 """More votes for units that are tied, uncertain, or short of judgments."""
 
-from evaluation import operations
+from evaluation.follow_up import operations
 from judgments.management.operations import OperationCommand
 
 

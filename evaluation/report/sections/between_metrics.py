@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.judgment_sets.records import Floats
 from evaluation.provenance import plain
-from evaluation.records import Floats
 from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, no_ceiling

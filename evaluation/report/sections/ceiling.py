@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from evaluation.judgment_sets.records import Floats, Ints, UnitRow
 from evaluation.provenance import plain
-from evaluation.records import Floats, Ints, UnitRow
 from evaluation.report.content import Estimate
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.correlation.coefficients import Patterns

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.judgment_sets.records import Flags, Floats
 from evaluation.provenance import plain
-from evaluation.records import Flags, Floats
 from evaluation.report.content import Table
 from evaluation.report.wording import table
 from evaluation.statistics.meta import clusters_of_p_values

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.judgment_sets.records import Flags
 from evaluation.provenance import plain
-from evaluation.records import Flags
 from evaluation.report.content import (
     Curve,
     CurvePanel,

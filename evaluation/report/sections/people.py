@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.judgment_sets.records import Floats
 from evaluation.provenance import plain
-from evaluation.records import Floats
 from evaluation.report.content import (
     Dots,
     Estimate,

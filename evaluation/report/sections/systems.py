@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.records import Flags, Floats
+from evaluation.judgment_sets.records import Flags, Floats
 from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Section, Table, estimate_of
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.comparisons import cluster_tables, paired_p

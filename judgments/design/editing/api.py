@@ -18,15 +18,18 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from common.errors import Changed
+from common.parameters import read_parameters
 from judgments.access.permissions import IsStaff, staff_of, study_for
 from judgments.access.roles import Right
-from judgments.api.bodies import TOMLParser, body_of, member
+from judgments.api.bodies import TOMLParser, body_of, toml_of
+from judgments.api.operations import named_study, with_study
 from judgments.api.resources import SLUG, DesignSerializer, Resource
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design, read_toml
-from judgments.design.saved_presets import delete_preset, rename_preset, save_preset
+from judgments.design.saved_presets import delete_preset, rename_preset
 from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study
+from judgments.operations import RenamePresetRequest, SavePresetRequest, save_preset
 from judgments.studies.generation import plan_study
 from judgments.studies.studies import change_design, design_of
 
@@ -88,7 +91,8 @@ class DesignView(APIView):
         """A whole study file, as JSON or TOML. A changed slug changes the study's address."""
         study = study_for(request, slug, Right.CHANGE)
         body = body_of(request)
-        design = read_toml(member(body, "toml", str)) if set(body) == {"toml"} else make_design(body)
+        toml = toml_of(body)
+        design = make_design(body) if toml is None else read_toml(toml)
         return _told(_change(request, study, design))
 
     @extend_schema(
@@ -190,28 +194,12 @@ class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
         read_only_fields = fields
 
 
-class SavePresetRequest(serializers.Serializer[Any]):
-    """Whose design to keep, and under which name."""
-
-    study = serializers.CharField()
-    slug = serializers.CharField(max_length=80, help_text='Study files name it as preset = "…".')
-    title = serializers.CharField(max_length=200)
-    description = serializers.CharField(max_length=1000, required=False, allow_blank=True)
-
-
-class RenamePresetRequest(serializers.Serializer[Any]):
-    """Another title and description."""
-
-    title = serializers.CharField(max_length=200, required=False)
-    description = serializers.CharField(max_length=1000, required=False, allow_blank=True)
-
-
 NOT_YOURS = OpenApiResponse(description="Somebody else made it.")
 
 
 @extend_schema_view(
     create=extend_schema(
-        request=SavePresetRequest,
+        request=with_study(SavePresetRequest),
         responses={
             201: SavedPresetSerializer,
             404: OpenApiResponse(description="No such study."),
@@ -245,15 +233,8 @@ class SavedPresetResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Save one."""
-        body = body_of(request)
-        study = study_for(request, member(body, "study", str), Right.CHANGE)
-        made = save_preset(
-            design=design_of(study),
-            slug=member(body, "slug", str).strip(),
-            title=member(body, "title", str),
-            description=member(body, "description", str, ""),
-            by=staff_of(request),
-        )
+        study = named_study(request, Right.CHANGE)
+        made = save_preset.run(study, save_preset.read(request.data), by=staff_of(request)).value
         place = reverse("api:saved-presets-detail", args=[made.slug], request=request)
         return Response(
             self.get_serializer(made).data, status=status.HTTP_201_CREATED, headers={"Location": place}
@@ -261,13 +242,10 @@ class SavedPresetResource(Resource):
 
     def partial_update(self, request: Request, slug: str) -> Response:
         """Rename."""
-        found, body = self.get_object(), body_of(request)
-        changed = rename_preset(
-            slug=found.slug,
-            title=member(body, "title", str, found.title),
-            description=member(body, "description", str, found.description),
-            by=staff_of(request),
-        )
+        found = self.get_object()
+        given = {"title": found.title, "description": found.description}
+        given |= read_parameters(RenamePresetRequest, request.data)
+        changed = rename_preset(slug=found.slug, by=staff_of(request), **given)
         return Response(self.get_serializer(changed).data)
 
     def destroy(self, request: Request, slug: str) -> Response:

@@ -17,10 +17,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.errors import DataConflict, DesignError, QuorumError, WrongState
+from common.errors import DataConflict, DesignError, QuorumError
 from common.markup import render_inline, render_markdown
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.admin.operations import add_operation
 from judgments.design.diff import compare_designs
 from judgments.design.editing.editor_page import Desk, answer_look, count_now, open_desk, wants_json
 from judgments.design.editing.form import (
@@ -43,21 +44,19 @@ from judgments.design.saved_presets import (
     may_change_preset,
     newest_presets,
     rename_preset,
-    save_preset,
     saved_presets,
 )
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
-from judgments.studies.studies import change_design, create_study, design_of, duplicate_study, next_copy
+from judgments.operations import duplicate, save_preset
+from judgments.studies.studies import change_design, create_study, design_of, next_copy
 from judgments.studies.study_page import (
     START_PAGES,
     Context,
     Group,
     StudyPage,
-    StudyStep,
     add_page,
-    add_step,
     page_address,
     take_refusal,
 )
@@ -278,31 +277,6 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
     return TemplateResponse(request, "judgments/study/reuse.html", context)
 
 
-def _duplicate(request: HttpRequest, study: Study) -> HttpResponse:
-    if not is_designed(study):
-        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to try again.")
-    copy = duplicate_study(
-        study=study,
-        name=request.POST.get("name", "").strip(),
-        slug=request.POST.get("slug", "").strip(),
-        user=signed_in(request),
-    )
-    messages.success(request, f"“{copy.name}” is a draft with the same design.")
-    return redirect(page_address(copy, "change"))
-
-
-def _save_preset(request: HttpRequest, study: Study) -> HttpResponse:
-    kept = save_preset(
-        design=design_of(study),
-        slug=request.POST.get("slug", "").strip(),
-        title=request.POST.get("title", ""),
-        description=request.POST.get("description", ""),
-        by=signed_in(request),
-    )
-    messages.success(request, f"“{kept.title}” is offered for new studies, as preset {kept.slug}.")
-    return redirect(page_address(study, "reuse"))
-
-
 def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Two designs by their names in the address, which can be passed on; who may not see a study is told it is not
     there."""
@@ -347,10 +321,8 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
 
 
 add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.MANAGE))
-add_step(
-    StudyStep(name="duplicate", label="Duplicate", run=_duplicate, beside=True, also="judgments.add_study")
-)
-add_step(StudyStep(name="save-preset", label="Save as a preset", run=_save_preset, beside=True))
+add_operation(duplicate, label="Duplicate", also="judgments.add_study", leads_away="change")
+add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reuse")
 
 
 @admin.register(SavedPreset)

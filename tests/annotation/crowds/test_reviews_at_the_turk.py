@@ -9,7 +9,7 @@ from pathlib import Path
 from annotation.crowds.publishing import open_study
 from annotation.importing.reviews import Reviewed, import_reviews
 from annotation.models import Assignment, CrowdCall
-from evaluation.services import export_judgments
+from evaluation.export.exporting import export_judgments
 from judgments.models import Study
 from tests.annotation.crowds.turking import Crowd, books, make_turk_study, same_money, sync
 from tests.fakes.mturk import MTurkEmulator

@@ -13,16 +13,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from rest_framework import serializers
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
 from annotation.quality.adjudication import adjudicators, can_be_adjudicated, send_to_adjudicator, withdraw
 from annotation.quality.controls_page import in_words
-from common.errors import NotThere, WrongState
+from common.errors import WrongState
+from common.parameters import Parameters, RowId
+from evaluation.follow_up.operations import TakeRequest
+from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
-from evaluation.results.follow_up import candidate_of, settled_units, take_known_items
 from judgments.access.roles import Right
 from judgments.admin.base import BoundedPaginator, signed_in
+from judgments.admin.operations import posted
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
@@ -71,6 +75,19 @@ class SendForm(forms.Form):
             empty_label="choose a person",
             widget=UnfoldAdminSelectWidget,
         )
+
+
+class SendRequest(Parameters):
+    """Row ids of units, and of who decides."""
+
+    unit = serializers.ListField(child=RowId(), default=list)
+    to = RowId(error_messages=dict.fromkeys(("required", "invalid"), "Choose who is to decide."))
+
+
+class WithdrawRequest(Parameters):
+    """Row id."""
+
+    adjudication = RowId()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +182,20 @@ def _label(one: Adjudication) -> str:
 
 
 def _send(request: HttpRequest, study: Study) -> HttpResponse:
-    chosen = [int(pk) for pk in request.POST.getlist("unit") if pk.isdecimal()]
-    to = request.POST.get("to", "")
-    person = adjudicators(study).filter(pk=to).first() if to.isdecimal() else None
+    sent = posted(request, SendRequest)
+    chosen = sent["unit"]
+    person = adjudicators(study).filter(pk=sent["to"]).first()
     if person is None:
         raise WrongState("Nothing was sent: choose who is to decide.")
-    sent = send_to_adjudicator(study=study, units=chosen, adjudicator=person, by=signed_in(request))
-    there = len(set(chosen)) - len(sent)
-    said = f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {person.get_username()}."
+    made = send_to_adjudicator(study=study, units=chosen, adjudicator=person, by=signed_in(request))
+    there = len(set(chosen)) - len(made)
+    said = f"{len(made)} unit{'' if len(made) == 1 else 's'} sent to {person.get_username()}."
     messages.success(request, said + (f" {there} had been sent before." if there else ""))
     return redirect(page_address(study, "disputes"))
 
 
 def _withdraw(request: HttpRequest, study: Study) -> HttpResponse:
-    pk = request.POST.get("adjudication", "")
-    if not pk.isdecimal():
-        raise NotThere("There is no such adjudication in this study.")
-    withdraw(study=study, pk=int(pk), by=signed_in(request))
+    withdraw(study=study, pk=posted(request, WithdrawRequest)["adjudication"], by=signed_in(request))
     messages.success(
         request, "Withdrawn: what the workers said counts again, once the consensus is computed."
     )
@@ -221,7 +235,7 @@ def _offered(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
 
 
 def _take(request: HttpRequest, study: Study) -> HttpResponse:
-    chosen = [int(pk) for pk in request.POST.getlist("chosen") if pk.isdecimal() and len(pk) < 19]
+    chosen = posted(request, TakeRequest)["chosen"]
     chosen = list(_offered(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
     new = take_known_items(study=study, chosen=chosen)
     messages.success(request, f"{new} known item{'' if new == 1 else 's'} added to the design.")

@@ -20,9 +20,18 @@ from annotation.models import Adjudication, Assignment, Judgment, Worker
 from annotation.quality.controls import ControlRecord, control_tallies, tallied_records, tallies_at
 from annotation.snapshots import Moment
 from common.rows import columns_of, plain_rows
+from evaluation.judgment_sets.records import (
+    Decision,
+    Flags,
+    Floats,
+    Ints,
+    JudgmentTable,
+    PairRow,
+    UnitRow,
+    WorkerRow,
+)
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
-from evaluation.records import Decision, Flags, Floats, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit

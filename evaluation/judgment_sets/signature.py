@@ -11,7 +11,9 @@ from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
 from annotation.snapshots import Moment
-from evaluation.judgment_tally import (
+from evaluation.judgment_sets.loaders import in_order, unnamed_work, unused_workers
+from evaluation.judgment_sets.records import JudgmentTable
+from evaluation.judgment_sets.tally import (
     Difference,
     JudgmentTally,
     Material,
@@ -19,10 +21,8 @@ from evaluation.judgment_tally import (
     differences,
     judgment_signature,
 )
-from evaluation.loaders import in_order, unnamed_work, unused_workers
 from evaluation.models import Analysis
 from evaluation.provenance import quorum_version
-from evaluation.records import JudgmentTable
 from evaluation.signatures import Signature, Value
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from common.errors import NotThere, WrongState
-from evaluation import loaders
+from evaluation.judgment_sets import loaders
 from evaluation.models import Consensus
 from evaluation.results.aggregation import consensus_of
 from judgments.design.reading import make_design

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
 from common.downloads import bytes_download, file_download
-from common.errors import NotThere, WrongState
+from common.errors import NotThere
+from evaluation.report.operations import make_report
 from evaluation.report.storage import (
     newest_report,
     report_archive,
@@ -20,15 +20,13 @@ from evaluation.report.storage import (
     sections_of,
 )
 from evaluation.results.tables_page import drawn
+from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
-    StudyStep,
     add_page,
-    add_step,
-    enqueue_once,
 )
 
 ROWS_OPEN = 25  # longer tables are folded
@@ -102,16 +100,11 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
     )
 
 
-def _make(request: HttpRequest, study: Study) -> None:
-    """A job that builds the report and writes its files."""
-    if study.state in (Study.State.DRAFT, Study.State.GENERATED):
-        raise WrongState(
-            f"Study {study.slug!r} is {study.state}; there is nothing to report before it is open."
-        )
-    enqueue_once(request, study, "report")
-    messages.success(request, "The report is being made; it appears here.")
-
-
 add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.ANALYSE))
 add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
-add_step(StudyStep(name="make-report", label="Make the report", run=_make, job="report", permission="view"))
+add_operation(
+    make_report,
+    name="make-report",
+    label="Make the report",
+    done="The report is being made; it appears here.",
+)

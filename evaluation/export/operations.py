@@ -1,0 +1,40 @@
+"""A file of a study's judgments, asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from common.parameters import Parameters
+from evaluation.errors import ExportError
+from evaluation.export.exporting import JOB_KIND
+from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
+from judgments.models import Study
+from judgments.study_operations import background_operation
+
+
+class FormatField(serializers.ChoiceField):
+    """A format by its name; where there is none, the sentence names the nearest one."""
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return format_named(str(data)).name
+        except ExportError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
+class ExportRequest(Parameters):
+    """What to export."""
+
+    format = FormatField(choices=sorted(FORMATS))
+    task = serializers.ChoiceField(choices=sorted(TASKS), required=False, help_text="qrels only.")
+
+
+@background_operation(
+    "export", "Write a file", parameters=ExportRequest, job=JOB_KIND, scope="exports", once="never"
+)
+def export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
+    """Starts writing a study's judgments to a file; follow `state`, then download."""
+    check_fits(study, format_named(format))
+    return {"format": format, **task}

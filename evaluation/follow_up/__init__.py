@@ -1,0 +1,1 @@
+"""What results lead to: more votes, adjudication, known items, new references."""

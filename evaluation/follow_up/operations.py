@@ -1,0 +1,119 @@
+"""What follows from what a study's judgments say: more votes, another draft, known items, new references."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from django.contrib.auth.models import User
+from rest_framework import serializers
+
+from annotation.operations import ASK_THE_CROWD
+from annotation.work.extending import MOST_WORKERS, reopen_units
+from common.errors import WrongState
+from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId
+from evaluation.follow_up.adoption import adopt_captions
+from evaluation.follow_up.units import MARGIN, MOST, Need, make_next_batch, units_in_need
+from judgments.models import Study
+from judgments.study_operations import Outcome, operation
+
+MOST_TAKEN = 1000  # known items at once
+
+
+class ReopenRequest(Reason):
+    """More votes for units: those named, or those in need."""
+
+    one_of = (("need", "units"),)
+
+    need = serializers.ChoiceField(
+        choices=[need.value for need in Need],
+        required=False,
+        help_text="The units that are so: tied, led by at most the margin, or short of judgments that count.",
+    )
+    units = KeysField(required=False, min_length=1, label="Units by key", help_text="Keys of judged units.")
+    margin = serializers.FloatField(
+        default=MARGIN, help_text=f"Uncertain: led by at most this share ({MARGIN})."
+    )
+    votes = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_WORKERS,
+        initial=1,
+        label="More votes for each",
+        help_text="So many more for each.",
+    )
+
+
+@operation("reopen", "More votes for units", parameters=ReopenRequest, then=ASK_THE_CROWD)
+def reopen(
+    *,
+    study: Study,
+    by: User | None,
+    why: str,
+    votes: int,
+    margin: float,
+    need: str = "",
+    units: Collection[str] = (),
+) -> Outcome:
+    """The HITs that hold the units go to more workers."""
+    chosen = units_in_need(study, Need(need), margin=margin) if need else units
+    if not chosen:
+        raise WrongState(f"Nothing was changed: no unit of study {study.slug!r} is {need}.")
+    count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
+    hits = "One HIT goes" if count == 1 else f"{count:,} HITs go"
+    return Outcome(f"{hits} to {votes} more workers, for {len(chosen):,} units.")
+
+
+class AdoptRequest(Parameters):
+    """What the captions become."""
+
+    system = serializers.CharField(
+        required=False, default="", help_text="make them this system's outputs, no references"
+    )
+
+
+@operation("adopt", "Make written captions part of the dataset", parameters=AdoptRequest)
+def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
+    """Doing it again changes nothing."""
+    made = adopt_captions(study=study, system=system)
+    writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
+    what = f"outputs of system {made.system!r}" if made.system else "references"
+    return Outcome(
+        f"{made.added:,} captions by {writers} became {what} of dataset {made.dataset!r}; {made.there:,} had been "
+        "adopted before."
+    )
+
+
+class BatchRequest(Parameters):
+    """Which pairs, or units, to ask about again."""
+
+    chosen = serializers.ListField(
+        child=serializers.CharField(),
+        min_length=1,
+        max_length=MOST,
+        error_messages=dict.fromkeys(("required", "min_length"), "Choose at least one row."),
+    )
+    why = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_REASON,
+        help_text="Stands in the log.",
+    )
+
+
+@operation("next-batch", "A draft that asks again about chosen rows", parameters=BatchRequest)
+def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
+    """With the study's own design. Nothing is opened."""
+    batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
+    words = f"“{batch.name}” is a draft of {len(set(chosen))} chosen rows; nothing is opened by itself."
+    return Outcome(words, batch)
+
+
+class TakeRequest(Parameters):
+    """Which of them."""
+
+    chosen = serializers.ListField(
+        child=RowId(),
+        min_length=1,
+        max_length=MOST_TAKEN,
+        error_messages=dict.fromkeys(("required", "min_length"), "Choose units on which everybody agreed."),
+    )

@@ -1,0 +1,1 @@
+"""A study's judgments as the numbers take them."""

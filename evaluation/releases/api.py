@@ -1,0 +1,117 @@
+"""Releases, for staff."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.downloads import file_download
+from evaluation.export.files_api import FILE_PATH, given_file, gives_a_file, lists_files, told_files
+from evaluation.models import Release
+from evaluation.releases.operations import ReleaseRequest, release
+from evaluation.releases.storage import (
+    is_kept,
+    release_file,
+    release_name,
+)
+from judgments.api.bodies import RANGE_HEADERS, file_responses
+from judgments.api.operations import start_named, with_study
+from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
+
+
+class ReleaseSerializer(serializers.ModelSerializer[Release]):
+    """A frozen bundle of a study's judgments."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    kept = serializers.SerializerMethodField(help_text="Whether it can be downloaded here.")
+
+    class Meta:
+        model = Release
+        fields = [
+            *(
+                "id",
+                "study",
+                "version",
+                "title",
+                "licence",
+                "citation",
+                "texts",
+                "signature",
+                "sha256",
+                "size",
+            ),
+            *("kept", "made_at"),
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.BOOL)
+    def get_kept(self, row: Release) -> bool:
+        """Not where it was written elsewhere."""
+        return is_kept(row)
+
+
+class ReleaseFilters(Filters):
+    """Of releases."""
+
+    study = study_filter()
+
+    class Meta:
+        model = Release
+        fields = ["study", "version", "licence"]
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=with_study(ReleaseRequest),
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The study is not closed, or the version exists."),
+        },
+        description=release.description,
+    ),
+    download=extend_schema(
+        parameters=RANGE_HEADERS,
+        responses=file_responses("application/zip"),
+        description="The bundle; `manage.py verify` checks it.",
+    ),
+)
+class ReleaseResource(Resource):
+    """Frozen, versioned bundles of studies' judgments."""
+
+    scope = "exports"
+    queryset = Release.objects.select_related("study")
+    serializer_class = ReleaseSerializer
+    filterset_class = ReleaseFilters
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "made_at": "made_at"}
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A job of kind release."""
+        return start_named(request, release)
+
+    @action(detail=True, methods=["get"])
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
+        found = self.get_object()
+        path, name = release_file(found), release_name(found.study, found.version)
+        return file_download(request._request, path, name=name, content_type="application/zip")
+
+    @lists_files("releases", "The files of a release.")
+    @action(detail=True, methods=["get"], url_path="files")
+    def files(self, request: Request, pk: str) -> Response:
+        """Rows, results, texts, and the report with its figures."""
+        found = self.get_object()
+        return told_files(release_file(found), request, route="api:releases-file", pk=found.pk)
+
+    @gives_a_file("A file of a release, such as `report/index.html` or `judgments.jsonl`.")
+    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
+        return given_file(request, release_file(self.get_object()), name, what="release")

@@ -1,0 +1,88 @@
+"""The page Releases: frozen bundles of a study's judgments, made, checked, compared and taken home."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+
+from common.downloads import file_download
+from common.errors import NotThere
+from evaluation.models import Release
+from evaluation.releases.operations import compare, release, verify
+from evaluation.releases.storage import (
+    find_release,
+    is_kept,
+    next_version,
+    release_file,
+    release_name,
+)
+from judgments.admin.operations import add_operation
+from judgments.models import Job, Study
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    add_page,
+    take_refusal,
+)
+
+MOST_SHOWN = 100
+FLIPPED_SHOWN = 20
+
+
+def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """All releases with what checking them said, the form for the next one, and the newest comparison."""
+    refusal = take_refusal(request, study)
+    found = list(Release.objects.filter(study=study).select_related("made_by").order_by("-pk")[:MOST_SHOWN])
+    checks: dict[str, Job] = {}
+    for job in _done(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
+        checks.setdefault(job.args["version"], job)
+    kept = [release.version for release in found if is_kept(release)]
+    comparison = _done(study, "compare_releases").order_by("-pk").first()
+    context |= {
+        "releases": [(one, one.version in kept, checks.get(one.version)) for one in found],
+        "kept": kept,
+        "refusal": refusal,
+        "next_version": next_version(study),
+        "is_closed": study.state == Study.State.CLOSED,
+        "comparison": comparison,
+        "flipped": comparison.result["consensus"][:FLIPPED_SHOWN] if comparison and comparison.result else [],
+    }
+    return TemplateResponse(request, "evaluation/study_releases.html", context)
+
+
+def _done(study: Study, kind: str) -> Any:
+    return Job.objects.filter(kind=kind, args__study=study.slug, state=Job.State.DONE)
+
+
+def download_release(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    """The bundle of ``?version=``."""
+    try:
+        release = find_release(study, request.GET.get("version", ""))
+        path = release_file(release)
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    name = release_name(study, release.version)
+    return file_download(request, path, name=name, content_type="application/zip")
+
+
+def _was_opened(study: Study) -> bool:
+    return study.state in (Study.State.OPEN, Study.State.CLOSED)
+
+
+add_page(
+    StudyPage(
+        name="releases",
+        label="Releases",
+        order=70,
+        view=show_releases,
+        shown=_was_opened,
+        group=Group.ANALYSE,
+    )
+)
+add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
+for _operation, _label in ((release, "Make the release"), (verify, "Verify"), (compare, "Compare")):
+    add_operation(_operation, label=_label, leads_to=lambda study: "releases")

@@ -1,0 +1,159 @@
+"""What is asked for of a study's results, by page and over HTTP: the same work, the same sentence about a mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.test import Client
+from pytest_django import Settings
+
+from judgments.access.roles import give_role
+from judgments.models import Job, SavedPreset, Study
+from tests.doors import Answer, Call, by_http, by_page
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lead() -> User:
+    return User.objects.create_superuser("lead")
+
+
+@pytest.fixture
+def study(settings: Settings, tmp_path: Path) -> Study:
+    """Three pairs judged by two people, closed."""
+    settings.EXPORT_ROOT = tmp_path / "exports"
+    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "pairwise", controls={"per_hit": 0})
+    units = [made.unit(f"u{n}", pair=made.pair(f"p{n}", "a.jpg", f"dog {n}", f"cat {n}")) for n in range(3)]
+    hit = made.hit("h", units)
+    for name in ("ada", "ben"):
+        made.answer(hit, name, [1, 2, 1])
+    return made.study
+
+
+def by_http_named(study: Study, call: Call, user: User) -> Answer:
+    """Post to a resource whose body names the study."""
+    client = Client()
+    client.force_login(user)
+    body = {**call.values, "study": study.slug}
+    answer = client.post(f"/api/{call.http}/", body, content_type="application/json")
+    done = answer.status_code in (201, 202)
+    return Answer(done, "" if done else answer.json()["detail"], answer.status_code)
+
+
+def asked_for() -> QuerySet[Job]:
+    """Return the jobs but those that a page asks for by itself."""
+    return Job.objects.exclude(kind__in=("board", "figures"))
+
+
+# operation: its call, the job that it asks for, and the role that it takes
+JOBS: dict[str, tuple[Call, str, str]] = {
+    "report": (Call("make-report", "report", "", {}), "report", "viewer"),
+    "export": (Call("export", "exports", "", {"format": "jsonl"}), "export", "viewer"),
+    "release": (Call("release", "releases", "", {"licence": "CC0-1.0"}), "release", "owner"),
+}
+DOORS = ["page", "http"]
+
+
+def ask(door: str, study: Study, call: Call, user: User) -> Answer:
+    if door == "page":
+        return by_page(study, call, user)
+    return (by_http_named if call.http in ("exports", "releases", "saved-presets") else by_http)(
+        study, call, user
+    )
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("case", JOBS)
+def test_a_job_is_asked_for_with_the_same_arguments(case: str, door: str, study: Study, lead: User) -> None:
+    call, kind, role = JOBS[case]
+    person = User.objects.create_user("person", is_staff=True)
+    give_role(study=study, user=person, role=role)
+    answer = ask(door, study, call, person)
+    assert answer.done, answer.sentence
+    job = Job.objects.get(kind=kind)
+    assert (job.created_by, job.args["study"]) == (person, study.slug)
+    assert {**job.args, **call.values} == job.args
+    if case == "release":
+        assert (job.args["version"], job.args["comments"]) == ("1.0", False)
+
+
+# a mistake, and the parameter that is to blame; "" where the study is
+MISTAKES: dict[str, tuple[Call, str]] = {
+    "no format": (Call("export", "exports", "", {}), "format"),
+    "an unknown format": (Call("export", "exports", "", {"format": "jsnl"}), "format"),
+    "a format that does not fit": (Call("export", "exports", "", {"format": "flickr8k"}), ""),
+    "no licence": (Call("release", "releases", "", {}), "licence"),
+    "an unknown licence": (Call("release", "releases", "", {"licence": "CC1"}), "licence"),
+    "no version": (Call("release", "releases", "", {"licence": "MIT", "version": "one"}), ""),
+    "a long title": (Call("release", "releases", "", {"licence": "MIT", "title": "x" * 301}), "title"),
+    "no slug": (Call("save-preset", "saved-presets", "", {"title": "One"}), "slug"),
+    "a slug of the platform": (
+        Call("save-preset", "saved-presets", "", {"title": "One", "slug": "hodosh-2013-graded"}),
+        "",
+    ),
+    "nothing chosen": (Call("next-batch", "next-batch", "", {}), "chosen"),
+    "an unknown row": (Call("next-batch", "next-batch", "", {"chosen": ["nothing"]}), ""),
+    "no plan": (Call("use-plan", "use-plan", "", {}), ""),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_gets_the_same_sentence_at_each_door(mistake: str, study: Study, lead: User) -> None:
+    call, blamed = MISTAKES[mistake]
+    answers = [ask(door, study, call, lead).sentence for door in DOORS]
+    assert answers[0] == answers[1] != ""
+    assert not blamed or answers[0].startswith(f"{blamed}: ")
+    assert not asked_for().exists()
+    assert not SavedPreset.objects.exists()
+    assert Study.objects.count() == 1
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("case", JOBS)
+def test_who_has_no_right_asks_for_nothing(case: str, door: str, study: Study) -> None:
+    call, _, role = JOBS[case]
+    stranger = User.objects.create_user("stranger", is_staff=True)
+    statuses = [ask(door, study, call, stranger).status]
+    if role == "owner":
+        give_role(study=study, user=stranger, role="designer")
+        statuses.append(ask(door, study, call, stranger).status)
+    assert statuses == [404 if door == "page" else 403, 403][: len(statuses)]
+    assert not asked_for().exists()
+
+
+@pytest.mark.parametrize(
+    ("http", "values"),
+    [
+        ("evaluate", {"metrics": []}),
+        ("evaluate", {"metrics": "bleu-4"}),
+        ("evaluate", {"metrics": [1]}),
+        ("evaluate", {"tokenizer": 1}),
+        ("releases", {"licence": "MIT", "texts": "yes"}),
+        ("releases", {"licence": ["MIT"]}),
+        ("exports", {"format": 1}),
+        ("next-batch", {"chosen": [1]}),
+        ("known-items", {"chosen": ["1"]}),
+        ("known-items", {"chosen": [2**63]}),
+        ("known-items", {"chosen": [True]}),
+    ],
+)
+def test_a_body_with_a_value_of_another_type_changes_nothing(
+    http: str, values: dict[str, Any], study: Study, lead: User
+) -> None:
+    assert ask("http", study, Call("", http, "", values), lead).status == 400
+    assert not asked_for().exists()
+
+
+def test_a_report_that_is_under_way_is_not_asked_for_again(study: Study, lead: User) -> None:
+    call = JOBS["report"][0]
+    assert ask("http", study, call, lead).done
+    again = {door: ask(door, study, call, lead) for door in DOORS}
+    assert again["http"].status == 409
+    assert again["http"].sentence in again["page"].sentence
+    assert asked_for().count() == 1
