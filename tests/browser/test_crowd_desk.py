@@ -31,7 +31,7 @@ User.objects.create_superuser("designer", password="a-long-phrase-1")
 BOOKS = """
 import json
 from annotation.models import Budget, CrowdCall, CrowdSession
-from annotation.services import money
+from annotation.money import ledger as money
 budget = Budget.objects.get()
 print(json.dumps({
     "budget": [budget.reserved_cents, budget.spent_cents], "ledger": money.ledger_sums(budget),

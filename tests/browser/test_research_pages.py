@@ -22,7 +22,7 @@ CAST = """
 from django.contrib.auth.models import User
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metric_scores import evaluate_study
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.access.roles import give_role
 from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset, make_study
