@@ -7,12 +7,14 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources, work
 from annotation.api import resources as annotation
+from annotation.crowds.operations import close, open_to_workers
 from annotation.money import api as money_api
-from annotation.operations import close, expire, extend, open_to_workers, pause, resume
 from annotation.quality import api as quality_api
+from annotation.quality import operations as quality
 from annotation.quality import review_api
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
+from annotation.work.operations import expire, extend, pause, resume
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
 from evaluation.api import releases
@@ -94,10 +96,10 @@ urlpatterns = [
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
-    path("studies/<str:slug>/approve/", review_api.ApproveView.as_view(), name="approve"),
-    path("studies/<str:slug>/reject/", review_api.RejectView.as_view(), name="reject"),
-    path("studies/<str:slug>/exclude/", review_api.ExcludeView.as_view(), name="exclude"),
-    path("studies/<str:slug>/readmit/", review_api.ReadmitView.as_view(), name="readmit"),
+    operation_path(quality.approve, review_api.ChangedView),
+    operation_path(quality.reject, review_api.ChangedView),
+    operation_path(quality.exclude, review_api.ExclusionView),
+    operation_path(quality.readmit, review_api.ExclusionView),
     path("studies/<str:slug>/bonus/", money_api.BonusView.as_view(), name="bonus"),
     path("studies/<str:slug>/top-up/", money_api.TopUpView.as_view(), name="top-up"),
     path("studies/<str:slug>/budget/", money_api.BudgetView.as_view(), name="budget"),
@@ -109,7 +111,7 @@ urlpatterns = [
     path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
-    path("studies/<str:slug>/rules/<str:rule>/", quality_api.RuleView.as_view(), name="rule"),
+    operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),
     path("studies/<str:slug>/replay/", quality_api.ReplayView.as_view(), name="replay"),
     path("studies/<str:slug>/controls/", quality_api.ControlsView.as_view(), name="controls"),
     path(

@@ -16,7 +16,7 @@ from annotation.crowds.sync import SYNC, ask_to_sync
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.money.ledger import set_budget
 from annotation.money.payments import hold_for_bonus, pay_bonus
-from annotation.money.wages import approve_unopposed, pay_top_ups
+from annotation.money.wages import pay_top_ups
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
@@ -117,17 +117,6 @@ def _bonus(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"A bonus for {worker} is on its way.")
 
 
-def _approve_unopposed(request: HttpRequest, study: Study) -> None:
-    count = approve_unopposed(study=study, by=signed_in(request))
-    asked = bool(study.place) and backend_of(study).sends_people
-    if asked:
-        go_on(request, study)
-    pages = "One page of work is" if count == 1 else f"{count} pages of work are"
-    messages.success(
-        request, f"{pages} to be approved; the crowd is asked." if asked else f"{pages} approved."
-    )
-
-
 def _block(request: HttpRequest, study: Study) -> None:
     worker = _worker(request, study)
     ask_to_block(study=study, worker=worker, why=_why(request), by=signed_in(request))
@@ -215,14 +204,6 @@ add_step(StudyStep(name="set-budget", label="Change the budget", run=_budget, be
 add_step(StudyStep(name="extend-crowd", label="Offer longer", run=_extend, beside=True))
 add_step(StudyStep(name="top-up", label="Pay top-ups", run=_top_up, beside=True))
 add_step(StudyStep(name="bonus", label="Pay a bonus", run=_bonus, beside=True))
-add_step(
-    StudyStep(
-        name="approve-unopposed",
-        label="Approve what nothing speaks against",
-        run=_approve_unopposed,
-        permission=Right.REVIEW,
-    )
-)
 add_step(StudyStep(name="block-worker", label="Block", run=_block, beside=True, permission=Right.REVIEW))
 add_step(
     StudyStep(

@@ -18,17 +18,15 @@ from annotation.models import Participation, QualityRule, QuizAttempt
 from annotation.quality.controls_page import FIGURES, ControlFigures, used_up
 from annotation.quality.detectors import RULES
 from annotation.quality.histories import judged
-from annotation.quality.rules import replay_rule, rule_of, set_rule
+from annotation.quality.operations import settings_of
+from annotation.quality.rules import replay_rule
 from annotation.quality.rules_page import MOST_TO_REPLAY
 from common.errors import WrongState
-from judgments.access.permissions import staff_of, study_for
-from judgments.access.roles import Right
-from judgments.api.bodies import body_of, member
+from judgments.access.permissions import study_for
+from judgments.api.operations import OperationView
 from judgments.api.resources import Filters, Resource, TrueOrFalse, UnitSerializer, study_filter
 from judgments.models import Study, Unit
 from judgments.remembered import certain, remembered
-
-LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
 
 
 class RuleSerializer(serializers.ModelSerializer[QualityRule]):
@@ -65,54 +63,16 @@ class RuleResource(Resource):
     filterset_class = RuleFilters
 
 
-class RuleRequest(work.Schema):
-    """What a rule does from now on."""
-
-    action = serializers.ChoiceField(choices=QualityRule.Action.choices)
-    enabled = serializers.BooleanField(required=False, help_text="true unless told.")
-    settings = serializers.DictField(
-        child=serializers.FloatField(min_value=-LARGEST, max_value=LARGEST),
-        required=False,
-        help_text="What differs from the rule's own settings.",
-    )
-
-
-class RuleView(APIView):
+class RuleView(OperationView):
     """PUT /api/studies/{slug}/rules/{rule}/"""
 
-    scope: ClassVar[str] = "studies"
+    method = "put"
+    http_method_names = ["put", "options"]
+    reply = RuleSerializer
+    responses: ClassVar[dict[Any, Any]] = {200: RuleSerializer, 404: work.Problem, 409: work.Problem}
 
-    @extend_schema(
-        request=RuleRequest,
-        responses={200: RuleSerializer, 404: work.Problem, 409: work.Problem},
-        operation_id="studies_set_rule",
-        summary="Switch a rule on or off, or change it",
-    )
     def put(self, request: Request, slug: str, rule: str) -> Response:
-        """From now on; what it did stays. The same again changes nothing but who said it last."""
-        study = study_for(request, slug, Right.CHANGE)
-        body = body_of(request)
-        row = set_rule(
-            study=study,
-            rule=rule,
-            settings=_settings(body.get("settings", {})),
-            action=member(body, "action", str),
-            enabled=member(body, "enabled", bool, True),
-            by=staff_of(request),
-        )
-        return Response(RuleSerializer(row).data)
-
-
-def _settings(given: Any) -> dict[str, float]:
-    if not isinstance(given, dict):
-        raise ValidationError({"settings": ["must be an object of numbers."]})
-    for name, value in given.items():
-        # in this order: a whole number may be larger than any float
-        if type(value) not in (int, float) or not abs(value) <= LARGEST:
-            raise ValidationError(
-                {"settings": [f"{name[:80]} must be a number, from -{LARGEST:,} to {LARGEST:,}."]}
-            )
-    return given
+        return self.do(request, slug, rule=rule)
 
 
 class FoundSerializer(work.Schema):
@@ -160,28 +120,12 @@ class ReplayView(APIView):
         name = request.query_params.get("rule", "")
         if name not in RULES:
             raise ValidationError({"rule": [f"must be one of {', '.join(RULES)}."]})
-        settings = _asked(request, study, name)
+        settings = settings_of(study, name, request.query_params.dict())
         if judged(study).count() > MOST_TO_REPLAY:
             raise WrongState(
                 f"Study {slug!r} has more than {MOST_TO_REPLAY:,} judgments; use `manage.py replay_rules`."
             )
         return Response(replay_rule(study=study, rule=name, settings=settings).as_json())
-
-
-def _asked(request: Request, study: Study, name: str) -> dict[str, float]:
-    """The settings of the query, each a number of the rule's own sort."""
-    usual = rule_of(study, name, {}).model_dump()
-    settings: dict[str, float] = {}
-    for key, text in request.query_params.dict().items():
-        if key == "rule":
-            continue
-        if key not in usual:
-            raise ValidationError({key: [f"is no setting of {name}; it has {', '.join(usual)}."]})
-        try:
-            settings[key] = int(text) if isinstance(usual[key], int) else float(text)
-        except ValueError:
-            raise ValidationError({key: ["must be a number."]}) from None
-    return _settings(settings)
 
 
 class ControlItemSerializer(UnitSerializer):

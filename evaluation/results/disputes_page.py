@@ -6,33 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.adjudication import adjudicators, can_be_adjudicated, send_to_adjudicator, withdraw
-from annotation.quality.controls_page import in_words
-from common.errors import NotThere, WrongState
+from annotation.quality.adjudication import adjudicators, can_be_adjudicated
+from annotation.quality.operations import send_units, withdraw
 from evaluation.models import Consensus
-from evaluation.results.follow_up import candidate_of, settled_units, take_known_items
-from judgments.access.roles import Right
-from judgments.admin.base import BoundedPaginator, signed_in
+from judgments.admin.base import BoundedPaginator
+from judgments.admin.operations import add_operation
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
-    StudyStep,
     add_page,
-    add_step,
-    page_address,
 )
 
 ON_A_PAGE = 50
@@ -57,20 +49,6 @@ class DisputeForm(forms.Form):
     unit = forms.CharField(
         label="Unit id begins with", required=False, max_length=80, widget=UnfoldAdminTextInputWidget
     )
-
-
-class SendForm(forms.Form):
-    """Who decides what is ticked."""
-
-    def __init__(self, study: Study) -> None:
-        """Ask anew who may be chosen: a field of the class would keep the permissions of the first page."""
-        super().__init__()
-        self.fields["to"] = forms.ModelChoiceField(
-            adjudicators(study),
-            label="Who decides",
-            empty_label="choose a person",
-            widget=UnfoldAdminSelectWidget,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +76,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "rows": [_row(one) for one in _shown(page.object_list)],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
-        "send_form": SendForm(study),
-        "people": adjudicators(study).exists(),
+        "people": list(adjudicators(study)),
         "sent": [_sent(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("annotation:adjudicate"),
@@ -164,69 +141,6 @@ def _label(one: Adjudication) -> str:
     return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
 
 
-def _send(request: HttpRequest, study: Study) -> HttpResponse:
-    chosen = [int(pk) for pk in request.POST.getlist("unit") if pk.isdecimal()]
-    to = request.POST.get("to", "")
-    person = adjudicators(study).filter(pk=to).first() if to.isdecimal() else None
-    if person is None:
-        raise WrongState("Nothing was sent: choose who is to decide.")
-    sent = send_to_adjudicator(study=study, units=chosen, adjudicator=person, by=signed_in(request))
-    there = len(set(chosen)) - len(sent)
-    said = f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {person.get_username()}."
-    messages.success(request, said + (f" {there} had been sent before." if there else ""))
-    return redirect(page_address(study, "disputes"))
-
-
-def _withdraw(request: HttpRequest, study: Study) -> HttpResponse:
-    pk = request.POST.get("adjudication", "")
-    if not pk.isdecimal():
-        raise NotThere("There is no such adjudication in this study.")
-    withdraw(study=study, pk=int(pk), by=signed_in(request))
-    messages.success(
-        request, "Withdrawn: what the workers said counts again, once the consensus is computed."
-    )
-    return redirect(page_address(study, "disputes"))
-
-
 add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes, group=Group.CHECK))
-add_step(StudyStep(name="adjudicate", label="Send to an adjudicator", run=_send, permission=Right.REVIEW))
-add_step(StudyStep(name="withdraw", label="Withdraw", run=_withdraw, permission=Right.REVIEW))
-
-
-def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Units of other studies on which everybody agreed, to tick."""
-    kind = context["kind"]
-    page = Paginator(_offered(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
-    rows = []
-    for consensus in page.object_list:
-        candidate = candidate_of(kind, consensus)
-        if candidate is not None and consensus.unit is not None:
-            unit = consensus.unit
-            unit.expected = candidate.expected
-            rows.append({"consensus": consensus, "unit": unit, "shown": in_words(kind, unit)})
-    context |= {
-        "page": page,
-        "rows": rows,
-        "known": study.design.get("controls", {}).get("known", []),
-        "may_take": context["may_change"] and study.state == Study.State.DRAFT,
-    }
-    return TemplateResponse(request, "evaluation/study_known.html", context)
-
-
-def _offered(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
-    """Of studies that the person may look at."""
-    return settled_units(study).filter(
-        study__in=Study.objects.visible_to(request.user).order_by().values("pk")
-    )
-
-
-def _take(request: HttpRequest, study: Study) -> HttpResponse:
-    chosen = [int(pk) for pk in request.POST.getlist("chosen") if pk.isdecimal() and len(pk) < 19]
-    chosen = list(_offered(request, study).filter(pk__in=chosen).values_list("pk", flat=True))
-    new = take_known_items(study=study, chosen=chosen)
-    messages.success(request, f"{new} known item{'' if new == 1 else 's'} added to the design.")
-    return redirect(page_address(study, "known"))
-
-
-add_page(StudyPage(name="known", label="", order=31, view=show_known, under="controls"))
-add_step(StudyStep(name="take-known", label="Take known items", run=_take))
+add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
+add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")

@@ -15,7 +15,7 @@ from common.parameters import sentence_of
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
-from judgments.study_operations import Operation
+from judgments.study_operations import Operation, Outcome
 
 
 def add_operation(
@@ -29,17 +29,20 @@ def add_operation(
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
     """Let an operation be done from a study's pages.
 
     Args:
         label: the button.
         name: of the step, where one operation has several.
-        fields: the parameters that the step's form asks for (``{% step_form %}``); all if None.
+        fields: the parameters that the step's form asks for (``{% step_form %}``); all if None. () for a form that is
+            written by hand, whose mistakes are shown at the top of the page.
         needed: optional parameters without which this form means nothing.
         offered: whether the button stands at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is the next thing to do.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
+        shows: answers with a page of its own instead, for what is to be seen this once.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, asked, needed)
@@ -47,7 +50,7 @@ def add_operation(
         StudyStep(
             name=name or operation.name,
             label=label,
-            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to),
+            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to, shows=shows),
             offered=offered,
             primary_in=frozenset(primary_in),
             primary_on=frozenset(primary_on),
@@ -65,6 +68,7 @@ def _run(
     operation: Operation,
     needed: tuple[str, ...],
     leads_to: Callable[[Study], str] | None,
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
 ) -> HttpResponse | None:
     try:
         values = operation.read(request.POST, needed=needed)
@@ -74,5 +78,7 @@ def _run(
         operation.start(study, values, by=signed_in(request), once=True)
     else:
         outcome = operation.run(study, values, by=signed_in(request), wait=False)
+        if shows is not None:
+            return shows(request, study, outcome)
         messages.success(request, outcome.words)
     return None if leads_to is None else redirect(page_address(study, leads_to(study)))
