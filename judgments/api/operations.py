@@ -152,6 +152,7 @@ def create_action(
     *,
     reply: type[BaseSerializer[Any]],
     many: bool = False,
+    route: str = "",
     responses: Mapping[int, Any],
 ) -> Any:
     """Return the ``create`` of a resource that does an operation on the study that the body names.
@@ -159,6 +160,7 @@ def create_action(
     Args:
         reply: serializes ``Outcome.value``, which is answered with status 201.
         many: whether that is several rows.
+        route: the name of the address of the one row that was made, for the Location; "" for none.
         responses: further answers by status, for the schema.
     """
 
@@ -166,7 +168,8 @@ def create_action(
         study = study_for(request, OfStudy.read(request.data)["study"], operation.right)
         outcome = operation.run(study, operation.read(request.data), by=staff_of(request))
         serializer = reply(outcome.value, many=many, context=view.get_serializer_context())
-        return Response(serializer.data, status=201)
+        place = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None
+        return Response(serializer.data, status=201, headers=place)
 
     create.__doc__ = operation.description
     parameters = operation.parameters
