@@ -14,12 +14,13 @@ from rest_framework.utils.html import is_html_input
 
 from annotation.crowds import backend_of
 from annotation.crowds.operations import SYNC_LATER
-from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule, Worker
+from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.wages import approve_unopposed as approve_all_unopposed
 from annotation.quality import adjudication as adjudications
 from annotation.quality import flags, reviews, rules
 from annotation.quality.detectors import RULES
 from annotation.quality.exclusions import exclude_worker
+from annotation.work.joining import worker_of
 from annotation.work.stopping import settle_study
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
@@ -31,18 +32,6 @@ from judgments.study_operations import Outcome, operation, row_of
 LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
 MOST_ASSIGNMENTS = 1000  # assignments decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
-
-
-def worker_of(study: Study, name: str) -> Worker:
-    """Return the worker of this name.
-
-    Raises:
-        NotThere: nobody of this name took part in the study.
-    """
-    worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
-    if worker is None:
-        raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")
-    return worker
 
 
 # --- rules -------------------------------------------------------------------------------------

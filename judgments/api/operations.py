@@ -82,7 +82,7 @@ class OperationView(APIView):
         study = study_for(request, slug, operation.right)
         values = operation.read(_body(request, operation), row=path.get(operation.row))
         if operation.job:
-            job = operation.start(study, values, by=staff_of(request))
+            job = operation.start(study, values, by=staff_of(request), once=True)
             place = reverse("api:jobs-detail", args=[job.pk], request=request)
             return Response(JobSerializer(job).data, status=202, headers={"Location": place})
         return self.answer(study, operation.run(study, values, by=staff_of(request)))
