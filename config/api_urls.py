@@ -11,7 +11,6 @@ from annotation.crowds.operations import close, open_to_workers
 from annotation.money import api as money_api
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
-from annotation.quality import review_api
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
@@ -55,9 +54,9 @@ router.register("outputs", datasets_api.OutputResource, "outputs")
 router.register("pairs", datasets_api.PairResource, "pairs")
 router.register("events", datasets_api.EventResource, "events")
 router.register("roles", datasets_api.RoleResource, "roles")
-router.register("exclusions", review_api.ExclusionResource, "exclusions")
-router.register("cases", review_api.CaseResource, "cases")
-router.register("problem-reports", review_api.ProblemReportResource, "problem-reports")
+router.register("exclusions", quality_api.ExclusionResource, "exclusions")
+router.register("cases", quality_api.CaseResource, "cases")
+router.register("problem-reports", quality_api.ProblemReportResource, "problem-reports")
 router.register("budgets", resources.BudgetResource, "budgets")
 router.register("ledger", resources.LedgerResource, "ledger")
 router.register("publications", resources.PublicationResource, "publications")
@@ -67,10 +66,10 @@ router.register("deliveries", webhooks_api.DeliveryResource, "deliveries")
 router.register("rules", quality_api.RuleResource, "rules")
 router.register("quiz-attempts", quality_api.QuizAttemptResource, "quiz-attempts")
 router.register("participations", quality_api.ParticipationResource, "participations")
-router.register("adjudications", review_api.AdjudicationResource, "adjudications")
-router.register("invitations", review_api.InvitationResource, "invitations")
-router.register("crowd-calls", review_api.CrowdCallResource, "crowd-calls")
-router.register("written-captions", review_api.WrittenCaptionResource, "written-captions")
+router.register("adjudications", quality_api.AdjudicationResource, "adjudications")
+router.register("invitations", quality_api.InvitationResource, "invitations")
+router.register("crowd-calls", quality_api.CrowdCallResource, "crowd-calls")
+router.register("written-captions", quality_api.WrittenCaptionResource, "written-captions")
 router.register("plans", planning_api.PlanResource, "plans")
 router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
 router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")
@@ -96,10 +95,10 @@ urlpatterns = [
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
-    operation_path(quality.approve, review_api.ChangedView),
-    operation_path(quality.reject, review_api.ChangedView),
-    operation_path(quality.exclude, review_api.ExclusionView),
-    operation_path(quality.readmit, review_api.ExclusionView),
+    operation_path(quality.approve, quality_api.ChangedView),
+    operation_path(quality.reject, quality_api.ChangedView),
+    operation_path(quality.exclude, quality_api.ExclusionView),
+    operation_path(quality.readmit, quality_api.ExclusionView),
     path("studies/<str:slug>/bonus/", money_api.BonusView.as_view(), name="bonus"),
     path("studies/<str:slug>/top-up/", money_api.TopUpView.as_view(), name="top-up"),
     path("studies/<str:slug>/budget/", money_api.BudgetView.as_view(), name="budget"),
