@@ -53,6 +53,23 @@ class Parameters(serializers.Serializer[Any]):
                 raise serializers.ValidationError(wrong)
         return super().to_internal_value(data)
 
+    @classmethod
+    def read(cls, data: Any, *, needed: Collection[str] = ()) -> dict[str, Any]:
+        """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+
+        Args:
+            needed: optional parameters that are required this time.
+
+        Raises:
+            rest_framework.exceptions.ValidationError: one of them is missing or wrong.
+        """
+        serializer = cls(data=data)
+        for name in needed:
+            serializer.fields[name].required = True
+        serializer.is_valid(raise_exception=True)
+        found: dict[str, Any] = serializer.validated_data
+        return found
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for group in self.one_of:
             given = [name for name in group if name in attrs]
@@ -63,31 +80,15 @@ class Parameters(serializers.Serializer[Any]):
         return attrs
 
 
-def read_parameters(
-    parameters: type[Parameters], data: Any, *, needed: Collection[str] = ()
-) -> dict[str, Any]:
-    """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
-
-    Args:
-        needed: optional parameters that are required this time.
-
-    Raises:
-        rest_framework.exceptions.ValidationError: one of them is missing or wrong.
-    """
-    serializer = parameters(data=data)
-    for name in needed:
-        serializer.fields[name].required = True
-    serializer.is_valid(raise_exception=True)
-    found: dict[str, Any] = serializer.validated_data
-    return found
-
-
 def _wrong_type(field: Any, value: Any) -> str:
     """Return the field's own message about a JSON value of the wrong type, '' for one of the right type."""
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         return next((problem for one in value if (problem := _wrong_type(field.child, one))), "")
+    if isinstance(field, serializers.DictField) and isinstance(value, Mapping):
+        of_members = ((name, _wrong_type(field.child, one)) for name, one in value.items())
+        return next((f"{name[:80]}: {problem}" for name, problem in of_members if problem), "")
     for known, expected in JSON_TYPES:
         if isinstance(field, known):
             right = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))

@@ -18,16 +18,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
 
-from common.errors import WrongState
-from common.parameters import Parameters, read_parameters
+from common.errors import NotThere, WrongState
+from common.parameters import Parameters
 from judgments.access.roles import Right
 from judgments.jobs import enqueue
 from judgments.models import Job, Study
 
+Row = TypeVar("Row", bound=Model)
 UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
@@ -71,6 +74,8 @@ class Operation:
         do: the function; gets ``study``, ``by`` (None for a command) and the parameters by name. None for what only
             a job does.
         then: what follows it; None for nothing.
+        row: the argument of ``do`` that names a row of the study by its key (``row_of``), which an address holds, or a
+            form in a hidden field; "" for what is about the study as a whole.
         job: the kind of job that does it for pages and HTTP calls; "" for what is done at once. The job gets ``study``
             (its slug) and the parameters; a command calls ``do`` instead, with ``progress``.
         check: raises where it is not possible, before a job is asked for.
@@ -86,21 +91,27 @@ class Operation:
     scope: str
     do: Callable[..., Outcome] | None
     then: FollowUp | None = None
+    row: str = ""
     job: str = ""
     check: Callable[[Study], None] | None = None
     prepare: Callable[..., Mapping[str, Any]] | None = None
     once: Literal["page", "always", "never"] = "page"
 
-    def read(self, data: Any, *, needed: Collection[str] = ()) -> dict[str, Any]:
+    def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
 
         Args:
             needed: optional parameters that are required this time.
+            row: the key of the row that it is about; where None, ``data`` holds it, as a form does.
 
         Raises:
             rest_framework.exceptions.ValidationError: one of them is missing or wrong.
         """
-        return read_parameters(self.parameters, data, needed=needed)
+        # a body that nothing is read from is not parsed either
+        found = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
+        if self.row:
+            found[self.row] = data.get(self.row, "") if row is None else row
+        return found
 
     def run(
         self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
@@ -148,6 +159,23 @@ class Operation:
 OPERATIONS: list[Operation] = []
 
 
+def row_of(rows: QuerySet[Row], key: str) -> Row:
+    """Return the row of this key.
+
+    Raises:
+        NotThere: there is none among ``rows``, which are those of one study.
+    """
+    try:
+        found = rows.filter(pk=key).first()
+    except (ValueError, ValidationError):  # the key is no number, or no UUID
+        found = None
+    if found is None:
+        raise NotThere(
+            f"Nothing was changed: there is no such {rows.model._meta.verbose_name} in this study."
+        )
+    return found
+
+
 def operation(
     name: str,
     summary: str,
@@ -156,6 +184,7 @@ def operation(
     right: Right = Right.CHANGE,
     scope: str = "studies",
     then: FollowUp | None = None,
+    row: str = "",
     job: str = "",
     check: Callable[[Study], None] | None = None,
 ) -> Callable[[Callable[..., Outcome]], Operation]:
@@ -171,6 +200,7 @@ def operation(
             scope=scope,
             do=do,
             then=then,
+            row=row,
             job=job,
             check=check,
         )

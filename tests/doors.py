@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
@@ -34,39 +34,58 @@ class Answer:
 
 @dataclass(frozen=True)
 class Call:
-    """An operation with its values, under the name that it has at each door; "" where it has none."""
+    """An operation with its values, under the name that it has at each door; "" where it has none.
+
+    Attributes:
+        http: what follows the study's address, or a whole address below /api; after another method than POST and a
+            blank.
+        form: further values, which the address over HTTP holds and the form in hidden fields.
+    """
 
     page: str
     http: str
     command: str
     values: dict[str, Any]
+    form: dict[str, Any] = field(default_factory=dict)
 
 
 def by_page(study: Study, call: Call, user: User) -> Answer:
     """Post the form, and read what the page that follows says."""
     client = Client()
     client.force_login(user)
-    values = {
-        name: ", ".join(value) if isinstance(value, list) else value for name, value in call.values.items()
-    }
+    values = {**call.values, **call.form}
     address = reverse("admin:judgments_study_do", args=[study.pk, call.page])
-    answer = client.post(address, {"page": "board", **values})
+    answer = client.post(address, {"page": "board", **_as_form(values)})
     if answer.status_code != 302:
         return Answer(False, "", answer.status_code)
     refusal = client.session.get("quorum-refusal")
     if refusal is not None:
         return Answer(False, refusal["words"])
-    shown = client.get(answer["Location"])
-    return Answer(True, " ".join(html.unescape(str(one)) for one in shown.context["messages"]))
+    shown = list(client.get(answer["Location"]).context["messages"])
+    refused = any(one.level_tag == "error" for one in shown)
+    return Answer(not refused, " ".join(html.unescape(str(one)) for one in shown))
+
+
+def _as_form(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a field for each member of an object, and none for what is false: an unticked box sends nothing."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{key}": one for key, one in value.items()}
+        elif value is not False:
+            found[name] = value
+    return found
 
 
 def by_http(study: Study, call: Call, user: User) -> Answer:
-    """Post the JSON."""
+    """Send the JSON to the address below the study, or to the one that begins with a slash; DELETE and PUT stand before
+    it."""
     client = Client()
     client.force_login(user)
-    answer = client.post(
-        f"/api/studies/{study.slug}/{call.http}/", json.dumps(call.values), content_type="application/json"
-    )
+    method, _, place = call.http.rpartition(" ")
+    address = f"/api{place}" if place.startswith("/") else f"/api/studies/{study.slug}/{place}/"
+    send = getattr(client, (method or "POST").lower())
+    answer = send(address, json.dumps(call.values), content_type="application/json")
     done = answer.status_code in (200, 201, 202)
     return Answer(done, "" if done else answer.json()["detail"], answer.status_code)
 

@@ -1,6 +1,6 @@
 """What the board can ask of an open study."""
 
-from annotation.operations import expire, extend, pause, resume
+from annotation.work.operations import expire, extend, pause, resume
 from judgments.admin.operations import add_operation
 
 add_operation(pause, label="Pause")

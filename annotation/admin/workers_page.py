@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from django import forms
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from annotation.crowds import backend_of
+from annotation.crowds.operations import close, open_to_workers
 from annotation.models import Assignment, Invitation, Participation
-from annotation.operations import close, open_to_workers
 from annotation.rehearsal.people import SORTS, Crowd
-from annotation.work.joining import create_invitations
-from common.errors import WrongState
+from annotation.work.operations import invite
 from judgments.admin.base import public_address
 from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 USUAL = Crowd()
 
@@ -70,20 +68,6 @@ class RehearsalForm(forms.Form):
         return ",".join(self.cleaned_data["sorts"]) or USUAL.sorts
 
 
-class InvitationForm(forms.Form):
-    """How many personal codes, and for whom."""
-
-    count = forms.IntegerField(
-        label="How many", min_value=1, max_value=500, initial=10, widget=UnfoldAdminIntegerFieldWidget
-    )
-    note = forms.CharField(
-        label="For whom (workers never see it)",
-        required=False,
-        max_length=200,
-        widget=UnfoldAdminTextInputWidget,
-    )
-
-
 ON_A_PAGE = 100
 
 
@@ -112,7 +96,6 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         ],
         "joined": Participation.objects.filter(study=study).count(),
         "states": states,
-        "invitation_form": InvitationForm(),
     }
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
 
@@ -121,21 +104,6 @@ def _may_open(study: Study) -> bool:
     """Simulated answers and people's are never mixed; imported judgments ask nobody."""
     waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
     return waits and not study.simulated and study.source == Study.Source.DESIGNED
-
-
-def _invite(request: HttpRequest, study: Study) -> None:
-    form = InvitationForm(request.POST)
-    if not form.is_valid():
-        raise WrongState(_first_error(form))
-    made = create_invitations(study=study, count=form.cleaned_data["count"], note=form.cleaned_data["note"])
-    messages.success(
-        request, "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
-    )
-
-
-def _first_error(form: InvitationForm) -> str:
-    name, errors = next(iter(form.errors.items()))
-    return f"{form.fields[name].label}: {errors[0]}"
 
 
 add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers, group=Group.COLLECT))
@@ -147,4 +115,4 @@ add_operation(
     leads_to=lambda study: "crowd" if backend_of(study).sends_people else "workers",
 )
 add_operation(close, label="Close", offered=lambda study: study.state == Study.State.OPEN)
-add_step(StudyStep(name="invite", label="Make invitations", run=_invite))
+add_operation(invite, label="Make invitations", fields=())

@@ -111,7 +111,7 @@ def money_forms(design: StudyDesign, budget_cents: int) -> list[CrowdForm]:
                 Field(
                     "hours", "Hours from now", "number", "As long as new people may begin; 1 to 8760.", hours
                 ),
-                WHY,
+                replace(WHY, required=True),
             ),
             needs=Ability.EXTEND,
         ),

@@ -9,19 +9,27 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.delivery import retry_call, say_it_was_done, say_it_was_not
-from annotation.crowds.outbox import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
-from annotation.crowds.publishing import offer_longer
-from annotation.crowds.sync import SYNC, ask_to_sync
+from annotation.crowds.operations import (
+    block,
+    qualify,
+    retry,
+    sync,
+    unblock,
+    was_done,
+    was_not_done,
+    write,
+)
+from annotation.crowds.sync import ask_to_sync
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.money.ledger import set_budget
 from annotation.money.payments import hold_for_bonus, pay_bonus
-from annotation.money.wages import approve_unopposed, pay_top_ups
+from annotation.money.wages import pay_top_ups
+from annotation.work.operations import extend
 from common.errors import WrongState
-from judgments.access.roles import Right
 from judgments.admin.base import signed_in
+from judgments.admin.operations import add_operation
 from judgments.models import Study
-from judgments.studies.study_page import StudyStep, add_step, enqueue_once
+from judgments.studies.study_page import StudyStep, add_step
 
 
 def go_on(request: HttpRequest, study: Study) -> None:
@@ -31,13 +39,6 @@ def go_on(request: HttpRequest, study: Study) -> None:
 
 
 MOST_CENTS = 10**9
-
-
-def _number(request: HttpRequest, name: str, what: str) -> int:
-    text = request.POST.get(name, "").strip()
-    if not text.isdecimal() or len(text) > 9:
-        raise WrongState(f"Nothing was changed: {what} is {text[:20]!r}; expected a whole number.")
-    return int(text)
 
 
 def _cents(request: HttpRequest, name: str, what: str) -> int:
@@ -60,11 +61,6 @@ def _worker(request: HttpRequest, study: Study) -> Worker:
     return worker
 
 
-def _sync(request: HttpRequest, study: Study) -> None:
-    enqueue_once(request, study, SYNC)
-    messages.success(request, "The crowd is being asked; what it says stands here in a moment.")
-
-
 def _budget(request: HttpRequest, study: Study) -> None:
     if not study.place:
         raise WrongState("Nothing was changed: the budget of a study that was never opened is in its design.")
@@ -75,14 +71,6 @@ def _budget(request: HttpRequest, study: Study) -> None:
 
 def _why(request: HttpRequest) -> str:
     return request.POST.get("why", "").strip()
-
-
-def _extend(request: HttpRequest, study: Study) -> None:
-    """More time for all that is up, counted from now."""
-    hours = _number(request, "hours", "the number of hours")
-    offer_longer(study=study, hours=hours, by=signed_in(request), why=_why(request))
-    go_on(request, study)
-    messages.success(request, f"The crowd is asked to offer the work for {hours} hours from now.")
 
 
 def _top_up(request: HttpRequest, study: Study) -> None:
@@ -117,120 +105,19 @@ def _bonus(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"A bonus for {worker} is on its way.")
 
 
-def _approve_unopposed(request: HttpRequest, study: Study) -> None:
-    count = approve_unopposed(study=study, by=signed_in(request))
-    asked = bool(study.place) and backend_of(study).sends_people
-    if asked:
-        go_on(request, study)
-    pages = "One page of work is" if count == 1 else f"{count} pages of work are"
-    messages.success(
-        request, f"{pages} to be approved; the crowd is asked." if asked else f"{pages} approved."
-    )
-
-
-def _block(request: HttpRequest, study: Study) -> None:
-    worker = _worker(request, study)
-    ask_to_block(study=study, worker=worker, why=_why(request), by=signed_in(request))
-    go_on(request, study)
-    messages.success(request, f"The crowd is asked to keep {worker} away from all your work.")
-
-
-def _unblock(request: HttpRequest, study: Study) -> None:
-    worker = _worker(request, study)
-    ask_to_unblock(study=study, worker=worker, why=_why(request), by=signed_in(request))
-    go_on(request, study)
-    messages.success(request, f"The crowd is asked to let {worker} come again.")
-
-
-def _qualify(request: HttpRequest, study: Study) -> None:
-    worker = _worker(request, study)
-    name, value = request.POST.get("qualification", ""), _number(request, "value", "the value")
-    ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=signed_in(request))
-    go_on(request, study)
-    messages.success(request, f"The crowd is asked to give {worker} the qualification.")
-
-
-def _write(request: HttpRequest, study: Study) -> None:
-    """To one worker, or to all whose work was decided on: a crowd lets nobody write to strangers."""
-    if request.POST.get("worker", "").strip():
-        people = [_worker(request, study)]
-    else:
-        decided = {"study": study, "place": study.place, "status__in": ["approved", "rejected"]}
-        people = list(
-            Worker.objects.filter(crowd_sessions__in=CrowdSession.objects.filter(**decided)).distinct()
-        )
-    if not people:
-        raise WrongState(
-            "Nothing was sent: only workers whose work was approved or rejected can be written to."
-        )
-    subject, text = request.POST.get("subject", ""), request.POST.get("text", "")
-    calls = ask_to_write(study=study, workers=people, subject=subject, text=text, by=signed_in(request))
-    go_on(request, study)
-    messages.success(
-        request,
-        "One message is on its way." if len(calls) == 1 else f"{len(calls)} messages are on their way.",
-    )
-
-
-def _call(request: HttpRequest, study: Study) -> CrowdCall:
-    key = request.POST.get("call", "")
-    call = CrowdCall.objects.filter(study=study, pk=key).first() if key.isdecimal() else None
-    if call is None:
-        raise WrongState("Nothing was changed: there is no such call in this study.")
-    return call
-
-
-def _retry(request: HttpRequest, study: Study) -> None:
-    retry_call(call=_call(request, study), by=signed_in(request))
-    go_on(request, study)
-    messages.success(request, "It is tried again.")
-
-
-def _was_done(request: HttpRequest, study: Study) -> None:
-    say_it_was_done(call=_call(request, study), by=signed_in(request))
-    messages.success(request, "It counts as done.")
-
-
-def _was_not_done(request: HttpRequest, study: Study) -> None:
-    say_it_was_not(call=_call(request, study), by=signed_in(request))
-    go_on(request, study)
-    messages.success(request, "It is asked for again.")
-
-
 def _syncs(study: Study) -> bool:
     return bool(study.place) and Ability.LIST in backend_of(study).can
 
 
-add_step(
-    StudyStep(
-        name="sync-crowd",
-        label="Compare with the crowd",
-        run=_sync,
-        offered=_syncs,
-        job=SYNC,
-        primary_on=frozenset({"crowd"}),
-    )
-)
+add_operation(sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 add_step(StudyStep(name="set-budget", label="Change the budget", run=_budget, beside=True))
-add_step(StudyStep(name="extend-crowd", label="Offer longer", run=_extend, beside=True))
+add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
 add_step(StudyStep(name="top-up", label="Pay top-ups", run=_top_up, beside=True))
 add_step(StudyStep(name="bonus", label="Pay a bonus", run=_bonus, beside=True))
-add_step(
-    StudyStep(
-        name="approve-unopposed",
-        label="Approve what nothing speaks against",
-        run=_approve_unopposed,
-        permission=Right.REVIEW,
-    )
-)
-add_step(StudyStep(name="block-worker", label="Block", run=_block, beside=True, permission=Right.REVIEW))
-add_step(
-    StudyStep(
-        name="unblock-worker", label="Take the block back", run=_unblock, beside=True, permission=Right.REVIEW
-    )
-)
-add_step(StudyStep(name="qualify-worker", label="Qualify", run=_qualify, beside=True))
-add_step(StudyStep(name="write-workers", label="Write", run=_write, beside=True, permission=Right.REVIEW))
-add_step(StudyStep(name="retry-call", label="Try again", run=_retry))
-add_step(StudyStep(name="call-was-done", label="It was done", run=_was_done))
-add_step(StudyStep(name="call-was-not-done", label="It was not done", run=_was_not_done))
+add_operation(block, label="Block")
+add_operation(unblock, label="Take the block back")
+add_operation(qualify, label="Qualify")
+add_operation(write, label="Write")
+add_operation(retry, label="Try again", fields=())
+add_operation(was_done, label="It was done", fields=())
+add_operation(was_not_done, label="It was not done", fields=())

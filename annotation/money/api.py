@@ -20,10 +20,9 @@ from annotation.models import CrowdCall
 from annotation.models.money_requests import KEY_LENGTH
 from annotation.money import steps
 from common.errors import NotThere
-from common.files import can_be_stored
+from common.parameters import Parameters
 from judgments.access.permissions import require, staff_of, studies_of, study_for
 from judgments.access.roles import Right
-from judgments.api.bodies import body_of, member
 from judgments.models import Study
 
 KEY = OpenApiParameter(
@@ -61,11 +60,13 @@ class DoneReply(work.Schema):
     )
 
 
-class ConfirmRequest(work.Schema):
+class ConfirmRequest(Parameters):
     """The preview's word, and why."""
 
     confirm = serializers.CharField()
-    why = serializers.CharField(required=False, max_length=LONGEST_WHY, help_text="For the log.")
+    why = serializers.CharField(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, help_text="For the log."
+    )
 
 
 class TopUpRequest(ConfirmRequest):
@@ -74,17 +75,29 @@ class TopUpRequest(ConfirmRequest):
     why = serializers.CharField(max_length=LONGEST_WHY, help_text="What the workers read with it.")
 
 
-class BonusRequest(TopUpRequest):
+class BonusQuery(Parameters):
     """A worker, and how much."""
 
     worker = serializers.CharField()
-    cents = serializers.IntegerField(min_value=1, help_text="Without the crowd's fee.")
+    cents = serializers.IntegerField(
+        min_value=1, max_value=steps.MOST_CENTS, help_text="Without the crowd's fee."
+    )
 
 
-class BudgetRequest(ConfirmRequest):
+class BonusRequest(BonusQuery, TopUpRequest):
+    """A worker, and how much."""
+
+
+class BudgetQuery(Parameters):
     """All that may be spent."""
 
-    cents = serializers.IntegerField(min_value=0, help_text="Fees and bonuses included.")
+    cents = serializers.IntegerField(
+        min_value=0, max_value=steps.MOST_CENTS, help_text="Fees and bonuses included."
+    )
+
+
+class BudgetRequest(BudgetQuery, ConfirmRequest):
+    """All that may be spent."""
 
 
 PREVIEWS: dict[Any, Any] = {
@@ -110,6 +123,7 @@ class MoneyStep(APIView, ABC):
 
     scope: ClassVar[str] = "money"
     reading: ClassVar[str] = "annotation.view_budget"
+    parameters: ClassVar[type[Parameters]] = ConfirmRequest
 
     def preview_reply(self, found: steps.Preview) -> Response:
         """The preview."""
@@ -119,11 +133,8 @@ class MoneyStep(APIView, ABC):
         self, request: Request, study: Study, step: str, about: Mapping[str, Any] | None = None
     ) -> Response:
         """Do what the body confirms, or tell what was answered to it before."""
-        body, key = body_of(request), _key_of(request)
-        asked = self.asked(body) | {
-            "confirm": member(body, "confirm", str),
-            "why": _why(body, needed=self.why_needed),
-        }
+        key = _key_of(request)
+        asked = {"why": "", **self.parameters.read(request.data)}
         by = staff_of(request)
         answer, replayed = steps.once(
             key=key,
@@ -136,12 +147,6 @@ class MoneyStep(APIView, ABC):
         headers = {REPLAYED: "true"} if replayed else {}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
 
-    why_needed: ClassVar[bool] = False
-
-    def asked(self, body: dict[str, Any]) -> dict[str, Any]:
-        """What the body says besides ``confirm`` and ``why``."""
-        return {}
-
     @abstractmethod
     def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
         """The step itself."""
@@ -150,7 +155,7 @@ class MoneyStep(APIView, ABC):
 class BonusView(MoneyStep):
     """/api/studies/{slug}/bonus/"""
 
-    why_needed = True
+    parameters = BonusRequest
 
     @extend_schema(
         parameters=[WORKER, CENTS],
@@ -161,10 +166,7 @@ class BonusView(MoneyStep):
     def get(self, request: Request, slug: str) -> Response:
         """For a worker's latest approved work."""
         study = study_for(request, slug, Right.CHANGE)
-        worker = request.query_params.get("worker", "")
-        if not worker or not can_be_stored(worker):
-            raise ValidationError({"worker": ["is missing or none; expected the name of a worker."]})
-        return self.preview_reply(steps.preview_bonus(study=study, worker=worker, cents=_cents(request)))
+        return self.preview_reply(steps.preview_bonus(study=study, **BonusQuery.read(request.query_params)))
 
     @extend_schema(
         request=BonusRequest,
@@ -177,10 +179,6 @@ class BonusView(MoneyStep):
         """The crowd is asked in the background; follow the call."""
         return self.do(request, study_for(request, slug, Right.CHANGE), "bonus")
 
-    def asked(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Whom, and how much."""
-        return {"worker": member(body, "worker", str), "cents": member(body, "cents", int)}
-
     def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
         """Pay."""
         return steps.pay_confirmed_bonus(study=study, by=staff_of(request), **asked)
@@ -189,7 +187,7 @@ class BonusView(MoneyStep):
 class TopUpView(MoneyStep):
     """/api/studies/{slug}/top-up/"""
 
-    why_needed = True
+    parameters = TopUpRequest
 
     @extend_schema(
         responses=PREVIEWS, operation_id="studies_top_up_preview", summary="What top-ups would cost"
@@ -217,6 +215,8 @@ class TopUpView(MoneyStep):
 class BudgetView(MoneyStep):
     """/api/studies/{slug}/budget/"""
 
+    parameters = BudgetRequest
+
     @extend_schema(
         parameters=[CENTS],
         responses=PREVIEWS,
@@ -226,7 +226,7 @@ class BudgetView(MoneyStep):
     def get(self, request: Request, slug: str) -> Response:
         """Of a study that was opened."""
         study = study_for(request, slug, Right.CHANGE)
-        return self.preview_reply(steps.preview_budget(study=study, cents=_cents(request)))
+        return self.preview_reply(steps.preview_budget(study=study, **BudgetQuery.read(request.query_params)))
 
     @extend_schema(
         request=BudgetRequest,
@@ -238,10 +238,6 @@ class BudgetView(MoneyStep):
     def post(self, request: Request, slug: str) -> Response:
         """Never below what is spent and reserved."""
         return self.do(request, study_for(request, slug, Right.CHANGE), "budget")
-
-    def asked(self, body: dict[str, Any]) -> dict[str, Any]:
-        """How much."""
-        return {"cents": member(body, "cents", int)}
 
     def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
         """Set it."""
@@ -348,17 +344,3 @@ def _key_of(request: Request) -> str:
             }
         )
     return key
-
-
-def _cents(request: Request) -> int:
-    text = request.query_params.get("cents", "")
-    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
-        raise ValidationError({"cents": [f"is {text[:20]!r}; expected a whole number of cents."]})
-    return int(text)
-
-
-def _why(body: dict[str, Any], *, needed: bool) -> str:
-    why: str = member(body, "why", str) if needed else member(body, "why", str, "")
-    if len(why) > LONGEST_WHY or (needed and not why.strip()):
-        raise ValidationError({"why": [f"must be a text of 1 to {LONGEST_WHY} characters."]})
-    return why

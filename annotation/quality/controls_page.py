@@ -6,26 +6,23 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db import transaction
 from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.models import StudyAlarm
 from annotation.quality.controls import Suspicion, control_answers, suspicions
+from annotation.quality.operations import strike
 from annotation.snapshots import much_work
-from annotation.work.stopping import settle_study
-from common.errors import WrongState
 from judgments.admin.base import picture_address
+from judgments.admin.operations import add_operation
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
 from judgments.remembered import Figures, add_figures, certain, remembered
-from judgments.studies.generation import strike_control
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
 
@@ -255,24 +252,5 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 
 
-def _strike(request: HttpRequest, study: Study) -> None:
-    """Strike one item, or all under an image: all or none."""
-    keys = request.POST.get("units", "").split()
-    if not keys:
-        raise WrongState("Nothing was struck: the items named were struck before.")
-    with transaction.atomic():
-        for key in keys:
-            strike_control(study=study, unit_key=key)
-        settle_study(study=study)  # it may change whose judgments are used
-    count = "One control item was" if len(keys) == 1 else f"{len(keys)} control items were"
-    if study.opened_at is not None:
-        what = (
-            "what workers answered on it stays" if len(keys) == 1 else "what workers answered on them stays"
-        )
-        messages.success(request, f"{count} struck; {what}, and counts for nobody.")
-        return
-    messages.success(request, f"{count} struck; no worker will see {'it' if len(keys) == 1 else 'them'}.")
-
-
 add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls, group=Group.PREPARE))
-add_step(StudyStep(name="strike", label="Strike control items", run=_strike))
+add_operation(strike, label="Strike control items", fields=())

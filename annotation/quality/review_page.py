@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
@@ -17,17 +16,14 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, Worker
+from annotation.models import Assignment, Case, Exclusion, Judgment, Participation
 from annotation.quality.detectors import RULES
 from annotation.quality.detectors.chances import median
-from annotation.quality.exclusions import exclude_worker
-from annotation.quality.flags import confirm_case, dismiss_case, lift_by_hand
-from common.errors import WrongState
-from judgments.access.roles import Right
-from judgments.admin.base import signed_in
+from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
+from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
-from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 SHOWN = 100  # answers in a picture
 SAMPLE = 1_000  # of the study's latest times, for what is usual
@@ -211,54 +207,8 @@ def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> li
     return shown
 
 
-def _case(request: HttpRequest, study: Study) -> Case:
-    key = request.POST.get("case", "")
-    case = Case.objects.filter(study=study, pk=key).first() if key.isdecimal() else None
-    if case is None:
-        raise WrongState("Nothing was changed: there is no such case in this study.")
-    return case
-
-
-def _confirm(request: HttpRequest, study: Study) -> None:
-    case = confirm_case(case=_case(request, study), why=request.POST.get("why", ""), by=signed_in(request))
-    messages.success(
-        request,
-        f"{case.worker} is excluded. Their answers stay, but do not count, and their places are open again.",
-    )
-
-
-def _dismiss(request: HttpRequest, study: Study) -> None:
-    case = dismiss_case(case=_case(request, study), why=request.POST.get("why", ""), by=signed_in(request))
-    messages.success(
-        request, f"The case of {case.worker} is dismissed; the rule says nothing more about this worker."
-    )
-
-
-def _lift(request: HttpRequest, study: Study) -> None:
-    key = request.POST.get("exclusion", "")
-    found = Exclusion.objects.filter(study=study, pk=key).first() if key.isdecimal() else None
-    if found is None:
-        raise WrongState("Nothing was changed: there is no such exclusion in this study.")
-    lift_by_hand(exclusion=found, why=request.POST.get("why", ""), by=signed_in(request))
-    messages.success(request, f"The answers of {found.worker} count again as they did before.")
-
-
-def _exclude(request: HttpRequest, study: Study) -> None:
-    name, why = request.POST.get("worker", "").strip(), request.POST.get("why", "").strip()
-    worker = Worker.objects.filter(participations__study=study, name=name).first()
-    if worker is None:
-        raise WrongState(f"Nobody was excluded: no worker {name!r} joined this study.")
-    if not why:
-        raise WrongState("Nobody was excluded: say why, in a sentence that others can read.")
-    exclude_worker(study=study, worker=worker, why=why, by=signed_in(request))
-    messages.success(
-        request,
-        f"{worker} is excluded. Their answers stay, but do not count, and their places are open again.",
-    )
-
-
 add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.CHECK))
-add_step(StudyStep(name="confirm-case", label="Exclude", run=_confirm, permission=Right.REVIEW))
-add_step(StudyStep(name="dismiss-case", label="Dismiss", run=_dismiss, permission=Right.REVIEW))
-add_step(StudyStep(name="lift-exclusion", label="Take an exclusion back", run=_lift, permission=Right.REVIEW))
-add_step(StudyStep(name="exclude-worker", label="Exclude a worker", run=_exclude, permission=Right.REVIEW))
+add_operation(confirm_case, label="Exclude", fields=())
+add_operation(dismiss_case, label="Dismiss", fields=())
+add_operation(readmit, name="lift-exclusion", label="Take an exclusion back", fields=())
+add_operation(exclude, name="exclude-worker", label="Exclude a worker", fields=())

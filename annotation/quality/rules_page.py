@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from rest_framework import serializers
 
 from annotation.models import Case, Judgment, QualityRule
 from annotation.quality.detectors import RULES
 from annotation.quality.histories import answers_of, judged
-from annotation.quality.rules import RECOMMENDED, replay_rule, rule_of, set_rule
+from annotation.quality.operations import TryRequest, set_rule, settings_of
+from annotation.quality.rules import RECOMMENDED, replay_rule, rule_of
 from common.errors import QuorumError, WrongState
-from judgments.admin.base import signed_in
+from common.parameters import sentence_of
+from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -112,60 +114,27 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     context |= {"subtitle": "Replay", "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
     try:
         if count <= MOST_TO_REPLAY:
-            context["replay"] = replay_rule(study=study, rule=name, settings=settings_in(study, request.GET))
+            settings = settings_of(study, name, request.GET.dict())
+            context["replay"] = replay_rule(study=study, rule=name, settings=settings)
             context["rule_title"] = RULES[name].title
     except QuorumError as error:
         context["problem"] = str(error)
+    except serializers.ValidationError as error:
+        context["problem"] = sentence_of(error.detail)
     return TemplateResponse(request, "admin/annotation/study_replay.html", context)
 
 
-def settings_in(study: Study, form: QueryDict) -> dict[str, Any]:
-    """The settings of a posted rule that differ from its own.
-
-    Raises:
-        WrongState: no such rule, or a setting is no number.
-    """
-    name = form.get("rule", "")
-    usual = rule_of(study, name, {}).model_dump()
-    settings: dict[str, Any] = {}
-    for key, value in usual.items():
-        text = form.get(key, "").strip()
-        if not text:
-            continue
-        try:
-            given = int(text) if isinstance(value, int) else float(text)
-        except ValueError:
-            raise WrongState(
-                f"Nothing was changed: {label_of(name, key)} is {text!r}; expected a number."
-            ) from None
-        if given != value:
-            settings[key] = given
-    return settings
-
-
-def _save(request: HttpRequest, study: Study) -> None:
-    name = request.POST.get("rule", "")
-    row = set_rule(
-        study=study,
-        rule=name,
-        settings=settings_in(study, request.POST),
-        action=request.POST.get("action", ""),
-        enabled="enabled" in request.POST,
-        by=signed_in(request),
-    )
-    title = RULES[name].title
-    messages.success(
-        request, f"“{title}” watches from now on." if row.enabled else f"“{title}” is saved, and off."
-    )
-
-
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
-    settings = settings_in(study, request.POST)
-    query = urlencode({"rule": request.POST.get("rule", ""), **settings})
+    """Lead to the replay with the settings of the form."""
+    try:
+        values = TryRequest.read(request.POST)
+    except serializers.ValidationError as error:
+        raise QuorumError(sentence_of(error.detail)) from error
+    query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
 
 
 add_page(StudyPage(name="rules", label="Rules", order=44, view=show_rules, group=Group.CHECK))
 add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
-add_step(StudyStep(name="save-rule", label="Change a rule", run=_save))
+add_operation(set_rule, name="save-rule", label="Change a rule", fields=())
 add_step(StudyStep(name="try-rule", label="Try a rule", run=_try, permission="view"))

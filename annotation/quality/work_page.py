@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Avg, Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from annotation.crowds import backend_of
-from annotation.crowds.steps_page import go_on
 from annotation.models import Assignment, CrowdCall
 from annotation.quality.controls import ControlTally, control_tallies
-from annotation.quality.reviews import (
-    answer_appeal,
-    approve_assignments,
-    reasons_against,
-    reject_assignments,
-    reject_for_what_was_found,
-)
+from annotation.quality.operations import answer_appeal, approve, approve_unopposed, reject
+from annotation.quality.reviews import reasons_against
 from annotation.snapshots import much_work
-from common.errors import WrongState
-from judgments.access.roles import Right
-from judgments.admin.base import signed_in
+from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.remembered import Figures, add_figures, remembered
-from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 ON_A_PAGE = 50
 SHOWN = {
@@ -95,52 +83,8 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return TemplateResponse(request, "admin/annotation/study_work.html", context)
 
 
-def _chosen(request: HttpRequest) -> list[UUID]:
-    try:
-        found = [UUID(key) for key in request.POST.getlist("assignment")]
-    except ValueError:
-        raise WrongState("Nothing was changed: there is no such page of work.") from None
-    if not found:
-        raise WrongState("Nothing was changed: choose the pages of work first.")
-    return found
-
-
-def _approve(request: HttpRequest, study: Study) -> None:
-    count = approve_assignments(study=study, assignments=_chosen(request), by=signed_in(request))
-    go_on(request, study)
-    messages.success(request, _said(study, count, "approved"))
-
-
-def _reject(request: HttpRequest, study: Study) -> None:
-    reason = request.POST.get("reason", "")
-    if "found" in request.POST and not reason.strip():
-        count = reject_for_what_was_found(study=study, assignments=_chosen(request), by=signed_in(request))
-    else:
-        count = reject_assignments(
-            study=study, assignments=_chosen(request), reason=reason, by=signed_in(request)
-        )
-    go_on(request, study)
-    messages.success(request, _said(study, count, "rejected"))
-
-
-def _said(study: Study, count: int, what: str) -> str:
-    """What was done, or asked of the crowd, which has the last word."""
-    pages = "One page of work is" if count == 1 else f"{count} pages of work are"
-    if study.place and backend_of(study).sends_people:
-        return f"{pages} to be {what}; the crowd is asked, and what it says stands here in a moment."
-    return f"{pages} {what}."
-
-
-def _note(request: HttpRequest, study: Study) -> None:
-    found = _chosen(request)
-    assignment = Assignment.objects.filter(study=study, pk=found[0]).select_related("study", "worker").first()
-    if assignment is None:
-        raise WrongState("Nothing was changed: there is no such page of work.")
-    answer_appeal(assignment=assignment, text=request.POST.get("note", ""), by=signed_in(request))
-    messages.success(request, f"The note stands beside the work of {assignment.worker}.")
-
-
 add_page(StudyPage(name="work", label="Work", order=42, view=show_work, group=Group.CHECK))
-add_step(StudyStep(name="approve", label="Approve work", run=_approve, permission=Right.REVIEW))
-add_step(StudyStep(name="reject", label="Reject work", run=_reject, permission=Right.REVIEW))
-add_step(StudyStep(name="appeal-note", label="Add a note", run=_note, permission=Right.REVIEW))
+add_operation(approve, label="Approve work", fields=())
+add_operation(reject, label="Reject work", fields=())
+add_operation(answer_appeal, label="Add a note", fields=())
+add_operation(approve_unopposed, label="Approve what nothing speaks against", fields=())

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import mixins, serializers, status
-from rest_framework.decorators import action
-from rest_framework.exceptions import ValidationError
+from rest_framework import mixins, serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from annotation.api import work
 from annotation.models import Webhook, WebhookDelivery
-from annotation.models.webhooks import EVENTS
-from annotation.webhooks.webhooks import (
-    add_webhook,
-    ping_webhook,
-    remove_webhook,
-    retry_delivery,
-    rotate_secret,
-    switch_webhook,
-)
-from judgments.access.permissions import staff_of, study_for
+from annotation.webhooks import operations
+from annotation.webhooks.webhooks import secret_of
+from judgments.access.permissions import staff_of
 from judgments.access.roles import PERMISSIONS, RIGHTS, Right
-from judgments.api.bodies import body_of, member
+from judgments.api.operations import create_action, row_action
 from judgments.api.resources import Filters, Resource, study_filter
 from judgments.models import Study, StudyRole
 
@@ -58,25 +45,14 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 class WebhookWithSecret(WebhookSerializer):
     """The one answer that tells the secret."""
 
-    secret = serializers.CharField(read_only=True)
+    secret = serializers.SerializerMethodField()
 
     class Meta(WebhookSerializer.Meta):
         fields = [*WebhookSerializer.Meta.fields, "secret"]
         read_only_fields = fields
 
-
-class WebhookRequest(serializers.Serializer[Any]):
-    """A new webhook."""
-
-    study = serializers.CharField(help_text="Slug.")
-    url = serializers.CharField(max_length=500, help_text="https://")
-    events = serializers.ListField(child=serializers.ChoiceField(choices=list(EVENTS)), min_length=1)
-
-
-class SwitchRequest(serializers.Serializer[Any]):
-    """On or off."""
-
-    active = serializers.BooleanField()
+    def get_secret(self, webhook: Webhook) -> str:
+        return secret_of(webhook)
 
 
 class WebhookFilters(Filters):
@@ -114,27 +90,7 @@ class DeliveryFilters(Filters):
         fields = ["study", "webhook", "event", "state"]
 
 
-@extend_schema_view(
-    create=extend_schema(
-        request=WebhookRequest,
-        responses={201: WebhookWithSecret, 404: work.Problem, 409: work.Problem},
-        description="A new webhook. Its secret is in this answer and in no later one.",
-    ),
-    ping=extend_schema(
-        request=None,
-        responses={201: DeliverySerializer, 409: work.Problem},
-        description="Writes a test message, which goes out within seconds.",
-    ),
-    rotate=extend_schema(
-        request=None, responses=WebhookWithSecret, description="Another secret; the old one ends now."
-    ),
-    switch=extend_schema(
-        request=SwitchRequest,
-        responses=WebhookSerializer,
-        description="Off gives up what waits; on hears what happens from now on.",
-    ),
-    destroy=extend_schema(description="Removes a webhook, and its log."),
-)
+@extend_schema_view(destroy=extend_schema(description=operations.remove.description))
 class WebhookResource(mixins.DestroyModelMixin, Resource):
     """Addresses that are told what happens in a study."""
 
@@ -149,57 +105,23 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
         """Of studies that who asks may change."""
         return queryset.filter(study__in=changeable(studies, request))
 
-    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Add one."""
-        body = body_of(request)
-        study = study_for(request, member(body, "study", str), Right.CHANGE)
-        events = member(body, "events", list)
-        if not all(isinstance(one, str) for one in events):
-            raise ValidationError({"events": ["must be a list of texts."]})
-        webhook, secret = add_webhook(
-            study=study, url=member(body, "url", str), events=events, by=staff_of(request)
-        )
-        place = reverse("api:webhooks-detail", args=[webhook.pk], request=request)
-        return Response(
-            self._told(webhook, secret), status=status.HTTP_201_CREATED, headers={"Location": place}
-        )
+    create = create_action(
+        operations.add,
+        reply=WebhookWithSecret,
+        route="api:webhooks-detail",
+        responses={404: work.Problem, 409: work.Problem},
+    )
+    ping = row_action(
+        operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: work.Problem}
+    )
+    rotate = row_action(operations.rotate, "rotate", reply=WebhookWithSecret)
+    switch = row_action(operations.switch, "switch", reply=WebhookSerializer)
 
     def perform_destroy(self, instance: Webhook) -> None:
         """Remove it."""
-        remove_webhook(webhook=instance, by=staff_of(self.request))
-
-    @action(detail=True, methods=["post"])
-    def ping(self, request: Request, pk: str) -> Response:
-        """Try it."""
-        delivery = ping_webhook(webhook=self.get_object(), by=staff_of(request))
-        return Response(DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED)
-
-    @action(detail=True, methods=["post"])
-    def rotate(self, request: Request, pk: str) -> Response:
-        """Another secret."""
-        webhook: Webhook = self.get_object()
-        return Response(self._told(webhook, rotate_secret(webhook=webhook, by=staff_of(request))))
-
-    @action(detail=True, methods=["post"])
-    def switch(self, request: Request, pk: str) -> Response:
-        """On or off."""
-        webhook: Webhook = self.get_object()
-        switch_webhook(webhook=webhook, active=member(body_of(request), "active", bool), by=staff_of(request))
-        webhook.refresh_from_db()
-        return Response(WebhookSerializer(webhook).data)
-
-    @staticmethod
-    def _told(webhook: Webhook, secret: str) -> dict[str, Any]:
-        return {**WebhookSerializer(webhook).data, "secret": secret}
+        operations.remove.run(instance.study, {"webhook": str(instance.pk)}, by=staff_of(self.request))
 
 
-@extend_schema_view(
-    retry=extend_schema(
-        request=None,
-        responses={200: DeliverySerializer, 409: work.Problem},
-        description="Sends again what was given up, under the same id.",
-    )
-)
 class DeliveryResource(Resource):
     """What webhooks were told, or are to be told."""
 
@@ -216,8 +138,4 @@ class DeliveryResource(Resource):
         """Of studies that who asks may change."""
         return queryset.filter(webhook__study__in=changeable(studies, request))
 
-    @action(detail=True, methods=["post"])
-    def retry(self, request: Request, pk: str) -> Response:
-        """Send again."""
-        delivery = retry_delivery(delivery=self.get_object())
-        return Response(DeliverySerializer(delivery).data)
+    retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})

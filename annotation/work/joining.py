@@ -16,7 +16,7 @@ from annotation.errors import CountryProblem, JoinRefused, NameProblem, NameTake
 from annotation.models import Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
 from annotation.work.admission import checked_country, refuse_unfit
-from common.errors import WrongState
+from common.errors import NotThere, WrongState
 from judgments.countries import country_name
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import content_key
@@ -319,3 +319,15 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("This invitation was used by somebody else."))
+
+
+def worker_of(study: Study, name: str) -> Worker:
+    """Return the worker of this name.
+
+    Raises:
+        NotThere: nobody of this name took part in the study.
+    """
+    worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
+    if worker is None:
+        raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")
+    return worker

@@ -7,12 +7,13 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources, work
 from annotation.api import resources as annotation
+from annotation.crowds.operations import close, open_to_workers
 from annotation.money import api as money_api
-from annotation.operations import close, expire, extend, open_to_workers, pause, resume
 from annotation.quality import api as quality_api
-from annotation.quality import review_api
+from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
+from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import nothing_here
 from config.api.schema import DocsView, SchemaView
 from evaluation.challenges import api as challenges_api
@@ -59,9 +60,9 @@ router.register("outputs", datasets_api.OutputResource, "outputs")
 router.register("pairs", datasets_api.PairResource, "pairs")
 router.register("events", datasets_api.EventResource, "events")
 router.register("roles", datasets_api.RoleResource, "roles")
-router.register("exclusions", review_api.ExclusionResource, "exclusions")
-router.register("cases", review_api.CaseResource, "cases")
-router.register("problem-reports", review_api.ProblemReportResource, "problem-reports")
+router.register("exclusions", quality_api.ExclusionResource, "exclusions")
+router.register("cases", quality_api.CaseResource, "cases")
+router.register("problem-reports", quality_api.ProblemReportResource, "problem-reports")
 router.register("budgets", resources.BudgetResource, "budgets")
 router.register("ledger", resources.LedgerResource, "ledger")
 router.register("publications", resources.PublicationResource, "publications")
@@ -71,10 +72,10 @@ router.register("deliveries", webhooks_api.DeliveryResource, "deliveries")
 router.register("rules", quality_api.RuleResource, "rules")
 router.register("quiz-attempts", quality_api.QuizAttemptResource, "quiz-attempts")
 router.register("participations", quality_api.ParticipationResource, "participations")
-router.register("adjudications", review_api.AdjudicationResource, "adjudications")
-router.register("invitations", review_api.InvitationResource, "invitations")
-router.register("crowd-calls", review_api.CrowdCallResource, "crowd-calls")
-router.register("written-captions", review_api.WrittenCaptionResource, "written-captions")
+router.register("adjudications", quality_api.AdjudicationResource, "adjudications")
+router.register("invitations", quality_api.InvitationResource, "invitations")
+router.register("crowd-calls", quality_api.CrowdCallResource, "crowd-calls")
+router.register("written-captions", quality_api.WrittenCaptionResource, "written-captions")
 router.register("plans", planning_api.PlanResource, "plans")
 router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
 router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")
@@ -113,10 +114,10 @@ urlpatterns = [
     ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
-    path("studies/<str:slug>/approve/", review_api.ApproveView.as_view(), name="approve"),
-    path("studies/<str:slug>/reject/", review_api.RejectView.as_view(), name="reject"),
-    path("studies/<str:slug>/exclude/", review_api.ExcludeView.as_view(), name="exclude"),
-    path("studies/<str:slug>/readmit/", review_api.ReadmitView.as_view(), name="readmit"),
+    operation_path(quality.approve, quality_api.ChangedView),
+    operation_path(quality.reject, quality_api.ChangedView),
+    operation_path(quality.exclude, quality_api.ExclusionView),
+    operation_path(quality.readmit, quality_api.ExclusionView),
     path("studies/<str:slug>/bonus/", money_api.BonusView.as_view(), name="bonus"),
     path("studies/<str:slug>/top-up/", money_api.TopUpView.as_view(), name="top-up"),
     path("studies/<str:slug>/budget/", money_api.BudgetView.as_view(), name="budget"),
@@ -126,7 +127,7 @@ urlpatterns = [
     path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
-    path("studies/<str:slug>/rules/<str:rule>/", quality_api.RuleView.as_view(), name="rule"),
+    operation_path(quality.set_rule, quality_api.RuleView, "rules/<str:rule>"),
     path("studies/<str:slug>/replay/", quality_api.ReplayView.as_view(), name="replay"),
     path("studies/<str:slug>/controls/", quality_api.ControlsView.as_view(), name="controls"),
     path(

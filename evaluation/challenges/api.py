@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.viewsets import GenericViewSet
 
-from common.parameters import Parameters, read_parameters
+from common.parameters import Parameters
 from evaluation.challenges.challenges import find_challenge
 from evaluation.challenges.forms import SubmissionBody, SubmissionForm
 from evaluation.challenges.leaderboards import leaderboard
@@ -250,9 +250,7 @@ class SubmissionResource(
     def partial_update(self, request: Request, pk: str) -> Response:
         """Put it on the leaderboard, or take it off."""
         submission = self.get_object()
-        show_submission(
-            submission=submission, public=read_parameters(PublicSerializer, request.data)["public"]
-        )
+        show_submission(submission=submission, public=PublicSerializer.read(request.data)["public"])
         return Response(self.get_serializer(submission).data)
 
 

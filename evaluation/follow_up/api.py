@@ -13,7 +13,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from common.parameters import read_parameters
 from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
@@ -82,7 +81,7 @@ class KnownItemResource(Resource):
     def create(self, request: Request, slug: str) -> Response:
         """Add them to the draft's design."""
         study = study_for(request, slug, Right.CHANGE)
-        chosen = read_parameters(TakeRequest, request.data)["chosen"]
+        chosen = TakeRequest.read(request.data)["chosen"]
         offered = list(self.get_queryset().filter(pk__in=chosen).values_list("pk", flat=True))
         return Response({"added": take_known_items(study=study, chosen=offered)})
 
@@ -96,7 +95,7 @@ class NextBatchView(OperationView):
         409: OpenApiResponse(description="The study's kind leaves nothing to draw again."),
     }
 
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str, **path: str) -> Response:
         token = token_of(request)
         if token is not None and token.limited:
             raise PermissionDenied("A token of some studies creates none.")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from annotation.operations import ASK_THE_CROWD
+from annotation.crowds.operations import ASK_THE_CROWD
 from annotation.work.extending import MOST_WORKERS, reopen_units
 from common.errors import WrongState
 from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId

@@ -13,20 +13,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from rest_framework import serializers
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.adjudication import adjudicators, can_be_adjudicated, send_to_adjudicator, withdraw
+from annotation.quality.adjudication import adjudicators, can_be_adjudicated
 from annotation.quality.controls_page import in_words
-from common.errors import WrongState
-from common.parameters import Parameters, RowId
+from annotation.quality.operations import send_units, withdraw
 from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
-from judgments.access.roles import Right
-from judgments.admin.base import BoundedPaginator, signed_in
-from judgments.admin.operations import posted
+from judgments.admin.base import BoundedPaginator
+from judgments.admin.operations import add_operation, posted
 from judgments.models import Study, Unit
 from judgments.studies.studies import kind_of
 from judgments.studies.study_page import (
@@ -63,33 +60,6 @@ class DisputeForm(forms.Form):
     )
 
 
-class SendForm(forms.Form):
-    """Who decides what is ticked."""
-
-    def __init__(self, study: Study) -> None:
-        """Ask anew who may be chosen: a field of the class would keep the permissions of the first page."""
-        super().__init__()
-        self.fields["to"] = forms.ModelChoiceField(
-            adjudicators(study),
-            label="Who decides",
-            empty_label="choose a person",
-            widget=UnfoldAdminSelectWidget,
-        )
-
-
-class SendRequest(Parameters):
-    """Row ids of units, and of who decides."""
-
-    unit = serializers.ListField(child=RowId(), default=list)
-    to = RowId(error_messages=dict.fromkeys(("required", "invalid"), "Choose who is to decide."))
-
-
-class WithdrawRequest(Parameters):
-    """Row id."""
-
-    adjudication = RowId()
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """A unit in the list."""
@@ -115,8 +85,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "rows": [_row(one) for one in _shown(page.object_list)],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
-        "send_form": SendForm(study),
-        "people": adjudicators(study).exists(),
+        "people": list(adjudicators(study)),
         "sent": [_sent(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("annotation:adjudicate"),
@@ -181,30 +150,9 @@ def _label(one: Adjudication) -> str:
     return f"{one.value} ({labels[one.value].lower()})" if one.value in labels else str(one.value)
 
 
-def _send(request: HttpRequest, study: Study) -> HttpResponse:
-    sent = posted(request, SendRequest)
-    chosen = sent["unit"]
-    person = adjudicators(study).filter(pk=sent["to"]).first()
-    if person is None:
-        raise WrongState("Nothing was sent: choose who is to decide.")
-    made = send_to_adjudicator(study=study, units=chosen, adjudicator=person, by=signed_in(request))
-    there = len(set(chosen)) - len(made)
-    said = f"{len(made)} unit{'' if len(made) == 1 else 's'} sent to {person.get_username()}."
-    messages.success(request, said + (f" {there} had been sent before." if there else ""))
-    return redirect(page_address(study, "disputes"))
-
-
-def _withdraw(request: HttpRequest, study: Study) -> HttpResponse:
-    withdraw(study=study, pk=posted(request, WithdrawRequest)["adjudication"], by=signed_in(request))
-    messages.success(
-        request, "Withdrawn: what the workers said counts again, once the consensus is computed."
-    )
-    return redirect(page_address(study, "disputes"))
-
-
 add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes, group=Group.CHECK))
-add_step(StudyStep(name="adjudicate", label="Send to an adjudicator", run=_send, permission=Right.REVIEW))
-add_step(StudyStep(name="withdraw", label="Withdraw", run=_withdraw, permission=Right.REVIEW))
+add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
+add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
 
 
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -20,7 +20,7 @@ from rest_framework.reverse import reverse
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import OF, copy_for_rehearsal, delete_rehearsal
 from common.errors import WrongState
-from common.parameters import Parameters, read_parameters
+from common.parameters import Parameters
 from evaluation.models import Analysis
 from evaluation.planning.planning import assumptions_for, read_assumptions
 from evaluation.planning.rehearsals import rehearsal_shown
@@ -163,7 +163,7 @@ class PlanResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind plan_power."""
-        asked = read_parameters(PowerPlanRequest, request.data)
+        asked = PowerPlanRequest.read(request.data)
         slug = asked.get("study", "")
         study = study_for(request, slug, Right.CHANGE) if slug else None
         if study is None:
@@ -298,7 +298,7 @@ class RehearsalResource(Resource):
         """A copy, and a job that answers it."""
         study = named_study(request, Right.CHANGE)
         may_create(request)
-        asked = read_parameters(RehearsalRequest, request.data)
+        asked = RehearsalRequest.read(request.data)
         del asked["study"]
         Crowd(**asked)  # says what is wrong before anything is copied
         with transaction.atomic():  # a copy without its job would stand there for nothing

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from common.parameters import Parameters, read_parameters
+from common.parameters import Parameters
 from evaluation.models import Registration
 from evaluation.provenance import without_nan
 from evaluation.registration.deviations import deviations, outcomes
@@ -106,7 +106,7 @@ class RegistrationResource(Resource):
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Register."""
         study = named_study(request, Right.CHANGE)
-        plan = read_parameters(RegistrationRequest, request.data)["plan"]
+        plan = RegistrationRequest.read(request.data)["plan"]
         made = register_study(study=study, plan=make_plan(plan), by=staff_of(request))
         place = reverse("api:registrations-detail", args=[made.pk], request=request)
         return Response(

@@ -12,12 +12,12 @@ from django.shortcuts import redirect
 from rest_framework.exceptions import ValidationError
 
 from common.errors import QuorumError
-from common.parameters import Parameters, read_parameters, sentence_of
+from common.parameters import Parameters, sentence_of
 from judgments.access.roles import Right, may
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
-from judgments.study_operations import Operation
+from judgments.study_operations import Operation, Outcome
 
 
 def add_operation(
@@ -35,13 +35,15 @@ def add_operation(
     also: str = "",
     beside: bool | None = None,
     done: str = "",
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
     """Let an operation be done from a study's pages.
 
     Args:
         label: the button.
         name: of the step, where one operation has several.
-        fields: the parameters that the step's form asks for (``{% step_form %}``); all if None.
+        fields: the parameters that the step's form asks for (``{% step_form %}``); all if None. () for a form that is
+            written by hand, whose mistakes are shown at the top of the page.
         needed: optional parameters without which this form means nothing.
         offered: whether the button stands at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is the next thing to do.
@@ -50,6 +52,7 @@ def add_operation(
         also: a permission of Django's that the person needs besides.
         beside: whether the page shows beside its form why it was refused; if None, wherever there is a form.
         done: said afterwards where a job does it.
+        shows: answers with a page of its own instead, for what is to be seen this once.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, asked, needed)
@@ -59,7 +62,14 @@ def add_operation(
             label=label,
             done=done,
             also=also,
-            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to, leads_away=leads_away),
+            run=partial(
+                _run,
+                operation=operation,
+                needed=needed,
+                leads_to=leads_to,
+                leads_away=leads_away,
+                shows=shows,
+            ),
             offered=offered,
             primary_in=frozenset(primary_in),
             primary_on=frozenset(primary_on),
@@ -80,7 +90,7 @@ def posted(
         QuorumError: one of them is missing or wrong.
     """
     try:
-        return read_parameters(parameters, request.POST, needed=needed)
+        return parameters.read(request.POST, needed=needed)
     except ValidationError as error:
         raise QuorumError(sentence_of(error.detail)) from error
 
@@ -92,12 +102,15 @@ def _run(
     needed: tuple[str, ...],
     leads_to: Callable[[Study], str] | None,
     leads_away: str,
+    shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
 ) -> HttpResponse | None:
     values = posted(request, operation.parameters, needed=needed)
     if operation.job:
         operation.start(study, values, by=signed_in(request), page=True)
     else:
         outcome = operation.run(study, values, by=signed_in(request), wait=False)
+        if shows is not None:
+            return shows(request, study, outcome)
         messages.success(request, outcome.words)
         if leads_away:
             return redirect(page_address(outcome.value, leads_away))

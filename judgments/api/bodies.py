@@ -12,7 +12,7 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
 from common.files import can_be_stored
-from common.parameters import Parameters, read_parameters
+from common.parameters import Parameters
 
 TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
 
@@ -53,7 +53,7 @@ class TOMLBody(Parameters):
 
 def toml_of(body: dict[str, Any]) -> str | None:
     """Return the study file that is all of the body; None where the body is a design itself."""
-    return read_parameters(TOMLBody, body)["toml"] if set(body) == {"toml"} else None
+    return TOMLBody.read(body)["toml"] if set(body) == {"toml"} else None
 
 
 def refuse_compressed(parser_context: Any) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 from django.urls import URLPattern, path
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
+from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from common.parameters import Parameters, read_parameters
-from judgments.access.permissions import staff_of, study_for
+from common.parameters import Parameters
+from judgments.access.permissions import require, staff_of, study_for
 from judgments.access.roles import Right
-from judgments.api.resources import JobSerializer, StudySerializer
+from judgments.api.resources import JobSerializer, Resource, StudySerializer
 from judgments.models import Job, Study
 from judgments.studies.studies import find_study
 from judgments.study_operations import Operation, Outcome
@@ -27,10 +31,14 @@ class OperationView(APIView):
     Subclasses answer with something else.
 
     Attributes:
+        method: the HTTP method.
         responses, job_responses: the answers by status, for the schema.
+        reply: serializes ``Outcome.value``, which is answered; None to answer with the study.
     """
 
     operation: ClassVar[Operation]
+    method: ClassVar[str] = "post"
+    reply: ClassVar[type[BaseSerializer[Any]] | None] = None
     responses: ClassVar[dict[Any, Any]] = {
         200: StudySerializer,
         409: OpenApiResponse(description="Not possible now."),
@@ -47,42 +55,53 @@ class OperationView(APIView):
         view = type(
             f"{operation.name.title().replace('-', '')}View",
             (cls,),
-            {"operation": operation, "scope": operation.scope, "__doc__": operation.description},
+            {
+                "operation": operation,
+                "scope": operation.scope,
+                "__doc__": operation.description,
+            },
         )
         described: type[Self] = extend_schema_view(
-            post=extend_schema(
-                request=operation.parameters if takes_parameters else None,
-                responses=cls.job_responses if operation.job else cls.responses,
-                operation_id=f"studies_{operation.name.replace('-', '_')}",
-                summary=operation.summary,
-                description=operation.description,
-            )
+            **{
+                cls.method: extend_schema(
+                    request=operation.parameters if takes_parameters else None,
+                    responses=cls.job_responses if operation.job else cls.responses,
+                    operation_id=f"studies_{operation.name.replace('-', '_')}",
+                    summary=operation.summary,
+                    description=operation.description,
+                )
+            }
         )(view)
         return described
 
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str, **path: str) -> Response:
+        return self.do(request, slug, **path)
+
+    def do(self, request: Request, slug: str, **path: str) -> Response:
+        """Check the right and the parameters, and do it."""
         operation = self.operation
         study = study_for(request, slug, operation.right)
-        # a body that nothing is read from is not parsed either
-        values = operation.read(request.data) if operation.parameters().fields else {}
+        values = operation.read(_body(request, operation), row=path.get(operation.row))
         if operation.job:
             return job_response(request, operation.start(study, values, by=staff_of(request)))
         return self.answer(study, operation.run(study, values, by=staff_of(request)))
 
     def answer(self, study: Study, outcome: Outcome) -> Response:
-        """Return the study as it is now."""
+        """Return what was made or changed, or the study as it is now."""
+        if self.reply is not None:
+            return Response(self.reply(outcome.value).data)
         return Response(StudySerializer(find_study(study.slug)).data)
 
 
-class StudyNamed(Parameters):
-    """The study that a body names."""
+class OfStudy(Parameters):
+    """The study that a call on a collection is about."""
 
-    study = serializers.CharField()
+    study = serializers.CharField(help_text="Slug.")
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:
     """Return the study that the body names, if who asks may do this to it."""
-    return study_for(request, read_parameters(StudyNamed, request.data)["study"], right)
+    return study_for(request, OfStudy.read(request.data)["study"], right)
 
 
 def with_study(parameters: type[Parameters]) -> type[Parameters]:
@@ -106,8 +125,86 @@ def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") 
     return Response(JobSerializer(job).data, status=202, headers={"Location": place})
 
 
-def operation_path(operation: Operation, view: type[OperationView] = OperationView) -> URLPattern:
-    """Return the address of an operation, ``api:do-<name>``."""
+def operation_path(
+    operation: Operation, view: type[OperationView] = OperationView, place: str = ""
+) -> URLPattern:
+    """Return the address of an operation, ``api:do-<name>``.
+
+    Args:
+        place: what follows the study's address; the operation's name if "".
+    """
     return path(
-        f"studies/<str:slug>/{operation.name}/", view.of(operation).as_view(), name=f"do-{operation.name}"
+        f"studies/<str:slug>/{place or operation.name}/",
+        view.of(operation).as_view(),
+        name=f"do-{operation.name}",
     )
+
+
+def row_action(
+    operation: Operation,
+    name: str,
+    *,
+    reply: type[BaseSerializer[Any]],
+    status: int = 200,
+    responses: Mapping[int, Any] | None = None,
+) -> Any:
+    """Return an action of a resource that does an operation on one of its rows: POST /api/<rows>/{key}/<name>/.
+
+    Args:
+        reply: serializes ``Outcome.value``, which is answered.
+        responses: further answers by status, for the schema.
+    """
+
+    def do(view: Resource, request: Request, pk: str) -> Response:
+        row = view.get_object()
+        study: Study = attrgetter(view.study_path.replace("__", "."))(row)
+        require(request, operation.right, study)
+        values = operation.read(_body(request, operation), row=pk)
+        outcome = operation.run(study, values, by=staff_of(request))
+        return Response(reply(outcome.value, context=view.get_serializer_context()).data, status=status)
+
+    do.__name__, do.__doc__ = name, operation.description
+    describe = extend_schema(
+        request=operation.parameters if operation.parameters().fields else None,
+        responses={status: reply, **(responses or {})},
+        description=operation.description,
+    )
+    return describe(action(detail=True, methods=["post"])(do))
+
+
+def create_action(
+    operation: Operation,
+    *,
+    reply: type[BaseSerializer[Any]],
+    many: bool = False,
+    route: str = "",
+    responses: Mapping[int, Any],
+) -> Any:
+    """Return the ``create`` of a resource that does an operation on the study that the body names.
+
+    Args:
+        reply: serializes ``Outcome.value``, which is answered with status 201.
+        many: whether that is several rows.
+        route: the name of the address of the one row that was made, for the Location; "" for none.
+        responses: further answers by status, for the schema.
+    """
+
+    def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:
+        study = study_for(request, OfStudy.read(request.data)["study"], operation.right)
+        outcome = operation.run(study, operation.read(request.data), by=staff_of(request))
+        serializer = reply(outcome.value, many=many, context=view.get_serializer_context())
+        place = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None
+        return Response(serializer.data, status=201, headers=place)
+
+    create.__doc__ = operation.description
+    parameters = operation.parameters
+    return extend_schema(
+        request=type(parameters.__name__, (OfStudy, parameters), {"__doc__": parameters.__doc__}),
+        responses={201: reply(many=many), **responses},
+        description=operation.description,
+        filters=False,
+    )(create)
+
+
+def _body(request: Request, operation: Operation) -> Any:
+    return request.data if operation.parameters().fields else {}

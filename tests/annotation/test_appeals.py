@@ -46,10 +46,10 @@ def test_a_rejection_takes_its_reason_from_what_was_found(designer: Client, stud
     good, bad = work(study, "ada", careful, pages=1), work(study, "spam", left, pages=2)
     chosen = [str(one.pk) for one in good + bad]
     assert "nothing speaks against ada; write the reason" in post(
-        designer, study, "reject", assignment=chosen, found="on"
+        designer, study, "reject", assignments=chosen, found="on"
     )
     assert states(good + bad) == ["submitted"] * 3
-    post(designer, study, "reject", assignment=chosen[1:], found="on")
+    post(designer, study, "reject", assignments=chosen[1:], found="on")
     assert states(good + bad) == ["submitted", "rejected", "rejected"]
     assert "took the option on the left" in Assignment.objects.get(pk=bad[0].pk).reason
 
@@ -63,11 +63,11 @@ def test_a_worker_appeals_and_is_answered_and_paid_after_all(designer: Client, s
         ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "I read <b>every</b> sentence."})
     assert AppealNote.objects.count() == 1
     assert "The worker" in words(designer.get(page(study, "work") + "?state=rejected"))
-    post(designer, study, "appeal-note", assignment=[str(mine.pk)], note="You are right.")
+    post(designer, study, "appeal-note", assignments=[str(mine.pk)], note="You are right.")
     html = seen(ada)
     assert "I read &lt;b&gt;every&lt;/b&gt; sentence." in html
     assert "You are right." in html
-    post(designer, study, "approve", assignment=[str(mine.pk)])
+    post(designer, study, "approve", assignments=[str(mine.pk)])
     assert states([mine]) == ["approved"]
 
 

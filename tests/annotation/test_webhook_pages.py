@@ -17,6 +17,7 @@ from judgments.access.roles import give_role
 from judgments.access.tokens import create_token
 from judgments.models import Study
 from tests.annotation.calling import is_problem
+from tests.doors import Call, by_http, by_page
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 
@@ -82,15 +83,25 @@ def test_a_designer_adds_tries_rotates_switches_and_removes(study: Study) -> Non
     assert "no such webhook" in words(client.post(do(study, "ping-webhook"), own, follow=True))
 
 
-def test_a_refused_address_is_said_and_shown_escaped(study: Study) -> None:
-    client = browser(person(study, "owner"))
-    shown = client.post(
-        do(study, "add-webhook"),
-        {"page": "webhooks", "url": "http://<b>", "events": [SUBMITTED]},
-        follow=True,
-    )
-    assert "address cannot be used" in words(shown)
-    assert Webhook.objects.count() == 0
+# what is sent, and the HTTP status
+WRONG: dict[str, tuple[dict[str, Any], int]] = {
+    "no address": ({"url": "", "events": [SUBMITTED]}, 400),
+    "an open address": ({"url": "http://<b>", "events": [SUBMITTED]}, 400),
+    "no event": ({"url": URL}, 400),
+    "another event": ({"url": URL, "events": ["worker.paid"]}, 400),
+    "an address that is there": ({"url": URL, "events": [SUBMITTED]}, 409),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_mistake_gets_the_same_sentence_on_the_page_and_over_http(webhook: Webhook, wrong: str) -> None:
+    study, (values, status) = webhook.study, WRONG[wrong]
+    owner = person(study, "owner")
+    shown = by_page(study, Call("add-webhook", "", "", values), owner)
+    answer = by_http(study, Call("", "/webhooks/", "", {**values, "study": study.slug}), owner)
+    assert (shown.done, answer.done, answer.status) == (False, False, status)
+    assert shown.sentence == answer.sentence
+    assert Webhook.objects.count() == 1
 
 
 @pytest.mark.parametrize("role", ["", "viewer", "reviewer"])

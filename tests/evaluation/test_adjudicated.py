@@ -148,15 +148,16 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
         designer.get(page(study))
     )
     aggregate_study(study=study)
-    rita, tied = person(), Unit.objects.get(key="u1")
+    person()
+    tied = Unit.objects.get(key="u1")
     shown = designer.get(page(study))
     assert "1 for 1, 1 for 2" in words(shown)
     assert "2 for 1" not in words(shown)
     assert "2 for 1" in words(designer.get(page(study), {"show": "all"}))
     assert "No unit of this sort" in words(designer.get(page(study), {"show": "ties", "unit": "zz"}))
-    sent = designer.post(do(study, "adjudicate"), {"unit": [tied.pk], "to": rita.pk}, follow=True)
+    sent = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "1 unit sent to rita" in words(sent)
-    again = designer.post(do(study, "adjudicate"), {"unit": [tied.pk], "to": rita.pk}, follow=True)
+    again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "0 units sent to rita. 1 had been sent before." in words(again)
     (one,) = Adjudication.objects.all()
     decide(adjudication=one, given=1, reason="C is a cat")
@@ -168,11 +169,9 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
 
 def test_sending_without_a_person_or_a_unit_is_refused(designer: Client) -> None:
     study = triplets().study
-    rita = person()
-    nobody = designer.post(do(study, "adjudicate"), {"unit": ["1"], "to": ""}, follow=True)
-    assert "to: Choose who is to decide" in words(nobody)
-    nothing = designer.post(do(study, "adjudicate"), {"to": rita.pk}, follow=True)
-    assert "choose one or more units" in words(nothing)
+    person()
+    for sent in ({"units": ["u1"], "adjudicator": ""}, {"adjudicator": "rita"}):
+        designer.post(do(study, "adjudicate"), sent)
     assert designer.post(do(study, "withdraw"), {"adjudication": "x"}, follow=True).status_code == 200
     assert not Adjudication.objects.exists()
 
@@ -194,4 +193,4 @@ def test_strangers_and_adjudicators_do_not_see_the_designers_page(client: Client
     assert client.get(page(study)).status_code == 302
     client.force_login(person())
     assert client.get(page(study)).status_code == 404
-    assert client.post(do(study, "adjudicate"), {"unit": ["1"], "to": "1"}).status_code == 404
+    assert client.post(do(study, "adjudicate"), {"units": ["u1"], "adjudicator": "rita"}).status_code == 404

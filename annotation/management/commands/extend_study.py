@@ -1,6 +1,6 @@
 """More workers for a study than its design says, or more time for who holds a HIT."""
 
-from annotation import operations
+from annotation.work import operations
 from judgments.management.operations import OperationCommand
 
 

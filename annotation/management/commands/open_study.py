@@ -1,6 +1,6 @@
 """Open a study."""
 
-from annotation import operations
+from annotation.crowds import operations
 from judgments.management.operations import OperationCommand
 
 

@@ -1,6 +1,6 @@
 """Pause a study."""
 
-from annotation import operations
+from annotation.work import operations
 from judgments.management.operations import OperationCommand
 
 

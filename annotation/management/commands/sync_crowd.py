@@ -5,21 +5,20 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.crowds.sync import sync_crowd
-from judgments.management.base import QuorumCommand
-from judgments.studies.log import note_event
+from annotation.crowds.operations import sync
+from judgments.management.operations import OperationCommand
 from judgments.studies.studies import find_study
 
 
-class Command(QuorumCommand):
-    """Carries out what was asked of the crowd, takes over what was handed in there, and says what does not fit."""
+class Command(OperationCommand):
+    """Says what does not fit, and writes the whole report on request."""
 
+    operation = sync
     help = "Bring a study and its crowd together; may be run at any time, any number of times."
     example = "manage.py sync_crowd triplets-50 --output report.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
-        parser.add_argument("study")
+        super().add_arguments(parser)
         parser.add_argument("--output", metavar="PATH", type=Path, help="the report as JSON")
         parser.add_argument(
             "--thorough",
@@ -28,11 +27,8 @@ class Command(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Sync, write the report, and say it in sentences."""
         study = find_study(options["study"])
-        synced = sync_crowd(study=study, thorough=options["thorough"])
-        words = f"Compared with the crowd: {synced.hits} HITs there, {len(synced.discrepancies)} things do not fit."
-        note_event(study=study, what="sync-crowd", words=words)
+        synced = self.operation.run(study, {}, by=None, thorough=options["thorough"]).value
         if options["output"]:
             text = json.dumps(synced.as_json(), indent=2, ensure_ascii=False) + "\n"
             options["output"].write_text(text, encoding="utf-8")

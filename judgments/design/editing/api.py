@@ -18,7 +18,6 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from common.errors import Changed
-from common.parameters import read_parameters
 from judgments.access.permissions import IsStaff, staff_of, study_for
 from judgments.access.roles import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
@@ -244,7 +243,7 @@ class SavedPresetResource(Resource):
         """Rename."""
         found = self.get_object()
         given = {"title": found.title, "description": found.description}
-        given |= read_parameters(RenamePresetRequest, request.data)
+        given |= RenamePresetRequest.read(request.data)
         changed = rename_preset(slug=found.slug, by=staff_of(request), **given)
         return Response(self.get_serializer(changed).data)
 

@@ -8,17 +8,8 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.publishing import (
-    LONGEST_HOURS,
-    begin_closing,
-    begin_opening,
-    carry_out_opening,
-    left_to_do,
-    offer_longer,
-)
-from annotation.crowds.sync import ask_to_sync
-from annotation.models import CrowdCall
+from annotation.crowds.operations import ASK_THE_CROWD
+from annotation.crowds.publishing import LONGEST_HOURS, offer_longer
 from annotation.work.extending import (
     MOST_MINUTES,
     MOST_WORKERS,
@@ -27,40 +18,11 @@ from annotation.work.extending import (
     extend_leases,
     extend_study,
 )
+from annotation.work.joining import MOST, create_invitations
 from annotation.work.pausing import pause_study, resume_study
-from common.parameters import KeysField, Reason
+from common.parameters import KeysField, Parameters, Reason
 from judgments.models import Study
-from judgments.study_operations import FollowUp, Outcome, operation
-
-
-def _ask_now(study: Study) -> str:
-    carried = carry_out_calls(study=study)
-    return f"{carried.stopped} {left_to_do(study, carried)}".strip()
-
-
-def _ask_later(study: Study, by: User | None) -> None:
-    if CrowdCall.objects.filter(study=study, state=CrowdCall.State.WAITING).exists():
-        ask_to_sync(study=study, by=by)
-
-
-ASK_THE_CROWD = FollowUp(now=_ask_now, later=_ask_later)
-
-
-@operation(
-    "open",
-    "Let workers in",
-    then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
-)
-def open_to_workers(*, study: Study, by: User | None) -> Outcome:
-    """Publishes the study to its crowd; twice is harmless."""
-    return Outcome(begin_opening(study=study, by=by))
-
-
-@operation("close", "Offer no more work", then=ASK_THE_CROWD)
-def close(*, study: Study, by: User | None) -> Outcome:
-    """Who holds a HIT may still submit it; twice is harmless."""
-    begin_closing(study=study, by=by)
-    return Outcome("The study is closed; who holds a HIT may still hand it in.")
+from judgments.study_operations import Outcome, operation
 
 
 @operation("pause", "Hand out nothing new", parameters=Reason, then=ASK_THE_CROWD)
@@ -152,3 +114,23 @@ def expire(
         return Outcome(f"{slots:,} open slots are not offered any more.")
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
     return Outcome(f"{'One HIT is' if count == 1 else f'{count:,} HITs are'} free for others.")
+
+
+class InvitationRequest(Parameters):
+    """How many, and for whom."""
+
+    count = serializers.IntegerField(min_value=1, max_value=MOST)
+    note = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="Workers never see it.",
+    )
+
+
+@operation("invite", "Make invitations", parameters=InvitationRequest, scope="workers")
+def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
+    """New codes for a study that only invited people may join."""
+    made = create_invitations(study=study, count=count, note=note)
+    words = "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
+    return Outcome(words, made)

@@ -1,0 +1,194 @@
+"""What is asked of a crowd: publishing a study and taking it down."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from rest_framework import serializers
+
+from annotation.crowds import outbox
+from annotation.crowds.delivery import carry_out_calls, retry_call, say_it_was_done, say_it_was_not
+from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, left_to_do
+from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
+from annotation.models import CrowdCall, CrowdSession, Worker
+from annotation.work.joining import worker_of
+from common.errors import WrongState
+from common.parameters import Parameters
+from judgments.access.roles import Right
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.study_operations import FollowUp, Outcome, operation, row_of
+
+
+def _ask_now(study: Study) -> str:
+    carried = carry_out_calls(study=study)
+    return f"{carried.stopped} {left_to_do(study, carried)}".strip()
+
+
+def _ask_later(study: Study, by: User | None) -> None:
+    if CrowdCall.objects.filter(study=study, state=CrowdCall.State.WAITING).exists():
+        ask_to_sync(study=study, by=by)
+
+
+ASK_THE_CROWD = FollowUp(now=_ask_now, later=_ask_later)
+# for what may be much: an HTTP call does not wait for the crowd either, the next sync asks it
+SYNC_LATER = FollowUp(now=lambda study: "", later=_ask_later)
+
+
+@operation(
+    "open",
+    "Let workers in",
+    then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
+)
+def open_to_workers(*, study: Study, by: User | None) -> Outcome:
+    """Publishes the study to its crowd; twice is harmless."""
+    return Outcome(begin_opening(study=study, by=by))
+
+
+@operation("close", "Offer no more work", then=ASK_THE_CROWD)
+def close(*, study: Study, by: User | None) -> Outcome:
+    """Who holds a HIT may still submit it; twice is harmless."""
+    begin_closing(study=study, by=by)
+    return Outcome("The study is closed; who holds a HIT may still hand it in.")
+
+
+@operation("sync-crowd", "Compare with the crowd", job=SYNC)
+def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
+    """Carries out what was asked of the crowd, takes over what was handed in there, and finds what does not fit."""
+    synced = sync_crowd(study=study, thorough=thorough)
+    words = (
+        f"Compared with the crowd: {synced.hits} HITs there, {len(synced.discrepancies)} things do not fit."
+    )
+    note_event(study=study, what="sync-crowd", words=words, by=by)
+    return Outcome(words, synced)
+
+
+# --- single workers ----------------------------------------------------------------------------
+
+
+class BlockRequest(Parameters):
+    """Whom, and why."""
+
+    worker = serializers.CharField(max_length=80)
+    why = serializers.CharField(
+        max_length=500,
+        error_messages=dict.fromkeys(("required", "blank"), "A block needs a reason; the crowd may ask."),
+    )
+
+
+@operation(
+    "block-worker",
+    "Block a worker",
+    parameters=BlockRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Kept away from all work of this account, now and later."""
+    found = worker_of(study, worker)
+    outbox.ask_to_block(study=study, worker=found, why=why, by=by)
+    return Outcome(f"The crowd is asked to keep {found} away from all your work.")
+
+
+class UnblockRequest(Parameters):
+    """Whose block is taken back, and why."""
+
+    worker = serializers.CharField(max_length=80)
+    why = serializers.CharField(max_length=500, required=False, allow_blank=True)
+
+
+@operation(
+    "unblock-worker",
+    "Take a block back",
+    parameters=UnblockRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
+    """They may come again."""
+    found = worker_of(study, worker)
+    outbox.ask_to_unblock(study=study, worker=found, why=why, by=by)
+    return Outcome(f"The crowd is asked to let {found} come again.")
+
+
+class QualifyRequest(Parameters):
+    """Whom, and what the crowd calls the qualification."""
+
+    worker = serializers.CharField(max_length=80)
+    qualification = serializers.CharField(max_length=80)
+    value = serializers.IntegerField(min_value=0, max_value=999_999_999)
+
+
+@operation(
+    "qualify-worker",
+    "Give a qualification",
+    parameters=QualifyRequest,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def qualify(*, study: Study, by: User | None, worker: str, qualification: str, value: int) -> Outcome:
+    """Studies may ask for it by its name."""
+    found = worker_of(study, worker)
+    outbox.ask_to_qualify(study=study, worker=found, qualification=qualification, value=value, by=by)
+    return Outcome(f"The crowd is asked to give {found} the qualification.")
+
+
+class MessageRequest(Parameters):
+    """What is written to one worker, or to all whose work was decided on."""
+
+    worker = serializers.CharField(max_length=80, required=False, allow_blank=True)
+    subject = serializers.CharField(max_length=outbox.LONGEST_SUBJECT)
+    text = serializers.CharField(max_length=outbox.LONGEST_MESSAGE)
+
+
+@operation(
+    "write-workers",
+    "Write to workers",
+    parameters=MessageRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def write(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
+    """A crowd lets nobody write to strangers: only workers whose work was approved or rejected."""
+    if worker:
+        people = [worker_of(study, worker)]
+    else:
+        decided = CrowdSession.objects.filter(
+            study=study, place=study.place, status__in=["approved", "rejected"]
+        )
+        people = list(Worker.objects.filter(crowd_sessions__in=decided).distinct())
+    if not people:
+        raise WrongState(
+            "Nothing was sent: only workers whose work was approved or rejected can be written to."
+        )
+    calls = outbox.ask_to_write(study=study, workers=people, subject=subject, text=text, by=by)
+    return Outcome(
+        "One message is on its way." if len(calls) == 1 else f"{len(calls)} messages are on their way."
+    )
+
+
+# --- calls that were given up ------------------------------------------------------------------
+
+
+@operation("retry-call", "Try a call again", scope="money", row="call", then=SYNC_LATER)
+def retry(*, study: Study, by: User | None, call: str) -> Outcome:
+    """Its money is reserved anew."""
+    return Outcome("It is tried again.", retry_call(call=_call(study, call), by=by))
+
+
+@operation("call-was-done", "Say that a call was done", scope="money", row="call")
+def was_done(*, study: Study, by: User | None, call: str) -> Outcome:
+    """Somebody looked at the crowd: it ends as done, and its money is spent."""
+    return Outcome("It counts as done.", say_it_was_done(call=_call(study, call), by=by))
+
+
+@operation("call-was-not-done", "Say that a call was not done", scope="money", row="call", then=SYNC_LATER)
+def was_not_done(*, study: Study, by: User | None, call: str) -> Outcome:
+    """Somebody looked at the crowd: it is asked for again from the start."""
+    return Outcome("It is asked for again.", say_it_was_not(call=_call(study, call), by=by))
+
+
+def _call(study: Study, key: str) -> CrowdCall:
+    return row_of(CrowdCall.objects.filter(study=study), key)

@@ -1,0 +1,351 @@
+"""What reviewers decide: finished work, flags, exclusions, disputed units; and rules and control items."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from rest_framework import serializers
+from rest_framework.fields import empty
+from rest_framework.utils.html import is_html_input
+
+from annotation.crowds import backend_of
+from annotation.crowds.operations import SYNC_LATER
+from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
+from annotation.money.wages import approve_unopposed as approve_all_unopposed
+from annotation.quality import adjudication as adjudications
+from annotation.quality import flags, reviews, rules
+from annotation.quality.detectors import RULES
+from annotation.quality.exclusions import exclude_worker
+from annotation.work.joining import worker_of
+from annotation.work.stopping import settle_study
+from common.errors import NotThere, WrongState
+from common.parameters import KeysField, Parameters, Reason
+from judgments.access.roles import Right
+from judgments.models import Study, Unit
+from judgments.studies.generation import strike_control
+from judgments.study_operations import Outcome, operation, row_of
+
+LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
+MOST_ASSIGNMENTS = 1000  # assignments decided by one call
+MOST_SENT = 1000  # units sent to an adjudicator by one call
+
+
+# --- rules -------------------------------------------------------------------------------------
+
+
+class SettingsField(serializers.DictField):
+    """Numbers by name. In a form each has a field ``settings.<name>``; what is empty there is left out."""
+
+    child = serializers.FloatField(min_value=-LARGEST, max_value=LARGEST)
+
+    def get_value(self, dictionary: Any) -> Any:
+        found = super().get_value(dictionary)
+        if found is empty or not is_html_input(dictionary):
+            return found
+        return {name: text for name, text in found.items() if text.strip()}
+
+    def to_internal_value(self, data: Any) -> dict[str, float]:
+        found: dict[str, float] = super().to_internal_value(data)
+        # rules take counts as whole numbers alone
+        return {name: int(value) if value.is_integer() else value for name, value in found.items()}
+
+
+class TryRequest(Parameters):
+    """The settings that a rule is tried with."""
+
+    settings = SettingsField(required=False, help_text="What differs from the rule's own settings.")
+
+
+class RuleRequest(TryRequest):
+    """What a rule does from now on."""
+
+    action = serializers.ChoiceField(choices=QualityRule.Action.choices)
+    enabled = serializers.BooleanField(required=False, help_text="true unless told.")
+
+
+def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
+    """Return the settings that a query holds beside the name of the rule.
+
+    Raises:
+        WrongState: there is no such rule.
+        rest_framework.exceptions.ValidationError: there is no such setting, or it is no number.
+    """
+    usual = rules.rule_of(study, rule, {}).model_dump()
+    texts = {name: text for name, text in query.items() if name != "rule"}
+    unknown = next((name for name in texts if name not in usual), None)
+    if unknown is not None:
+        raise serializers.ValidationError(
+            {unknown: [f"This is no setting of {rule}; it has {', '.join(usual)}."]}
+        )
+    found: dict[str, float] = SettingsField().run_validation(texts)
+    return found
+
+
+@operation("set-rule", "Switch a rule on or off, or change it", parameters=RuleRequest, row="rule")
+def set_rule(
+    *,
+    study: Study,
+    by: User | None,
+    rule: str,
+    action: str,
+    enabled: bool = True,
+    settings: Mapping[str, float] | None = None,
+) -> Outcome:
+    """From now on; what it did stays. The same again changes nothing but who said it last."""
+    usual = rules.rule_of(study, rule, {}).model_dump()
+    chosen = rules.rule_of(study, rule, settings or {}).model_dump()
+    differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
+    row = rules.set_rule(study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by)
+    title = RULES[rule].title
+    return Outcome(f"“{title}” watches from now on." if enabled else f"“{title}” is saved, and off.", row)
+
+
+# --- flags and exclusions ----------------------------------------------------------------------
+
+EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their places are open again."
+
+
+class WhyRequest(Reason):
+    """Why, in a sentence that others can read."""
+
+
+@operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
+def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
+    """The worker is excluded, where the rule had not done it."""
+    decided = flags.confirm_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    return Outcome(EXCLUDED.format(worker=decided.worker), decided)
+
+
+@operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
+def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
+    """What the rule did is taken back, and it says nothing more about this worker."""
+    decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
+    words = f"The case of {decided.worker} is dismissed; the rule says nothing more about this worker."
+    return Outcome(words, decided)
+
+
+class ExclusionRequest(WhyRequest):
+    """A worker, and why."""
+
+    worker = serializers.CharField()
+
+
+@operation("exclude", "Exclude a worker", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
+def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Their answers stay, and do not count; twice gives the first exclusion."""
+    found = worker_of(study, worker)
+    made = exclude_worker(study=study, worker=found, why=why, by=by)
+    return Outcome(EXCLUDED.format(worker=found), made)
+
+
+@operation(
+    "readmit", "Take an exclusion back", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers"
+)
+def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
+    """Their answers count again, and flags that wait because of the exclusion are dismissed."""
+    found = worker_of(study, worker)
+    last = Exclusion.objects.filter(study=study, worker=found).order_by("-pk").first()
+    if last is None:
+        raise NotThere(f"{found.name} was never excluded from study {study.slug!r}.")
+    lifted = flags.lift_by_hand(exclusion=last, why=why, by=by)
+    return Outcome(f"The answers of {found} count again as they did before.", lifted)
+
+
+# --- finished work -----------------------------------------------------------------------------
+
+NONE_CHOSEN = "Choose the pages of work first."
+
+
+class DecisionRequest(Parameters):
+    """The assignments to decide on."""
+
+    assignments = serializers.ListField(
+        child=serializers.UUIDField(),
+        min_length=1,
+        max_length=MOST_ASSIGNMENTS,
+        error_messages={"required": NONE_CHOSEN, "min_length": NONE_CHOSEN},
+    )
+
+
+@operation(
+    "approve",
+    "Approve work",
+    parameters=DecisionRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def approve(*, study: Study, by: User | None, assignments: Collection[UUID]) -> Outcome:
+    """All of them or none; twice is harmless."""
+    count = reviews.approve_assignments(study=study, assignments=assignments, by=by)
+    return Outcome(_decided(study, count, "approved"), {"changed": count})
+
+
+class RejectionRequest(DecisionRequest):
+    """With the reason that their workers read."""
+
+    reason = serializers.CharField(
+        required=False, allow_blank=True, help_text="Required unless `found` is true."
+    )
+    found = serializers.BooleanField(
+        required=False, help_text="Where there is no reason: what speaks against each worker is the reason."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs.get("reason") and not attrs.get("found"):
+            raise serializers.ValidationError(
+                {"reason": "A rejection needs a reason that the worker can read."}
+            )
+        return super().validate(attrs)
+
+
+@operation(
+    "reject",
+    "Reject work",
+    parameters=RejectionRequest,
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def reject(
+    *, study: Study, by: User | None, assignments: Collection[UUID], reason: str = "", found: bool = False
+) -> Outcome:
+    """All of them or none, with a reason that the workers read; twice is harmless."""
+    if reason:
+        count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
+    else:
+        count = reviews.reject_for_what_was_found(study=study, assignments=assignments, by=by)
+    return Outcome(_decided(study, count, "rejected"), {"changed": count})
+
+
+@operation(
+    "approve-unopposed",
+    "Approve what nothing speaks against",
+    right=Right.REVIEW,
+    scope="workers",
+    then=SYNC_LATER,
+)
+def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
+    """What something speaks against waits for a person."""
+    count = approve_all_unopposed(study=study, by=by)
+    return Outcome(_decided(study, count, "approved"), {"changed": count})
+
+
+def _decided(study: Study, count: int, what: str) -> str:
+    """Return what was done, or asked of the crowd, which has the last word."""
+    pages = "One page of work is" if count == 1 else f"{count:,} pages of work are"
+    if study.place and backend_of(study).sends_people:
+        return f"{pages} to be {what}; the crowd is asked, and what it says stands here in a moment."
+    return f"{pages} {what}."
+
+
+class NoteRequest(Parameters):
+    """What a worker who appeals is answered."""
+
+    note = serializers.CharField(max_length=reviews.LONGEST)
+    assignments = serializers.ListField(
+        child=serializers.UUIDField(),
+        min_length=1,
+        error_messages={"required": NONE_CHOSEN, "min_length": NONE_CHOSEN},
+        help_text="The note stands beside the first.",
+    )
+
+
+@operation("appeal-note", "Answer an appeal", parameters=NoteRequest, right=Right.REVIEW, scope="workers")
+def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note: str) -> Outcome:
+    """The worker reads it."""
+    rows = Assignment.objects.filter(study=study).select_related("study", "worker")
+    assignment = row_of(rows, str(next(iter(assignments))))
+    reviews.answer_appeal(assignment=assignment, text=note, by=by)
+    return Outcome(f"The note stands beside the work of {assignment.worker}.")
+
+
+# --- disputed units ----------------------------------------------------------------------------
+
+
+class SendRequest(Parameters):
+    """Units to decide, and by whom."""
+
+    units = serializers.ListField(
+        child=serializers.CharField(),
+        min_length=1,
+        max_length=MOST_SENT,
+        error_messages=dict.fromkeys(
+            ("required", "min_length"),
+            "Choose one or more units of this study; control items have an answer.",
+        ),
+    )
+    adjudicator = serializers.CharField(
+        help_text="The name of an account that may review the study.",
+        error_messages=dict.fromkeys(("required", "blank"), "Choose who is to decide."),
+    )
+
+
+@operation(
+    "adjudicate",
+    "Send units to an adjudicator",
+    parameters=SendRequest,
+    right=Right.REVIEW,
+    scope="workers",
+)
+def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
+    """Puts units before a person, all or none; those that were sent before stay where they are and are left out of the
+    answer."""
+    found = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
+    lacking = [key for key in units if key not in found]
+    if lacking:
+        raise NotThere(f"Nothing was sent: study {study.slug!r} has no unit {lacking[0][:80]!r}.")
+    person = adjudications.adjudicators(study).filter(username=adjudicator).first()
+    if person is None:
+        raise WrongState(f"Nothing was sent: {adjudicator[:80]!r} may not adjudicate in this study.")
+    sent = adjudications.send_to_adjudicator(
+        study=study, units=list(found.values()), adjudicator=person, by=by
+    )
+    there = len(found) - len(sent)
+    words = f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {person.get_username()}."
+    return Outcome(words + (f" {there} had been sent before." if there else ""), sent)
+
+
+@operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
+def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
+    """Takes a unit back, decided or not: what workers said counts again. Twice is harmless."""
+    found = row_of(Adjudication.objects.filter(study=study), adjudication)
+    words = "Withdrawn: what the workers said counts again, once the consensus is computed."
+    return Outcome(words, adjudications.withdraw(study=study, pk=found.pk, by=by))
+
+
+class DecideRequest(Parameters):
+    """The answer as the person sees the unit."""
+
+    value = serializers.IntegerField()
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=adjudications.LONGEST_REASON)
+
+
+# --- control items -----------------------------------------------------------------------------
+
+
+class StrikeRequest(Parameters):
+    """Control items that mislead careful workers."""
+
+    units = KeysField(
+        min_length=1,
+        error_messages={"required": "Nothing was struck: the items named were struck before."},
+    )
+
+
+@operation("strike", "Strike control items", parameters=StrikeRequest)
+def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
+    """All or none. What workers answered on them stays, and counts for nobody."""
+    with transaction.atomic():
+        for key in units:
+            strike_control(study=study, unit_key=key)
+        settle_study(study=study)  # it may change whose judgments are used
+    one = len(units) == 1
+    count, them = ("One control item was", "it") if one else (f"{len(units)} control items were", "them")
+    if study.opened_at is not None:
+        return Outcome(f"{count} struck; what workers answered on {them} stays, and counts for nobody.")
+    return Outcome(f"{count} struck; no worker will see {them}.")

@@ -1,0 +1,209 @@
+"""Deciding about work, workers, rules and control items: the same on the pages and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
+from annotation.quality.adjudication import send_to_adjudicator
+from annotation.quality.exclusions import exclude_worker
+from annotation.quality.rules import copy_rules
+from judgments.access.roles import give_role
+from judgments.models import Study, Unit
+from tests.annotation.watched import careful, left, make_watched, work
+from tests.doors import DOORS, Call, by_page
+
+pytestmark = pytest.mark.django_db
+TWO = ["page", "http"]
+
+
+@pytest.fixture
+def lead() -> User:
+    return User.objects.create_superuser("lead")
+
+
+@pytest.fixture
+def study() -> Study:
+    """One worker was flagged, and another did well."""
+    made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
+    copy_rules(study=made)
+    work(made, "ada", careful, pages=2)
+    work(made, "spam", left, pages=2)
+    return made
+
+
+def pages_of(study: Study, name: str) -> list[str]:
+    rows = Assignment.objects.filter(study=study, worker__name=name, submitted_at__isnull=False)
+    return [str(pk) for pk in rows.values_list("pk", flat=True)]
+
+
+def setting(study: Study) -> Call:
+    values = {"action": "flag", "enabled": False, "settings": {"least": 35, "tolerance": 0.25}}
+    return Call("save-rule", f"PUT /studies/{study.slug}/rules/side-bias/", "", values, {"rule": "side-bias"})
+
+
+def confirming(study: Study) -> Call:
+    case = Case.objects.get(study=study).pk
+    return Call("confirm-case", f"/cases/{case}/confirm/", "", {"why": "Clicks."}, {"case": case})
+
+
+def dismissing(study: Study) -> Call:
+    case = Case.objects.get(study=study).pk
+    return Call("dismiss-case", f"/cases/{case}/dismiss/", "", {"why": "Checked."}, {"case": case})
+
+
+def excluding(study: Study) -> Call:
+    return Call("exclude-worker", "exclude", "", {"worker": "ada", "why": "Asked for it."})
+
+
+def readmitting(study: Study) -> Call:
+    worker = Assignment.objects.filter(study=study, worker__name="ada")[0].worker
+    exclude_worker(study=study, worker=worker, why="An error.")
+    return Call("lift-exclusion", "readmit", "", {"worker": "ada", "why": "She wrote to us."})
+
+
+def approving(study: Study) -> Call:
+    return Call("approve", "approve", "", {"assignments": pages_of(study, "ada")})
+
+
+def rejecting(study: Study) -> Call:
+    return Call("reject", "reject", "", {"assignments": pages_of(study, "spam"), "reason": "Empty."})
+
+
+def rejecting_for_what_was_found(study: Study) -> Call:
+    return Call("reject", "reject", "", {"assignments": pages_of(study, "spam"), "found": True})
+
+
+def withdrawing(study: Study) -> Call:
+    unit = Unit.objects.filter(study=study, control=False)[0].pk
+    lead = User.objects.get(username="lead")
+    (sent,) = send_to_adjudicator(study=study, units=[unit], adjudicator=lead)
+    return Call("withdraw", f"/adjudications/{sent.pk}/withdraw/", "", {}, {"adjudication": sent.pk})
+
+
+def rule_is_set(study: Study) -> bool:
+    row = QualityRule.objects.get(study=study)
+    return (row.action, row.enabled, row.settings) == ("flag", False, {"least": 35, "tolerance": 0.25})
+
+
+def states(study: Study, name: str) -> set[str]:
+    return set(study.assignments.filter(pk__in=pages_of(study, name)).values_list("state", flat=True))
+
+
+# operation: how it is called, the word of its log entry, and what is so afterwards
+CASES: dict[str, tuple[Callable[[Study], Call], str, Callable[[Study], bool]]] = {
+    "rule": (setting, "rule-changed", rule_is_set),
+    "confirm": (confirming, "case-confirmed", lambda study: Case.objects.get().state == "confirmed"),
+    "dismiss": (dismissing, "case-dismissed", lambda study: Case.objects.get().state == "dismissed"),
+    "exclude": (excluding, "excluded", lambda study: states(study, "ada") == {"invalidated"}),
+    "readmit": (readmitting, "re-admitted", lambda study: states(study, "ada") == {"submitted"}),
+    "approve": (approving, "approved", lambda study: states(study, "ada") == {"approved"}),
+    "reject": (rejecting, "rejected", lambda study: states(study, "spam") == {"rejected"}),
+    "found": (rejecting_for_what_was_found, "rejected", lambda study: states(study, "spam") == {"rejected"}),
+    "withdraw": (
+        withdrawing,
+        "adjudication-withdrawn",
+        lambda study: Adjudication.objects.get().state == "withdrawn",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", TWO)
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_done_and_the_log_says_who(case: str, door: str, study: Study, lead: User) -> None:
+    make, what, is_so = CASES[case]
+    answer = DOORS[door](study, make(study), lead)
+    assert answer.done, answer.sentence
+    assert is_so(study)
+    entry = study.events.filter(what=what).latest("pk")
+    assert entry.by == lead
+
+
+# a mistake, and the parameter that is to blame
+MISTAKES: dict[str, tuple[Callable[[Study], Call], dict[str, Any], str]] = {
+    "no reason": (confirming, {"why": " "}, "why"),
+    "a long reason": (dismissing, {"why": "x" * 501}, "why"),
+    "nobody": (excluding, {"worker": ""}, "worker"),
+    "nothing chosen": (approving, {"assignments": []}, "assignments"),
+    "no page of work": (approving, {"assignments": ["x"]}, "assignments"),
+    "no reason for the worker": (rejecting, {"reason": " "}, "reason"),
+    "another action": (setting, {"action": "shout"}, "action"),
+    "no number": (setting, {"settings": {"least": "many"}}, "settings"),
+    "no end": (setting, {"settings": {"least": 10**13}}, "settings"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_gets_the_same_sentence(mistake: str, study: Study, lead: User) -> None:
+    make, wrong, blamed = MISTAKES[mistake]
+    call = make(study)
+    call.values.update(wrong)
+    before = study.events.count()
+    answers = {door: DOORS[door](study, call, lead) for door in TWO}
+    assert not any(answer.done for answer in answers.values())
+    assert answers["http"].status == 400
+    (sentence,) = {answer.sentence for answer in answers.values()}
+    assert sentence.startswith(f"{blamed}: ")
+    assert study.events.count() == before
+
+
+# what the service refuses, and the HTTP status
+REFUSED: dict[str, tuple[Callable[[Study], Call], dict[str, Any], int]] = {
+    "nobody of this name": (excluding, {"worker": "eve"}, 404),
+    "never excluded": (lambda study: Call("lift-exclusion", "readmit", "", {"worker": "ada", "why": "x"}), {}, 404),
+    "nothing against them": (rejecting_for_what_was_found, {"assignments": "ada"}, 409),
+    "another setting": (setting, {"settings": {"lesat": 3}}, 409),
+    "a setting out of its bounds": (setting, {"settings": {"alpha": 0.9}}, 409),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_what_is_not_possible_gets_the_same_sentence(refused: str, study: Study, lead: User) -> None:
+    make, wrong, status = REFUSED[refused]
+    call = make(study)
+    call.values.update(wrong)
+    if call.values.get("assignments") == "ada":
+        call.values["assignments"] = pages_of(study, "ada")
+    before = study.events.count()
+    answers = {door: DOORS[door](study, call, lead) for door in TWO}
+    assert not any(answer.done for answer in answers.values())
+    assert answers["http"].status == status
+    assert len({answer.sentence for answer in answers.values()}) == 1
+    assert study.events.count() == before
+
+
+def test_one_wrong_page_among_the_chosen_changes_nothing(study: Study, lead: User) -> None:
+    for door in TWO:
+        one, other = pages_of(study, "ada")
+        DOORS[door](study, Call("approve", "approve", "", {"assignments": [one]}), lead)
+        both = Call("reject", "reject", "", {"assignments": [one, other], "reason": "Late."})
+        answer = DOORS[door](study, both, lead)
+        assert not answer.done
+        assert answer.status in (0, 409)
+        assert states(study, "ada") == {"approved", "submitted"}
+
+
+@pytest.mark.parametrize("door", TWO)
+@pytest.mark.parametrize("case", CASES)
+def test_who_may_not_do_it_does_nothing(case: str, door: str, study: Study, lead: User) -> None:
+    call = CASES[case][0](study)
+    before = study.events.count()
+    stranger = User.objects.create_user("stranger", is_staff=True)
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    give_role(study=study, user=viewer, role="viewer")
+    assert DOORS[door](study, call, stranger).status in (403, 404)
+    assert DOORS[door](study, call, viewer).status == 403
+    assert study.events.exclude(what="role-given").count() == before
+
+
+def test_a_row_of_another_study_is_out_of_reach(study: Study, lead: User) -> None:
+    other = make_watched("Another")
+    for make in (confirming, dismissing, withdrawing):
+        call = make(study)
+        assert not by_page(other, call, lead).done
+    assert Case.objects.get().state == "open"
+    assert not Exclusion.objects.exists()
