@@ -82,7 +82,7 @@ def add_operation(
 
 
 def posted(
-    request: HttpRequest, parameters: type[Parameters], *, needed: Collection[str] = ()
+    request: HttpRequest, parameters: type[Parameters] | Operation, *, needed: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return the checked parameters of a form.
 
@@ -104,7 +104,7 @@ def _run(
     leads_away: str,
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
 ) -> HttpResponse | None:
-    values = posted(request, operation.parameters, needed=needed)
+    values = posted(request, operation, needed=needed)
     if operation.job:
         operation.start(study, values, by=signed_in(request), page=True)
     else:
