@@ -133,8 +133,9 @@ class MoneyStep(APIView, ABC):
         self, request: Request, study: Study, step: str, about: Mapping[str, Any] | None = None
     ) -> Response:
         """Do what the body confirms, or tell what was answered to it before."""
+        sent = request.data  # before the key: a body of another type is 415
         key = _key_of(request)
-        asked = {"why": "", **self.parameters.read(request.data)}
+        asked = {"why": "", **self.parameters.read(sent)}
         by = staff_of(request)
         answer, replayed = steps.once(
             key=key,
