@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,7 +94,7 @@ class Flickr8kDataset:
         return splits
 
 
-class _AnonymousJudgments:
+class _AnonymousJudgments(ABC):
     """A file with a line per image-caption pair and its judgments by anonymous people."""
 
     name: ClassVar[str]
@@ -145,8 +146,9 @@ class _AnonymousJudgments:
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
         return iter(())
 
+    @abstractmethod
     def _values(self, record: Record) -> list[int]:
-        raise NotImplementedError
+        """Return the judgments of a line."""
 
 
 class Flickr8kExpert(_AnonymousJudgments):
