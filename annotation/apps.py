@@ -8,7 +8,11 @@ class AnnotationConfig(AppConfig):
     verbose_name = "Annotation"
 
     def ready(self) -> None:
-        from judgments.jobs import register
+        from django.conf import settings
 
+        from judgments.jobs import register, repeat
+
+        repeat("annotation.crowds.sync.sync_what_is_due", every=max(1, settings.CROWD_SYNC_SECONDS // 2))
+        repeat("annotation.webhooks.sending.send_webhooks", every=max(1, settings.WEBHOOK_SECONDS))
         register("import_judgments", "annotation.handlers.import_judgments")
         register("sync_crowd", "annotation.handlers.sync_crowd")

@@ -21,7 +21,6 @@ SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "se
 MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: a view serves uploads and checks rights
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 EXPORT_ROOT = DATA_DIR / "exports"
-BROKER_DIR = DATA_DIR / "broker"
 
 # --- who may ask, and how -------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
@@ -194,33 +193,14 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
 # --- long work ------------------------------------------------------------------------------------
-# The row in judgments_job is the truth; a message only wakes a worker (docs/decisions/0002-jobs.md).
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or "filesystem://localhost"
-if CELERY_BROKER_URL.startswith("filesystem:"):
-    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
-        "data_folder_in": str(BROKER_DIR / "messages"),
-        "data_folder_out": str(BROKER_DIR / "messages"),
-        "control_folder": str(BROKER_DIR / "control"),
-        "polling_interval": 0.25,
-    }
-else:
-    # Try once, then go on without: the sweep resends lost messages.
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "max_retries": 1,
-        "interval_start": 0,
-        "interval_step": 0,
-        "socket_connect_timeout": 2,
-    }
-CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_PUBLISH_RETRY = False  # the sweep replaces a message that cannot be sent
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_WORKER_SEND_TASK_EVENTS = False
-CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # no remote control; rows hold the progress
-CELERY_TIMEZONE = "UTC"
+# The table judgments_job is the queue, and workers poll it. A Redis only wakes them (docs/decisions/0002-jobs.md).
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
+if CELERY_BROKER_URL and urlsplit(CELERY_BROKER_URL).scheme not in {"redis", "rediss", "unix"}:
+    raise ImproperlyConfigured(
+        "CELERY_BROKER_URL is not the address of a Redis; expected redis://host:6379/0, or nothing."
+    )
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=15)
-JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=120)
+JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=60)
 
 # --- people ---------------------------------------------------------------------------------------
 AUTH_PASSWORD_VALIDATORS = [
@@ -345,7 +325,5 @@ LOGGING = {
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
         "matplotlib": {"level": "WARNING"},
-        "celery": {"level": "WARNING"},  # rows record what was done
-        "celery.app.trace": {"level": "WARNING"},  # Celery sets this one itself
     },
 }

@@ -1,31 +1,33 @@
-"""The background worker: `python -m config.worker [celery's worker options]`."""
+"""The background worker: `python -m config.worker`."""
 
+import argparse
+import logging
 import os
-import sys
-import warnings
+from importlib import import_module
 
-from celery.platforms import SecurityWarning
+import django
 
 
 def main() -> None:
-    """Run the worker until it is stopped; command line options override the defaults."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    # The warning is about unpickling as root; our messages are JSON with an id.
-    warnings.filterwarnings("ignore", category=SecurityWarning)
-    from config.celery import app
-
-    app.start(
-        [
-            "--quiet",
-            "worker",
-            "--pool=threads",  # docs/decisions/0002-jobs.md says why
-            "--concurrency=2",
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-            *sys.argv[1:],
-        ]
+    """Run a worker until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(
+        prog="python -m config.worker", description="Run the jobs that pages and programs ask for."
     )
+    parser.add_argument("--concurrency", type=int, default=2, help="jobs at a time (default: %(default)s)")
+    parser.add_argument("--include", action="append", default=[], help="a module to import first")
+    parser.add_argument("--loglevel", help="such as WARNING (default: LOG_LEVEL)")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
+    if options.loglevel:
+        logging.getLogger().setLevel(options.loglevel.upper())
+    for module in options.include:
+        import_module(module)
+    from judgments.worker import Worker  # models cannot be imported before django.setup
+
+    Worker(options.concurrency).run()
+    logging.shutdown()
+    os._exit(0)  # a thread may still compute, and the interpreter would wait for it
 
 
 if __name__ == "__main__":

@@ -8,8 +8,11 @@ class JudgmentsConfig(AppConfig):
     verbose_name = "Judgments"
 
     def ready(self) -> None:
-        from judgments.jobs import register
+        from django.conf import settings
 
+        from judgments.jobs import register, repeat
+
+        repeat("judgments.jobs.sweep_jobs", every=settings.JOB_SWEEP_SECONDS)
         register("import_dataset", "judgments.handlers.import_dataset")
         register("import_candidates", "judgments.handlers.import_candidates")
         register("import_rankings", "judgments.handlers.import_rankings")

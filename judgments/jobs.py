@@ -1,44 +1,49 @@
-"""Long work that survives lost messages and killed workers, and is done once.
+"""Long work that survives killed workers and is done once.
 
-The row is the source of truth. A worker claims it by a guarded update; the handler reads and computes
-outside any transaction, reports progress, and writes inside `run.commit()`, whose one transaction also
-marks the row done. A kill leaves both or neither. `sweep_jobs` finds rows of dead workers.
-docs/decisions/0002-jobs.md has the reasons.
+The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads
+and computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one
+transaction also marks the row done: a kill leaves both or neither. `sweep_jobs` requeues jobs whose lease
+ended. docs/decisions/0002-jobs.md has the reasons.
 """
 
 import logging
+import os
+import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
 
-from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.module_loading import import_string
-from kombu.exceptions import KombuError
 
 from common.audit import acting_as
-from judgments import owners
-from judgments.models.jobs import Job
+from judgments import bell
+from judgments.models.jobs import Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 
-RUN_TASK = "judgments.run_job"
 MAX_ATTEMPTS = 3
-RESEND_AFTER = timedelta(seconds=30)
+RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed
+STOP_AFTER = timedelta(seconds=5)  # time for a stopping worker to be gone before another takes its job
 LOOK_EVERY = 1.0  # seconds between checks for progress to write
-BEAT_EVERY = 10.0  # seconds between heartbeats without progress
+BEATS = 6  # heartbeats for each lease
+DATABASE_FAILURES = (OperationalError, InterfaceError)
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _handlers: dict[str, str] = {}
+_rounds: dict[str, float] = {}
+_claims: set[str] = set()  # the owners that run jobs in this process
+stopping = threading.Event()  # set by a worker that was asked to end
 
 
 class UnknownJobKind(Exception):
@@ -47,6 +52,10 @@ class UnknownJobKind(Exception):
 
 class LostClaim(Exception):
     """The job was given to another worker; the run's transaction is rolled back."""
+
+
+class WorkerStops(BaseException):
+    """The worker was asked to end: the handler is interrupted, and another worker runs the job."""
 
 
 class Progress(Protocol):
@@ -66,6 +75,15 @@ def handlers() -> dict[str, str]:
     return dict(_handlers)
 
 
+def repeat(function: str, *, every: float) -> None:
+    """Register the dotted path of a function that workers call every so many seconds."""
+    _rounds[function] = every
+
+
+def rounds() -> list[tuple[Callable[[], object], float]]:
+    return [(import_string(path), every) for path, every in _rounds.items()]
+
+
 def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None = None) -> Job:
     """Create the job's row and wake a worker on commit.
 
@@ -79,17 +97,9 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
         known = ", ".join(sorted(_handlers)) or "none"
         raise UnknownJobKind(f"There is no job kind {kind!r}; known are: {known}.")
     with transaction.atomic():
-        job = Job.objects.create(kind=kind, args=args or {}, created_by=user, sent_at=timezone.now())
-        transaction.on_commit(partial(_send, job.pk))
+        job = Job.objects.create(kind=kind, args=args or {}, created_by=user)
+        transaction.on_commit(bell.ring)
     return job
-
-
-def _send(job_id: int) -> None:
-    try:
-        current_app.send_task(RUN_TASK, args=[job_id], retry=False)
-    except (KombuError, OSError) as error:
-        # Do not fail the caller: the row exists, and the sweep retries.
-        log.warning("Job %s is stored, but the broker could not be told: %s", job_id, error)
 
 
 @dataclass
@@ -107,7 +117,12 @@ class Run:
     _heart: "_Heart" = field(init=False, repr=False)
 
     def progress(self, share: float, words: str = "") -> None:
-        """Report progress; a separate thread writes it, so this is cheap."""
+        """Report progress; a separate thread writes it, so this is cheap.
+
+        Raise WorkerStops if the worker was asked to end.
+        """
+        if stopping.is_set():
+            raise WorkerStops
         self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
 
     @contextmanager
@@ -131,7 +146,7 @@ class Run:
                 raise LostClaim(f"Job {self.job_id} was given to another worker.")
         self.finished = True
 
-    def _mine(self) -> Any:
+    def _mine(self) -> JobQuerySet:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
 
     def __enter__(self) -> "Run":
@@ -149,11 +164,11 @@ class Run:
             log.warning("%s Nothing of this run was kept.", error)
             return True
         if not isinstance(error, Exception):
-            self._give_back()  # the worker was told to stop; another continues
-            return False
-        if isinstance(error, OperationalError) and self.attempts < MAX_ATTEMPTS:
+            self._mine().give_back(counted=False)
+            return isinstance(error, WorkerStops)
+        if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
-            self._give_back()
+            self._mine().give_back(after=RETRY_AFTER)
             return True
         named = type(error).__module__.partition(".")[0] in OURS
         name = type(error).__name__
@@ -165,9 +180,6 @@ class Run:
             finished_at=timezone.now(),
         )
         return named  # a named error explains itself; others are logged with a traceback
-
-    def _give_back(self) -> None:
-        self._mine().update(state=Job.State.QUEUED, owner="", progress=0.0, words="", heartbeat=None)
 
 
 class _Heart(threading.Thread):
@@ -184,19 +196,20 @@ class _Heart(threading.Thread):
     def run(self) -> None:
         """Check every second until stopped."""
         written, silent = (0.0, ""), 0.0
+        beat_every = settings.JOB_STALE_SECONDS / BEATS
         try:
             while not self.stopped.wait(LOOK_EVERY):
                 silent += LOOK_EVERY
                 now = (self.run_.share, self.run_.words)
-                if (now != written or silent >= BEAT_EVERY) and self._write(*now):
+                if (now != written or silent >= beat_every) and self._write(*now):
                     written, silent = now, 0.0
         finally:
             connection.close()
 
     def _write(self, share: float, words: str) -> bool:
         try:
-            self.run_._mine().update(progress=share, words=words, heartbeat=timezone.now())
-        except (OperationalError, InterfaceError) as error:
+            self.run_._mine().update(progress=share, words=words, heartbeat=Now())
+        except DATABASE_FAILURES as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
             connection.close()  # a broken connection does not recover by itself
             return False
@@ -207,16 +220,27 @@ class _Heart(threading.Thread):
         self.join()
 
 
+def run_next() -> bool:
+    """Run the oldest job that is due; return False if there is none. Raise as ``run_job``."""
+    return _run_first(Job.objects.due()) is not None
+
+
 def run_job(job_id: int) -> bool:
-    """Run a queued job; return False if there was nothing to claim, or the claim was lost.
+    """Run a queued job; return False if there was nothing to claim, or it was not finished.
 
     Raise what the handler raises, except Quorum's named errors, which are stored in the row.
     """
-    owner = owners.new_owner()
+    run = _run_first(Job.objects.due().filter(pk=job_id))
+    return run is not None and run.finished
+
+
+def _run_first(jobs: JobQuerySet) -> Run | None:
+    owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    _claims.add(owner)
     try:
-        run = _claim(job_id, owner)
+        run = _claim(jobs, owner)
         if run is None:
-            return False
+            return None
         with run:
             if run.kind not in _handlers:
                 raise UnknownJobKind(
@@ -228,56 +252,62 @@ def run_job(job_id: int) -> bool:
             if not run.finished:
                 with run.commit() as stored:
                     stored.update(result or {})
+        return run
     finally:
-        owners.let_go(owner)  # without a database nothing can be recorded; the sweep finds the row
-    return run.finished
+        _claims.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
 
 
 def _asked_for_by(run: Run) -> User | None:
     return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
 
 
-def _claim(job_id: int, owner: str) -> Run | None:
-    now = timezone.now()
-    changed = Job.objects.filter(pk=job_id, state=Job.State.QUEUED).update(
-        state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=now, started_at=now
-    )
-    if not changed:
-        return None
-    job = Job.objects.get(pk=job_id)
-    return Run(job_id=job.pk, kind=job.kind, args=job.args, owner=owner, attempts=job.attempts)
+def _claim(jobs: JobQuerySet, owner: str) -> Run | None:
+    """Claim the first job that no other worker claims: PostgreSQL skips locked rows, SQLite has one writer."""
+    if not jobs.exists():
+        return None  # do not take SQLite's write lock at every poll
+    with transaction.atomic():
+        job = jobs.select_for_update(skip_locked=True).first()
+        if job is None:
+            return None
+        # The database's clock, as those of the workers may differ.
+        Job.objects.filter(pk=job.pk).update(
+            state=Job.State.RUNNING,
+            owner=owner,
+            attempts=F("attempts") + 1,
+            retry_at=None,
+            heartbeat=Now(),
+            started_at=Now(),
+        )
+    return Run(job_id=job.pk, kind=job.kind, args=job.args, owner=owner, attempts=job.attempts + 1)
 
 
 @dataclass(frozen=True)
 class Swept:
-    """The result of a sweep: ids of jobs reclaimed from dead workers, sent again, and given up."""
+    """The ids of jobs that a sweep requeued, and of those that it gave up."""
 
     requeued: tuple[int, ...]
-    resent: tuple[int, ...]
     given_up: tuple[int, ...]
 
 
-def sweep_jobs(*, resend_after: timedelta = RESEND_AFTER) -> Swept:
-    """Reclaim jobs of dead workers and resend lost messages; safe at any time."""
-    now = timezone.now()
+def sweep_jobs() -> Swept:
+    """Requeue the jobs of workers whose heartbeats ended; safe at any time."""
+    silent_before = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
+    # A suspended computer wakes up with late heartbeats: do not take its jobs from this process itself.
+    own = tuple(_claims)
+    lapsed = Job.objects.filter(state=Job.State.RUNNING, heartbeat__lt=silent_before).exclude(owner__in=own)
     requeued, given_up = [], []
-    silent_before = now - timedelta(seconds=settings.JOB_STALE_SECONDS)
-    for job in Job.objects.filter(state=Job.State.RUNNING):
-        lives = owners.owner_lives(job.owner)
-        if lives or (lives is None and job.heartbeat and job.heartbeat >= silent_before):
-            continue
-        held = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
+    for job in lapsed:
+        held = lapsed.filter(pk=job.pk, owner=job.owner)
         if job.attempts >= MAX_ATTEMPTS:
             error = f"The worker was gone before the work was done, {job.attempts} times over."
-            if held.update(state=Job.State.FAILED, owner="", error=error, finished_at=now):
+            if held.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
                 given_up.append(job.pk)
-        elif held.update(
-            state=Job.State.QUEUED, owner="", progress=0.0, words="", heartbeat=None, sent_at=None
-        ):
+        elif held.give_back():
             requeued.append(job.pk)
-    resent = []
-    for job in Job.objects.unsent_since(now - resend_after):
-        if Job.objects.filter(pk=job.pk, state=Job.State.QUEUED, sent_at=job.sent_at).update(sent_at=now):
-            _send(job.pk)
-            resent.append(job.pk)
-    return Swept(tuple(requeued), tuple(resent), tuple(given_up))
+    return Swept(tuple(requeued), tuple(given_up))
+
+
+def give_back_all() -> None:
+    """Requeue the jobs that still run in this process, which is about to end."""
+    held = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
+    held.give_back(after=STOP_AFTER, counted=False)

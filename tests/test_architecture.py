@@ -110,7 +110,7 @@ def test_the_leaves_import_nothing_of_quorum() -> None:
 
 @pytest.mark.parametrize("package", LOWEST)
 def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(package: str) -> None:
-    ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework", "celery")
+    ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework")
     found = [
         entry
         for entry in ALL
@@ -203,7 +203,7 @@ def test_prolific_has_one_door() -> None:
 
 
 def test_only_settings_read_the_environment() -> None:
-    allowed = {"config.settings", "config.gunicorn", "config.celery", "config.wsgi", "config.worker"}
+    allowed = {"config.settings", "config.gunicorn", "config.wsgi", "config.worker"}
     # The metrics are a library of their own: where METEOR's tables lie is told them without Django.
     allowed |= {"evaluation.metrics.meteor.tables"}
     found = [

@@ -70,12 +70,20 @@ def test_a_secret_key_that_was_cut_short_is_refused_in_one_sentence(tmp_path: Pa
     assert "is cut short: expected 50 characters or more" in done.stderr.splitlines()[-1]
 
 
-def test_the_embedded_default_is_sqlite_and_a_broker_of_files_in_the_data_folder(tmp_path: Path) -> None:
+def test_the_embedded_default_is_sqlite_in_the_data_folder_and_no_redis(tmp_path: Path) -> None:
     told = ask(
         tmp_path,
-        "settings.DATABASES['default']['NAME'], settings.CELERY_BROKER_URL, settings.MEDIA_ROOT.parent",
+        "settings.DATABASES['default']['NAME'], repr(settings.CELERY_BROKER_URL), settings.MEDIA_ROOT.parent",
     )
-    assert told == f"{tmp_path / 'quorum.sqlite3'} filesystem://localhost {tmp_path}"
+    assert told == f"{tmp_path / 'quorum.sqlite3'} '' {tmp_path}"
+
+
+def test_a_broker_that_is_no_redis_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    done = run(
+        tmp_path, "from django.conf import settings\nsettings.DEBUG", CELERY_BROKER_URL="amqp://localhost"
+    )
+    assert done.returncode != 0
+    assert "expected redis://host:6379/0, or nothing" in done.stderr.splitlines()[-1]
 
 
 def test_two_variables_switch_to_postgresql_and_redis(tmp_path: Path) -> None:

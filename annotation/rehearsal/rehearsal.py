@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
@@ -24,7 +28,6 @@ from common.errors import WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Job, Study
-from judgments.owners import let_go, new_owner, owner_lives
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import duplicate_study, kind_of
@@ -39,22 +42,35 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
         WrongState: there are no HITs, people's judgments exist, or another crowd rehearsed the study, whose truth
             differs.
     """
-    owner = _begin(study, crowd)
-    reached = Study.State.OPEN  # after an interruption, another call continues
-    try:
-        people = people_of(study, crowd)
-        truth = truths_of(study, crowd.seed)
-        people = _answer_all(study, people, truth, crowd, progress)
-        reached = Study.State.CLOSED
-    finally:
-        let_go(owner)
-        _end(study, crowd, state=reached)
+    with _locked(study):
+        _begin(study, crowd)
+        reached = Study.State.OPEN  # after an interruption, another call continues
+        try:
+            people = people_of(study, crowd)
+            truth = truths_of(study, crowd.seed)
+            people = _answer_all(study, people, truth, crowd, progress)
+            reached = Study.State.CLOSED
+        finally:
+            _end(study, crowd, state=reached)
     return report_of(study, people, truth, crowd.seed)
 
 
+@contextmanager
+def _locked(study: Study) -> Iterator[None]:
+    """Refuse a second rehearsal at the same time. The kernel drops the lock of a process that is killed."""
+    folder = settings.DATA_DIR / "locks"
+    folder.mkdir(exist_ok=True)
+    with open(folder / f"rehearsal-{study.pk}", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.") from None
+        yield
+
+
 @transaction.atomic
-def _begin(study: Study, crowd: Crowd) -> str:
-    """Mark the study as simulated, open it to the rehearsal's workers only, and return the name of the lock."""
+def _begin(study: Study, crowd: Crowd) -> None:
+    """Mark the study as simulated, and open it to the rehearsal's workers only."""
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
@@ -68,26 +84,21 @@ def _begin(study: Study, crowd: Crowd) -> str:
     if crowd.rules:
         recommend_rules(study=locked)
     before = locked.notes.get("rehearsal", {})
-    if before.get("owner") and owner_lives(before["owner"]):
-        raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.")
     if before and {one.name: before.get(one.name, one.default) for one in fields(crowd)} != asdict(crowd):
         said = ", ".join(f"{name} {_said(before[name])}" for name in asdict(crowd) if name in before)
         raise WrongState(
             f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
             "or duplicate it and rehearse the copy."
         )
-    owner = new_owner()
-    locked.notes = {**locked.notes, "rehearsal": {**asdict(crowd), "owner": owner}}
+    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.simulated, locked.state = True, Study.State.OPEN
     locked.opened_at = locked.opened_at or timezone.now()
     locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
     study.refresh_from_db()
-    return owner
 
 
 @transaction.atomic
 def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
-    """Unlock the study. A killed rehearsal leaves its name, and a dead owner's lock is void."""
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state

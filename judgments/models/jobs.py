@@ -1,17 +1,31 @@
 """Long work as a row: request, progress and result."""
 
-from datetime import datetime
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 
 class JobQuerySet(models.QuerySet["Job"]):
-    def unsent_since(self, moment: datetime) -> "JobQuerySet":
-        """Return queued jobs whose message was sent before `moment`, or never."""
-        return self.filter(state=Job.State.QUEUED).filter(Q(sent_at=None) | Q(sent_at__lt=moment))
+    def due(self) -> "JobQuerySet":
+        """Return the queued jobs that may start now, the oldest first."""
+        now = Q(retry_at=None) | Q(retry_at__lte=Now())
+        return self.filter(now, state=Job.State.QUEUED).order_by("pk")
+
+    def give_back(self, *, after: timedelta | None = None, counted: bool = True) -> int:
+        """Queue running jobs again, and return their number; the attempt may not count."""
+        return self.update(
+            state=Job.State.QUEUED,
+            attempts=F("attempts") - (0 if counted else 1),
+            retry_at=Now() + after if after else None,
+            owner="",
+            progress=0.0,
+            words="",
+            heartbeat=None,
+        )
 
 
 class Job(models.Model):
@@ -36,7 +50,9 @@ class Job(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     created_at = models.DateTimeField(default=timezone.now)
-    sent_at = models.DateTimeField(null=True, blank=True)
+    retry_at = models.DateTimeField(
+        null=True, blank=True, help_text="A worker waits until then; empty: it need not."
+    )
     started_at = models.DateTimeField(null=True, blank=True)
     heartbeat = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -45,7 +61,7 @@ class Job(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        indexes = [models.Index(fields=["state", "sent_at"], name="job_state_sent")]
+        indexes = [models.Index(fields=["state"], name="jobs_by_state")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(progress__gte=0, progress__lte=1), name="job_progress_is_a_share"

@@ -1,10 +1,13 @@
 """Long work for the tests of jobs, registered where this module is imported."""
 
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.db import OperationalError
+from django.utils import timezone
 
 from judgments import jobs
 from judgments.models import Job
@@ -48,6 +51,33 @@ def fail_unexpectedly(run: jobs.Run) -> None:
     raise ZeroDivisionError("one over nothing")
 
 
+def tell_progress(run: jobs.Run, *, gate: str, left: str) -> None:
+    """Reports progress for as long as the file `gate` is there; writes the file `left` when it is interrupted."""
+    try:
+        while Path(gate).exists():
+            run.progress(0.5, "thinking")
+            time.sleep(0.02)
+    finally:
+        Path(left).touch()
+
+
+def lose_the_database(run: jobs.Run) -> None:
+    """Ends as if the database were away for a moment."""
+    raise OperationalError("server closed the connection unexpectedly")
+
+
+def be_swept(run: jobs.Run, *, seconds: int) -> dict[str, Any]:
+    """Wakes up long after its last heartbeat, and finds a sweep in its own process."""
+    Job.objects.filter(pk=run.job_id).update(heartbeat=timezone.now() - timedelta(seconds=seconds))
+    return {"requeued": list(jobs.sweep_jobs().requeued)}
+
+
+def make_group(run: jobs.Run, *, name: str) -> None:
+    """Fails when another run of it was stored."""
+    with run.commit():
+        Group.objects.create(name=name)
+
+
 def _wait_while(path: str) -> None:
     while path and Path(path).exists():
         time.sleep(0.02)
@@ -55,7 +85,16 @@ def _wait_while(path: str) -> None:
 
 def register_all() -> None:
     """Makes the kinds known."""
-    for handler in (make_groups, fail_by_name, be_overtaken, fail_unexpectedly):
+    for handler in (
+        make_groups,
+        fail_by_name,
+        be_overtaken,
+        fail_unexpectedly,
+        tell_progress,
+        lose_the_database,
+        be_swept,
+        make_group,
+    ):
         jobs.register(handler.__name__.replace("_", "-"), f"{__name__}.{handler.__name__}")
 
 

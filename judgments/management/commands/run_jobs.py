@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """One line per job."""
         jobs.sweep_jobs()
-        for job in Job.objects.filter(state=Job.State.QUEUED).order_by("pk"):
+        for job in Job.objects.due():
             if jobs.run_job(job.pk):
                 self.stdout.write(f"{job.kind} {job.pk}: done")
             else:
