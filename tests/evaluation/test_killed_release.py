@@ -9,10 +9,12 @@ from tests.installations import Installation
 
 KILLED = """
 import json, os
+from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
 from django.db import connections
+from django.utils import timezone
 
 from evaluation.models import Release
 from evaluation.releases.verification import verify_bundle
@@ -39,6 +41,8 @@ if child == 0:
 ended = os.waitpid(child, 0)[1]
 bundles = lambda: len(list(folder.glob("*.zip")))
 told = {"ended": ended, "bundles": bundles(), "releases": Release.objects.count()}
+long_ago = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS + 1)
+Job.objects.update(heartbeat=long_ago)
 swept = sweep_jobs()
 run_job(job.pk)
 told |= {"requeued": list(swept.requeued) == [job.pk], "state": Job.objects.get().state, "then": bundles()}

@@ -109,7 +109,7 @@ def test_how_far_it_is_is_told_from_the_beginning_to_the_end(
     now = timezone.now()
     job = Job.objects.create(
         kind="export", state="running", args={"study": study.study.slug, "format": form}, owner="a worker",
-        progress=share, words=words, sent_at=now, started_at=now, heartbeat=now,
+        progress=share, words=words, started_at=now, heartbeat=now,
     )  # fmt: skip
     page = admin_client.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
     assert f'value="{share:.3f}"' in page
