@@ -41,7 +41,7 @@ Status = CrowdSession.Status
 
 @transaction.atomic
 def person_sent(*, study: Study, raw: str, name: str) -> Worker:
-    """Return or create the worker whom the study's crowd calls ``raw``.
+    """Return the worker whom the study's crowd calls ``raw``; create the row if needed.
 
     Args:
         name: the crowd's name for the id, such as WorkerId.
@@ -56,7 +56,7 @@ def person_sent(*, study: Study, raw: str, name: str) -> Worker:
 
 @transaction.atomic
 def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Return their participation; the study's own admission does not apply, since the crowd admitted them.
+    """Return their participation. The crowd admitted them, so the study's own admission does not apply.
 
     Raises:
         JoinRefused: they did not agree to the study's consent text.
@@ -66,10 +66,9 @@ def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
 
 @transaction.atomic
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
-    """Return or create the worker's session of this external id.
+    """Return the worker's session of this external id; create it if needed.
 
-    An id that passed from one worker to another (psiTurk#184) ends the first one's session: the crowd took the
-    work back.
+    An id that passed from one worker to another (psiTurk#184) ends the first one's session.
     """
     before = CrowdSession.objects.filter(
         place=publication.place, external_id=external_id, status=Status.WORKING
@@ -89,9 +88,7 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Record the arrival of a Mechanical Turk worker and return their session.
-
-    A session that ended without submission is reopened, as the same id may come to the same person twice.
+    """Record the arrival of a Mechanical Turk worker and return their session, reopened if it had ended.
 
     Args:
         raw: MTurk's WorkerId.
@@ -119,10 +116,7 @@ def receive_worker(
 
 
 def _follow_worker(session: CrowdSession) -> None:
-    """Move a worker's work on a HIT to their new session of the same HIT, within the caller's transaction.
-
-    This includes work that they submitted here but that the crowd never heard of.
-    """
+    """Move a worker's work on a HIT to their new session of it, also work that the crowd never heard of."""
     same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
         if old.status == Status.WORKING:
@@ -135,10 +129,7 @@ def _follow_worker(session: CrowdSession) -> None:
 
 @transaction.atomic
 def end_session(*, session: CrowdSession, status: str) -> bool:
-    """End a session without submission, and release its assignments. Return False if it was over.
-
-    Drafts are kept.
-    """
+    """End a session without submission; keep drafts. Return False if it was over."""
     held = Assignment.objects.filter(session=session)
     state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
     free_seats(held, state)
@@ -156,11 +147,9 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
 
     Raises:
         WorkPaused, WorkerExcluded: the worker gets no work.
-        SeatTaken: the study is closed, far more people came than the crowd can have admitted, or they did or do
-            the same page under another id.
+        SeatTaken: the study is closed, too many people came, or they have this HIT under another id.
         RequirementNotMet: they reached the study's limit of HITs per person.
-        NotJoined: they did not join the study.
-        StudyPaused: the study is paused.
+        NotJoined, StudyPaused.
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
@@ -207,14 +196,13 @@ def _is_over(held: Assignment) -> bool:
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
-    """Refuse a HIT that the worker did or does by way of another external HIT, which the crowd cannot know."""
+    """Refuse a HIT that the worker has by way of another external HIT, which the crowd cannot know."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
         raise SeatTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
 def _lay_out_draft(now: Assignment) -> None:
-    """Copy the worker's former draft for units at the same positions."""
     left = Assignment.objects.filter(hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"])
     before = left.order_by("-accepted_at").first()
     if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
@@ -244,7 +232,7 @@ def _offer(session: CrowdSession, hit: HIT) -> Offer:
 
 
 def make_room(hit: HIT) -> None:
-    """Ensure an open slot within the caller's transaction: release expired leases, or add a slot."""
+    """Ensure an open slot: release expired leases, or add a slot. Call it in a transaction."""
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
     free_seats(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
@@ -259,7 +247,7 @@ def make_room(hit: HIT) -> None:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete raw ids of the study's people who are in no other study; return their number.
 
-    Pseudonyms and answers stay. Nobody can pay or message these people any more.
+    Nobody can pay or message these people any more.
 
     Raises:
         WrongState: the study is open, so that ids keep coming.

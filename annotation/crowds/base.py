@@ -45,7 +45,7 @@ class Refused(CrowdProblem):
 
 
 class TryLater(CrowdProblem):
-    """The crowd was unreachable, throttled or cut off. The call may have been done, and is tried again later.
+    """The call may have been done, and is tried again later.
 
     Attributes:
         after: seconds that the crowd asked to wait; 0 if unknown.
@@ -65,8 +65,7 @@ class OutOfFunds(CrowdProblem):
 
 
 class Unsure(CrowdProblem):
-    """The outcome is unknown and repeating is unsafe: the call is indeterminate and keeps its reservation until a
-    person has looked (annotation.crowds.delivery)."""
+    """The outcome is unknown and repeating is unsafe: a person has to look (annotation.crowds.delivery)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +88,7 @@ def fee_of(cents: int, percent: Decimal, *, least: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An external HIT that a study needs.
-
-    Attributes:
-        hit: row id of its HIT; None for the whole study.
-        places: the number of slots.
-    """
+    """An external HIT that a study needs; ``hit`` is the row id of its HIT, None for the whole study."""
 
     hit: int | None
     places: int
@@ -127,11 +121,9 @@ class SeenPublication:
     """An external HIT as reported by the crowd.
 
     Attributes:
-        external_id: the crowd's id.
         token: our token, if the crowd stored it; '' for HITs of others.
         over: nobody may take it and nobody is at work.
-        places: the number of slots.
-        reward_cents: the pay; None if not reported.
+        reward_cents: None if not reported.
         readable: whether its work can be listed, which is False for a deleted one.
         facts: details for people to read. Equal facts mean that its work did not change.
     """
@@ -149,13 +141,7 @@ class SeenPublication:
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """Answers given on a crowd's own page.
-
-    Attributes:
-        layout: the layout of the HIT.
-        answers: as for ``submit_assignment``.
-        missing: positions without an answer.
-    """
+    """Answers given on a crowd's own page; ``missing`` are positions without an answer."""
 
     layout: Layout
     answers: list[dict[str, Any]]
@@ -167,10 +153,8 @@ class CrowdBackend(ABC):
 
     Attributes:
         name: its name in study files.
-        title: a readable name.
         can: the supported operations; the admin shows no others.
-        requirements: supported requirements of ``judgments.design.requirements``, stated at the crowd or checked
-            here.
+        requirements: those that are stated at the crowd or checked here.
         sends_people: whether the crowd sends pseudonymous workers, instead of names that join here.
         person: the crowd's name for a person's id.
     """
@@ -190,11 +174,7 @@ class CrowdBackend(ABC):
         return self.name
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Check whether a study can be opened here.
-
-        Raises:
-            WrongState: with one sentence.
-        """
+        """Raise WrongState, with one sentence, if a study cannot be opened here."""
         return
 
     @abstractmethod
@@ -217,11 +197,7 @@ class CrowdBackend(ABC):
         return [design.judgments_per_unit] * hits
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """Check whether ``places`` slots can be added.
-
-        Raises:
-            WrongState: with one sentence.
-        """
+        """Raise WrongState, with one sentence, if ``places`` slots cannot be added."""
         return
 
     def session_id(self, place: str, raw: str) -> str:
@@ -229,11 +205,7 @@ class CrowdBackend(ABC):
         return raw
 
     def balance(self, place: str) -> int | None:
-        """Return the account's balance in cents; None if unknown.
-
-        Raises:
-            TryLater: the crowd did not answer.
-        """
+        """Return the account's balance in cents; None if unknown. Raise TryLater."""
         return None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
@@ -241,8 +213,7 @@ class CrowdBackend(ABC):
 
         Returns:
             JSON to store with the call. A publish gives ``external_id`` and may give ``group_id`` and
-                ``expires_at``
-            (ISO 8601).
+            ``expires_at`` (ISO 8601).
 
         Raises:
             Refused, TryLater, OutOfFunds, Unsure.
@@ -250,35 +221,22 @@ class CrowdBackend(ABC):
         raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """Yield the study's external HITs, including those unknown to us, and those of ``known`` that exist.
-
-        Raises:
-            TryLater.
-        """
+        """Yield the study's external HITs, and those of ``known`` that exist. Raise TryLater."""
         return iter(())
 
     def hints(self, place: str) -> Iterable[str]:
-        """Yield ids of external HITs with news, once each. A sync must find the same without hints.
-
-        Raises:
-            TryLater.
-        """
+        """Yield ids of external HITs with news; a sync must find the same without them. Raise TryLater."""
         return ()
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         """Return answers taken by the crowd's own page; None if our server took them.
 
-        Raises:
-            QuorumError: they cannot be read.
+        Raise QuorumError if they cannot be read.
         """
         return None
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
-        """Yield the submitted work of an external HIT, whatever was decided.
-
-        Raises:
-            TryLater.
-        """
+        """Yield the submitted work of an external HIT, whatever was decided. Raise TryLater."""
         return iter(())
 
 

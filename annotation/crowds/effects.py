@@ -54,14 +54,12 @@ DECIDED = (Status.APPROVED, Status.REJECTED)
 
 
 def note_done(call: CrowdCall) -> None:
-    """Apply the effect of a successful call, in the transaction that ends it."""
     effect = EFFECTS.get(call.kind)
     if effect is not None:
         effect(call)
 
 
 def note_parked(call: CrowdCall) -> None:
-    """Apply the effect of a failed call, in the transaction that ends it."""
     release_call(call=call)
     if call.kind == Ability.PUBLISH and call.publication is not None:
         Publication.objects.filter(pk=call.publication.pk, state=Publication.State.PLANNED).update(
@@ -156,10 +154,9 @@ EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
 def settle_session(
     *, session: CrowdSession, status: str, decided_at: datetime | None = None, feedback: str = ""
 ) -> bool:
-    """Book that the crowd paid or rejected a session, and update its assignments. Return whether anything
-    changed.
+    """Book that the crowd paid or rejected a session, and update its assignments.
 
-    The crowd's status wins over ours, whoever decided there. A repeated call changes nothing.
+    Return whether anything changed. The crowd's status wins over ours.
 
     Raises:
         OverBudget: an approval of rejected work for which nothing is left; nothing changes.

@@ -60,12 +60,10 @@ class Unbooked(QuorumError):
 
 
 def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    """Take over the crowd's report of a piece of work: session, answers, decision. A repeated call changes
-    nothing.
+    """Take over the crowd's report of a piece of work; a repeated call changes nothing.
 
     Raises:
-        Unanswered: everything else is stored.
-        Unbooked: likewise.
+        Unanswered, Unbooked: everything else is stored.
     """
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
@@ -106,10 +104,7 @@ def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) ->
 
 @transaction.atomic
 def _move(session: CrowdSession, publication: Publication) -> None:
-    """Move a session to the external HIT that the crowd reports, if the browser named another one.
-
-    Answers to another HIT are kept but excluded.
-    """
+    """Move a session to the external HIT that the crowd reports; exclude answers to another HIT."""
     same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
     other = Assignment.objects.filter(session=session).exclude(same)
     pages = list(other.select_for_update().order_by("pk"))
@@ -144,11 +139,7 @@ def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) 
 def _bring_answers(
     backend: CrowdBackend, session: CrowdSession, publication: Publication, work: SeenWork
 ) -> None:
-    """Submit the answers of an unfinished session, from our draft or from the crowd's page.
-
-    Raises:
-        QuorumError: they are incomplete or invalid.
-    """
+    """Submit the answers of an unfinished session, from our draft or from the crowd's page."""
     last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
     if last is not None and last.state == Assignment.State.APART:
         _bring_back(last)
@@ -186,7 +177,6 @@ def _store_given(session: CrowdSession, publication: Publication, given: HandedI
 
 
 def _store_saved(saved: Assignment) -> None:
-    """Submit a draft, in its slot or another one: the crowd confirms that it came in time."""
     with transaction.atomic():
         locked = Assignment.objects.select_for_update().get(pk=saved.pk)
         now = timezone.now()
@@ -202,10 +192,10 @@ def _store_saved(saved: Assignment) -> None:
 
 
 def _take_seat(assignment: Assignment) -> None:
-    """Take a slot for a row without one, within the caller's transaction and before its state changes.
+    """Take a slot for a row without one, before its state changes. Call it in a transaction.
 
     Raises:
-        Unanswered: its worker claimed the HIT again, or far more people came than the crowd can have admitted.
+        Unanswered: its worker claimed the HIT again, or too many people came.
     """
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported
@@ -224,10 +214,7 @@ def _take_seat(assignment: Assignment) -> None:
 
 @transaction.atomic
 def set_apart(*, session: CrowdSession) -> int:
-    """Exclude work unknown to the crowd and reopen its slots; return the number of assignments.
-
-    Its answers are kept, and nothing is paid.
-    """
+    """Exclude work unknown to the crowd and reopen its slots; return the number of assignments."""
     rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
     pages = list(rows.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
@@ -317,8 +304,7 @@ def note_handed_in(*, session: CrowdSession) -> bool:
 def keep_apart(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store late answers: as excluded judgments if complete, else as a draft. Release the slot and time the
-    session out.
+    """Store late answers, excluded if complete, else as a draft; release slot and session.
 
     Raises:
         AnswerProblem: an answer is invalid; nothing changes.

@@ -19,10 +19,7 @@ from common.errors import QuorumError
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:
-    """Receive a message of Mechanical Turk's SNS topic and mark its external HITs to be looked at.
-
-    Repeated, late or unordered messages do no harm. Messages not signed by Amazon for our topic change nothing.
-    """
+    """Receive a message of Mechanical Turk's SNS topic; ignore what Amazon did not sign for it."""
     topic = notifications.topic()
     if topic is None:
         raise Http404("No topic is set.")

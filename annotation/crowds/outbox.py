@@ -42,8 +42,7 @@ def ask(
     why: str = "",
     by: User | None = None,
 ) -> CrowdCall:
-    """Write an outbox message and reserve ``cents``, within the caller's transaction. Return an equal existing
-    message.
+    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction.
 
     Raises:
         WrongState: the study's crowd cannot do that.
@@ -77,13 +76,10 @@ def ask(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Ask to close an external HIT to new workers, within the caller's transaction.
+    """Ask to close an external HIT to new workers; raise WrongState if the crowd cannot.
 
     Args:
         for_a_while: pause it, if the crowd can, since it will be reopened.
-
-    Raises:
-        WrongState: the crowd cannot.
     """
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return ask(
@@ -116,11 +112,6 @@ def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = No
 
 @transaction.atomic
 def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | None = None) -> CrowdCall:
-    """Ask to lift a block.
-
-    Raises:
-        WrongState: the crowd cannot.
-    """
     return _ask_about(study, worker, Ability.UNBLOCK, why=why, by=by, after=Ability.BLOCK)
 
 

@@ -35,12 +35,12 @@ def session_pseudonym(place: str, raw: str) -> str:
 
 
 def installation_word() -> str:
-    """Return a mark that separates this installation's calls from others with the same account."""
+    """Return a mark that separates this installation's calls from others of the same account."""
     return _mark("installation")[:12]
 
 
 def worker_token(place: str, name: str) -> str:
-    """Return the token of a panel's person. It is the same in every browser, since the link is the way in."""
+    """Return the token of a panel's person: the same in every browser, since the link is the way in."""
     return _mark("token", place, name)
 
 
@@ -50,7 +50,6 @@ def installation_mark(*parts: str) -> str:
 
 
 def comes_by_the_link(place: str) -> bool:
-    """Return True if people find the study themselves instead of being sent by a crowd."""
     return place in BY_THE_LINK
 
 
@@ -71,7 +70,6 @@ def without_ids(words: str, values: Iterable[str]) -> str:
 
 
 def said_of(call: CrowdCall, words: str) -> str:
-    """Return a call's error without the ids of person and submission."""
     rows = RawId.objects.none()
     if call.session is not None:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
@@ -81,10 +79,7 @@ def said_of(call: CrowdCall, words: str) -> str:
 
 
 def scrub(rows: Collection[RawId]) -> None:
-    """Remove ids that will be deleted from the texts of calls and answers, within the caller's transaction.
-
-    People write ids into reasons, messages and forms.
-    """
+    """Remove ids that will be deleted from the texts of calls and answers: people write them into forms."""
     values: dict[int, list[str]] = {}
     for row in rows:
         values.setdefault(row.worker_id, []).append(row.value)

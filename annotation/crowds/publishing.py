@@ -32,7 +32,8 @@ OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 def plan_publications(*, study: Study, by: User | None = None, besides: Collection[int | None] = ()) -> int:
     """Write publish messages and reserve their price; return the number of new external HITs.
 
-    Skip those that are published or planned, and those in ``besides``: row ids of HITs, None for a whole study.
+    Args:
+        besides: row ids of HITs to skip; None for the whole study.
 
     Raises:
         WrongState: the budget does not cover all; nothing is planned.
@@ -98,7 +99,6 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
 
 
 def _numbers(study: Study) -> dict[int | None, int]:
-    """Return the number of each HIT's last external HIT here."""
     rows = Publication.objects.filter(study=study, place=study.place).order_by("number")
     return dict(rows.values_list("hit", "number"))
 
@@ -116,7 +116,7 @@ def ask_to_extend(
 
     Raises:
         WrongState: the crowd cannot, or it is not published.
-        OverBudget: the slots cost more than is left.
+        OverBudget.
     """
     if publication.state not in (
         Publication.State.PUBLISHED,
@@ -147,11 +147,11 @@ def ask_to_extend(
 
 @transaction.atomic
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
-    """Keep all published external HITs open for ``hours`` from now, atomically; return their number.
+    """Keep all published external HITs open for ``hours`` from now; return their number.
 
     Raises:
         WrongState: the hours are not 1 to 8760, the study is not open, or nothing is published.
-        OverBudget: slots that were released when their time was over reopen, and cost more than is left.
+        OverBudget: released slots reopen, and cost more than is left.
     """
     if not 1 <= hours <= LONGEST_HOURS:
         raise WrongState(
@@ -178,8 +178,7 @@ def _given_back(publication: Publication) -> int:
 
 @transaction.atomic
 def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = False, why: str = "") -> int:
-    """Ask to close all external HITs of the study to new workers; unpublished ones stay down. Return their
-    number.
+    """Ask to close all external HITs to new workers; unpublished ones stay down. Return their number.
 
     Args:
         for_a_while: ``offer_again`` will reopen them.
@@ -196,10 +195,10 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
 
 @transaction.atomic
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
-    """Reopen what was taken down since then, and publish what was held back, atomically. Return the number.
+    """Reopen what was taken down since then, and publish what was held back. Return the number.
 
     Raises:
-        WrongState, OverBudget: slots that were released meanwhile cost more than is left.
+        WrongState, OverBudget: released slots cost more than is left.
     """
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
@@ -222,8 +221,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 
 def _keep_down(study: Study) -> None:
-    """Cancel publish messages that were certainly not sent; others are taken down when their outcome is known
-    (effects)."""
+    """Cancel publish messages that were certainly not sent; effects takes others down."""
     never = CrowdCall.objects.filter(
         study=study,
         place=study.place,
@@ -239,8 +237,7 @@ def _keep_down(study: Study) -> None:
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
-    """Open the study, send its outbox messages, and return where workers go. Reopening only publishes what is
-    missing.
+    """Open the study, send its outbox messages, and return where workers go.
 
     Raises:
         WrongState: as ``begin_opening``, or the account at the crowd holds too little.
@@ -272,12 +269,11 @@ def left_to_do(study: Study, carried: Carried) -> str:
 
 @transaction.atomic
 def begin_opening(*, study: Study, by: User | None = None) -> str:
-    """Open the study here and write the messages for its crowd, atomically.
+    """Open the study here and write the messages for its crowd. Reopening publishes what is missing.
 
     Raises:
-        WrongState: there are no HITs, the answers are simulated or imported, this version cannot publish to the
-            study's crowd, that crowd cannot state the study's requirements, the study was open at another place
-            before, or its budget does not suffice.
+        WrongState: the study cannot be opened: no HITs, answers that are simulated or imported, a requirement or
+            operation that its crowd lacks, another place before, or too small a budget.
     """
     design = design_of(study)
     unsaid = not_stated(design.workers, design.crowd.backend)
@@ -324,8 +320,7 @@ def _settle_in(study: Study, backend: CrowdBackend) -> None:
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
-    """Close the study here and at the crowd. Current leases may be submitted; reservations and ended leases
-    expire.
+    """Close the study here and at the crowd; who holds a lease may still submit.
 
     Raises:
         WrongState: the study was never opened.
@@ -336,11 +331,7 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
-    """Close the study here and write the messages for its crowd.
-
-    Raises:
-        WrongState: as ``close_study``.
-    """
+    """Close the study here and write the messages for its crowd; raise as ``close_study``."""
     shut_gate(study)
     was = study.state
     mark_closed(study=study)

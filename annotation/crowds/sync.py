@@ -49,10 +49,7 @@ def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | No
 
 
 def sync_what_is_due() -> list[str]:
-    """Queue a sync of every study with external HITs or open calls that is due (``CROWD_SYNC_SECONDS``).
-
-    Return the slugs. It may be called at any time.
-    """
+    """Queue a sync of every study that is due (``CROWD_SYNC_SECONDS``); return the slugs."""
     every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
@@ -85,13 +82,7 @@ def note_hint(*, place: str, external_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A difference between our rows and the crowd's, or something for a person to decide.
-
-    Attributes:
-        kind: a short code.
-        words: a sentence.
-        ids: what it is about.
-    """
+    """A difference between our rows and the crowd's, or something for a person to decide."""
 
     kind: str
     words: str
@@ -100,12 +91,7 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The report of a sync (CONTRACT.md 1).
-
-    Attributes:
-        hits: external HITs.
-        assignments: their number by state.
-    """
+    """The report of a sync (CONTRACT.md 1)."""
 
     hits: int
     assignments: dict[str, int]
@@ -119,7 +105,6 @@ class Synced:
 
 
 def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
-    """Return the report, with what waits for a person or for time."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
     there = Publication.objects.filter(study=study, place=study.place).exclude(external_id="")
@@ -293,7 +278,6 @@ def _look(
 
 
 def _take_hints(study: Study, backend: CrowdBackend) -> None:
-    """Store the crowd's hints, including those for other studies at the place."""
     for external_id in backend.hints(study.place):
         Publication.objects.filter(place=study.place, external_id=external_id).update(
             hinted_at=timezone.now()
@@ -376,7 +360,6 @@ def look_at(
 
 
 def _has_news(publication: Publication, there: SeenPublication) -> bool:
-    """Return True if its work may have changed since it was read."""
     last = publication.looked_at
     if last is None or publication.seen != dict(there.facts) or timezone.now() - last > LOOKED_THROUGH:
         return True
@@ -476,8 +459,7 @@ def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> No
 
 # --- paying ---------------------------------------------------------------------------------------
 def approve_what_is_due(*, study: Study) -> int:
-    """Ask to approve work that is past the design's waiting time and that nothing speaks against; return its
-    number."""
+    """Ask to approve unobjectionable work past the design's waiting time; return its number."""
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:
         return 0

@@ -310,7 +310,7 @@ for number in range(60):
         ((count,),) = installation.query("SELECT count(*) FROM judgments_job WHERE state = 'done'")
         return int(count) >= least
 
-    for share in (5, 20, 35):
+    for share in (10, 30):
         until(partial(done, share), what=f"{share} jobs")
         killed = workers.pop(0)
         os.killpg(killed.pid, signal.SIGKILL)
