@@ -1,4 +1,4 @@
-"""Handlers of this app's jobs: resolve ids, call a service, report progress."""
+"""Job handlers: resolve ids, call one service, report progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from judgments.studies.studies import find_study
 def import_judgments(
     run: Run, *, upload: str, format: str, dataset: str, study: str, protocol: str = ""
 ) -> None:
-    """Import judgments, then delete the upload."""
     with uploads.opened(upload) as files, run.commit() as result:
         summary = import_rows(
             format=format,
@@ -30,5 +29,4 @@ def import_judgments(
 
 
 def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
-    """Synchronise a study with its crowd; interrupted runs can be repeated."""
     return bring_together(study=find_study(study), progress=run.progress).as_json()

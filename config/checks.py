@@ -17,7 +17,6 @@ FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; replaces all migrations o
 def check_sqlite_keeps_its_word(
     app_configs: Sequence[AppConfig] | None, **_: object
 ) -> list[checks.CheckMessage]:
-    """Check that SQLite waits for the write lock and syncs to disk."""
     if connection.vendor != "sqlite":
         return []
     options = connection.settings_dict["OPTIONS"]
@@ -43,7 +42,7 @@ def check_sqlite_keeps_its_word(
 def check_database_is_of_0_5_0_or_newer(
     app_configs: Sequence[AppConfig] | None, **_: object
 ) -> list[checks.CheckMessage]:
-    """Check that the database is of 0.5.0 or newer, as older migrations are gone."""
+    """Refuse a database whose migrations are gone."""
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
         steps = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
@@ -61,7 +60,6 @@ def check_database_is_of_0_5_0_or_newer(
 def check_uploads_are_private(
     app_configs: Sequence[AppConfig] | None, **_: object
 ) -> list[checks.CheckMessage]:
-    """Check that uploaded pictures are served by a view only."""
     media, static = settings.MEDIA_ROOT.resolve(), settings.STATIC_ROOT.resolve()
     if media.is_relative_to(static) or static.is_relative_to(media):
         return [
@@ -75,7 +73,6 @@ def check_uploads_are_private(
 
 
 def check_public_server(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    """Check what a public server needs."""
     found: list[checks.CheckMessage] = []
     if set(settings.ALLOWED_HOSTS) <= LOCAL_HOSTS or "*" in settings.ALLOWED_HOSTS:
         found.append(
@@ -102,7 +99,6 @@ LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def check_mechanical_turk(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    """Check that live Mechanical Turk has the setting, the study, and a fitting address."""
     found: list[checks.CheckMessage] = []
     host = urlsplit(settings.MTURK_ENDPOINT).hostname
     if settings.MTURK_LIVE and host == SANDBOX_HOST:

@@ -1,4 +1,4 @@
-"""Middleware: the admin's script policy, the language, the acting account, ETags, and impossible addresses."""
+"""Middleware of this installation."""
 
 from collections.abc import Callable
 

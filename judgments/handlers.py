@@ -1,4 +1,4 @@
-"""Job handlers of this app: resolve ids, call one service, report progress."""
+"""Job handlers: resolve ids, call one service, report progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from judgments.studies.studies import find_study
 def import_dataset(
     run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
 ) -> None:
-    """Import an uploaded dataset; delete the upload once the rows are stored."""
     with uploads.opened(upload) as files:
         pictures = files.pictures or images or None
         with run.commit() as result:

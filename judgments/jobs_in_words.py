@@ -1,4 +1,4 @@
-"""Names of job kinds for people."""
+"""Jobs and their results in words."""
 
 from __future__ import annotations
 

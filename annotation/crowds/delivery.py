@@ -42,13 +42,7 @@ UNDECIDED = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The result of a run.
-
-    Attributes:
-        done, parked: calls that ended.
-        waiting: calls left to the next run.
-        stopped: why paid calls were stopped, or ''.
-    """
+    """How many calls ended and wait; ``stopped`` says why paid calls were stopped, or is ''."""
 
     done: int = 0
     parked: int = 0
@@ -63,12 +57,7 @@ def carry_out_calls(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> Carried:
-    """Send the study's outbox messages, oldest first, with back-off and jitter.
-
-    Args:
-        rng: draws the jitter; default: seeded by the system.
-        wait: sleeps for the given seconds.
-    """
+    """Send the study's outbox messages, oldest first, with back-off and jitter."""
     rng = rng or random.Random()
     backend = backend_of(study)
     tried: Counter[int] = Counter()
@@ -125,10 +114,7 @@ def carry_out_calls(
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Return why no paid call can start: the balance does not cover all of them. '' if it does or is unknown.
-
-    Calls that may already be done have their money at the crowd.
-    """
+    """Return why no paid call can start: the balance does not cover all of them. '' if it does or is unknown."""
     fresh = CrowdCall.objects.filter(
         study=study,
         place=study.place,
@@ -274,8 +260,7 @@ def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Resolve an indeterminate call as done and spend its reservation.
 
     Raises:
-        WrongState: the call is not indeterminate, or publishes: a sync finds whether that was done (resolve as
-            not done).
+        WrongState: the call is not indeterminate, or publishes: a sync finds whether that was done.
     """
     if call.kind == Ability.PUBLISH:
         raise WrongState(

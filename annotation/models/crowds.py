@@ -230,7 +230,6 @@ class CrowdCall(models.Model):
 
     @property
     def unsure(self) -> bool:
-        """Return True for an indeterminate call."""
         return self.state == self.State.PARKED and bool(self.answer.get("unsure"))
 
     def remember(self, **facts: Any) -> bool:

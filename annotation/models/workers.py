@@ -92,7 +92,6 @@ class Worker(models.Model):
 
     @property
     def is_person(self) -> bool:
-        """Return True for a real worker, neither simulated nor imported."""
         return self.source in (Worker.Source.LOCAL, Worker.Source.CROWD)
 
     @property

@@ -1,4 +1,4 @@
-"""The page "Webhooks" of a study: who is told what happens in it, and what they were told."""
+"""The page "Webhooks" of a study."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ TEMPLATE = "admin/annotation/study_webhooks.html"
 
 
 def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The webhooks, a form for another one, and the log."""
     return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
 
 

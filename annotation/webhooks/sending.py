@@ -26,11 +26,7 @@ State = WebhookDelivery.State
 
 
 def send_webhooks(*, rng: random.Random | None = None) -> int:
-    """Run a round: note completions, send what is due, delete old deliveries. Return the number delivered.
-
-    Args:
-        rng: draws the jitter; default: seeded by the system.
-    """
+    """Note completions, send what is due, delete old deliveries; return the number delivered."""
     if not Webhook.objects.exists():
         return 0
     rng = rng or random.Random()
@@ -65,7 +61,6 @@ def _next() -> WebhookDelivery | None:
 
 
 def _begin(delivery: WebhookDelivery) -> bool:
-    """Mark a delivery as begun. Return False if another sender has it."""
     now = timezone.now()
     begun = WebhookDelivery.objects.filter(_due(), pk=delivery.pk).update(
         state=State.SENDING, started_at=now, attempts=F("attempts") + 1

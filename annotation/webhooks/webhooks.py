@@ -200,11 +200,7 @@ def _exchange(
 
 
 def _address_of(host: str, port: int) -> str:
-    """Return the address to connect to.
-
-    Raises:
-        BadAddress: one of the name's addresses is not public.
-    """
+    """Return the address to connect to; raise BadAddress if one of the name's addresses is not public."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     if not _private_allowed():
@@ -276,11 +272,7 @@ def add_webhook(
 
 @transaction.atomic
 def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
-    """Return a new secret, shown only now; the old one becomes invalid.
-
-    Raises:
-        NotThere: the webhook was removed meanwhile.
-    """
+    """Return a new secret, shown only now; the old one becomes invalid."""
     webhook.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
         raise NotThere("There is no such webhook any more.")
@@ -291,7 +283,6 @@ def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
 
 @transaction.atomic
 def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
-    """Remove a webhook with its log. A repeated call changes nothing."""
     removed, _ = Webhook.objects.filter(pk=webhook.pk).delete()
     if removed:
         words = "A webhook was removed, and its log with it."
@@ -323,11 +314,7 @@ def give_up_waiting(webhook: Webhook) -> None:
 
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
-    """Write a test message to be sent next.
-
-    Raises:
-        WrongState: the webhook is off.
-    """
+    """Write a test message to be sent next; raise WrongState if the webhook is off."""
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
         raise WrongState("Nothing was sent: the webhook is switched off.")
     return WebhookDelivery.objects.create(
@@ -357,7 +344,6 @@ def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
 
 
 def listens_to_submissions() -> Exists:
-    """Return a subquery for assignments: whether a webhook listens to submissions."""
     return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
 
 

@@ -47,8 +47,7 @@ class FieldAnswer:
 def read_answers(document: str) -> tuple[FieldAnswer, ...]:
     """Return the answers in document order, including repeated names.
 
-    Characters that XML cannot hold (control characters, lone surrogates) are replaced, so that one bad letter
-    does not lose a worker's answers.
+    Characters that XML cannot hold are replaced, so that one bad letter does not lose a worker's answers.
 
     Raises:
         AnswersUnreadable: the document is not XML, not QuestionFormAnswers, has a document type, or is too large.

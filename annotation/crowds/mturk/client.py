@@ -85,16 +85,11 @@ def endpoint_of(place: str) -> str:
 
 
 def turk(place: str) -> TurkClient:
-    """Return the client of a place; raise as ``endpoint_of``."""
     return TurkClient(_client("mturk", place, endpoint_of(place)))
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
-    """Yield the bodies of the queue's messages, and delete each after its use.
-
-    Raises:
-        TryLater: the queue is not available.
-    """
+    """Yield the bodies of the queue's messages, and delete each after its use; raise TryLater."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -111,10 +106,7 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 
 def _client(service: str, place: str, endpoint: str) -> Any:
-    """Create a client once: loading AWS's service description takes a tenth of a second.
-
-    Threads may share clients, but not create them.
-    """
+    """Create a client once, and in one thread: loading AWS's service description takes a tenth of a second."""
     key = (service, place, endpoint)
     with _making:
         if key not in _clients:
@@ -157,11 +149,7 @@ class TurkClient:
     def create_hit(
         self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
     ) -> TurkHIT:
-        """Create a HIT, once for each token within 24 hours.
-
-        Raises:
-            HitAlreadyExists: it was created before.
-        """
+        """Create a HIT, once for each token within 24 hours (``HitAlreadyExists``)."""
         answer = self._ask(
             "create_hit_with_hit_type",
             "HIT",
@@ -235,11 +223,10 @@ class TurkClient:
 
     # --- people -----------------------------------------------------------------------------------
     def block(self, worker: str, *, reason: str) -> None:
-        """Block a worker from all HITs of the account. A repeated call changes nothing."""
+        """Block a worker from all HITs of the account."""
         self._ask("create_worker_block", WorkerId=worker, Reason=reason)
 
     def unblock(self, worker: str, *, reason: str) -> None:
-        """Lift a block. A repeated call changes nothing."""
         self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
@@ -273,7 +260,6 @@ class TurkClient:
         return made
 
     def qualify(self, qualification: str, worker: str, value: int) -> None:
-        """Assign a qualification to a worker, or set its value again."""
         self._ask(
             "associate_qualification_with_worker",
             QualificationTypeId=qualification,
@@ -306,11 +292,7 @@ class TurkClient:
         return self._ask(operation, *members, **parameters)
 
     def _ask(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send one call.
-
-        Args:
-            members: required members of the answer.
-        """
+        """Send one call; ``members`` are required members of the answer."""
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:

@@ -29,12 +29,7 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A parsed arrival.
-
-    Attributes:
-        hit, assignment, worker: Mechanical Turk's ids; the last two are '' in a preview.
-        site: an allowed site for submission; '' in a preview.
-    """
+    """A parsed arrival; in a preview ``assignment``, ``worker`` and ``site`` are ''."""
 
     hit: str
     assignment: str = ""
@@ -103,12 +98,7 @@ SITES = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame of a request.
-
-    Attributes:
-        session: with its study, worker and publication.
-        site: where its answers are submitted, such as https://www.mturk.com.
-    """
+    """The frame of a request; ``site`` takes its answers, such as https://www.mturk.com."""
 
     session: CrowdSession
     site: str
@@ -183,5 +173,4 @@ def frame_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def mark_as_framed(request: HttpRequest) -> None:
-    """Mark a framed page that has no session yet."""
     request.META[ENTRANCE] = True

@@ -32,7 +32,6 @@ ENTRY = "/s/{slug}/mturk/"
 
 
 def annotation_of(token: str, study: Study) -> str:
-    """Return the RequesterAnnotation: the token, which finds the HIT again, the installation and the study."""
     return f"{token} {installation_word()} {study.slug}"
 
 
@@ -55,11 +54,7 @@ def is_tested_there(design: StudyDesign) -> bool:
 
 
 def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
-    """Return the Question of a HIT.
-
-    Raises:
-        QuestionProblem: it cannot be stated there.
-    """
+    """Return the Question of a HIT; raise QuestionProblem if it cannot be stated there."""
     if design.crowd.question == "html":
         return html_question(
             design=design,

@@ -56,9 +56,8 @@ class SNSTopic:
     """The expected topic.
 
     Attributes:
-        arn: its name.
-        hosts: host and port of certificates: Amazon's by default, another partition's by setting. Only a
-            permitted emulator on this machine may do without https.
+        hosts: host and port of certificates: Amazon's by default. Only a permitted emulator on this machine may do
+            without https.
     """
 
     arn: str
@@ -78,11 +77,6 @@ class Signed:
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> Signed:
-        """Parse a message.
-
-        Raises:
-            NotificationUnreadable: a part is missing.
-        """
         kind = message.get("Type")
         if not isinstance(kind, str) or kind not in SIGNED:
             raise NotificationUnreadable(f"Type is {str(kind)[:80]!r}; expected {', '.join(SIGNED)}.")
@@ -120,7 +114,6 @@ def verified(
     """Verify a message completely. Fetch nothing before the rest was checked.
 
     Raises:
-        NotificationUnreadable: a part is missing.
         NotificationForged: another topic, a foreign certificate, or a wrong signature.
         NotificationTooOld: signed more than an hour ago, or in the future.
         NotificationRepeated: ``seen`` before.
@@ -250,7 +243,6 @@ def read_sns(
     """Read a verified SNS message; return None for the end of a subscription.
 
     Args:
-        topic: the expected topic, and the hosts of its certificates.
         certificate: fetches the certificate (PEM) at a verified address.
         seen: whether a message id came before.
 
@@ -287,11 +279,6 @@ def read_sqs(body: str | bytes, *, topic_arn: str = "") -> Events:
 
 
 def read_events(document: dict[str, Any]) -> Events:
-    """Parse the events of a document.
-
-    Raises:
-        NotificationUnreadable: not the documented form.
-    """
     listed = document.get("Events")
     if not isinstance(listed, list) or not listed:
         raise NotificationUnreadable("The notification lists no events; expected EventDocId and Events.")
@@ -303,11 +290,7 @@ def read_events(document: dict[str, Any]) -> Events:
 
 
 def parsed(body: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object without repeated names, which parsers treat differently.
-
-    Raises:
-        NotificationUnreadable: it is something else, or too large.
-    """
+    """Parse a JSON object without repeated names, which parsers treat differently."""
     if len(body) > MOST_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
     try:
@@ -375,11 +358,7 @@ def topic() -> SNSTopic | None:
 
 
 def certificate(address: str) -> bytes:
-    """Return the certificate (PEM) at a verified address.
-
-    Raises:
-        NotFetched.
-    """
+    """Return the certificate (PEM) at a verified address; raise NotFetched."""
     if address not in _certificates:
         found = _fetched(address)
         if len(_certificates) >= MOST_CERTIFICATES:
@@ -389,11 +368,7 @@ def certificate(address: str) -> bytes:
 
 
 def confirm(address: str) -> None:
-    """Confirm a subscription.
-
-    Raises:
-        NotFetched.
-    """
+    """Confirm a subscription; raise NotFetched."""
     _fetched(address)
 
 

@@ -66,7 +66,6 @@ def _is_old(call: CrowdCall) -> bool:
 
 # --- HITs -----------------------------------------------------------------------------------------
 def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Create the HIT, or adopt an existing one."""
     publication, study = _publication(call), call.study
     if _is_old(call):
         found = _marked(client, study, call.key)
@@ -194,7 +193,6 @@ def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Reject as ``approve`` does; approved work stays approved."""
     session = _session(call)
     status = _status(client, session)
     if status == "Submitted":
@@ -208,7 +206,6 @@ def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _status(client: TurkClient, session: CrowdSession) -> str:
-    """Return Submitted, Approved or Rejected."""
     try:
         there = client.assignment(session.external_id)
     except (NotAtTurk, WrongStateAtTurk) as problem:
@@ -343,11 +340,7 @@ def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) ->
 
 
 def raw_id(worker: Worker) -> str:
-    """Return a worker's WorkerId.
-
-    Raises:
-        Refused: it was deleted here.
-    """
+    """Return a worker's WorkerId; raise Refused if it was deleted here."""
     found = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
     if found is None:
         raise Refused(f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them.")

@@ -84,7 +84,6 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
 
 
 def _split_selectors(selectors: str) -> list[str]:
-    """Split selectors at commas outside of parentheses."""
     found, depth = [""], 0
     for sign in selectors:
         depth += (sign == "(") - (sign == ")")
@@ -119,11 +118,9 @@ class PageAnswers:
 
     Attributes:
         layout: the order and sides shown.
-        answers: as for ``submit_assignment``.
         unfinished: invalid input by position.
         missing: positions without an answer, including unfinished ones.
-        comment: the worker's comment.
-        consented: whether they agreed to the consent text; True if there is none.
+        consented: True if there is no consent text.
     """
 
     layout: Layout
@@ -135,11 +132,10 @@ class PageAnswers:
 
 
 def html_question(*, design: StudyDesign, hit: HIT, frame_height: int = 0, **page: Any) -> str:
-    """Return the HTMLQuestion of a HIT; further arguments are those of ``html_page``.
+    """Return the HTMLQuestion of a HIT; arguments and errors are those of ``html_page``.
 
     Raises:
         QuestionTooLong: the document exceeds the service's limit.
-        KindNotCarried, PictureNotReachable, QuestionProblem: see ``html_page``.
     """
     document = html_page(design=design, hit=hit, **page)
     return html_question_of(document, hit=hit.key, frame_height=frame_height)
@@ -201,10 +197,7 @@ def html_page(
 
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
-    """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides.
-
-    Withdrawn units are included, since a published page is read as it was published.
-    """
+    """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
     kind = KINDS[design.protocol]
     drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, struck_too=True)
     if not drawn.sides:

@@ -42,8 +42,7 @@ Requirement = dict[str, Any]
 def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
     """Return the design's worker requirements for boto3, followed by ``more``.
 
-    Workers who fail the service's own requirements do not see the HIT. The limit of HITs per person cannot be
-    stated there and is checked here.
+    The limit of HITs per person cannot be stated there and is checked here.
 
     Raises:
         RequirementProblem: one cannot be stated, or there are too many.
@@ -112,14 +111,7 @@ def _percent(above: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QualificationTest:
-    """A test for CreateQualificationType.
-
-    Attributes:
-        test: the QuestionForm.
-        answer_key: the AnswerKey, which makes accuracy in percent the qualification's value.
-        questions: the number of questions.
-        needed: the required value.
-    """
+    """A test for CreateQualificationType; its accuracy in percent becomes the qualification's value."""
 
     test: str
     answer_key: str

@@ -39,7 +39,6 @@ def add(parent: Element, name: str, text: str | int | None = None) -> Element:
 
 
 def written(document: Element) -> str:
-    """Return the document without a declaration, as the service takes it as a string parameter."""
     return tostring(document, encoding="unicode")
 
 
@@ -113,7 +112,7 @@ def external_question(*, url: str, hit: str, frame_height: int = 0, loopback: bo
 
     Raises:
         QuestionProblem: the service would refuse the address, or lose a part of it.
-        QuestionTooLong: it exceeds the limit of a question.
+        QuestionTooLong.
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
@@ -123,13 +122,7 @@ def external_question(*, url: str, hit: str, frame_height: int = 0, loopback: bo
 
 
 def html_question_of(page: str, *, hit: str, frame_height: int = 0) -> str:
-    """Return the XML that contains ``page``, a whole HTML document.
-
-    The page is in CDATA, as documented; escaped, its tags would take twice the bytes.
-
-    Raises:
-        QuestionTooLong: it exceeds the limit of a question.
-    """
+    """Return the XML that contains ``page``, a whole HTML document, in CDATA; raise QuestionTooLong."""
     document = root("HTMLQuestion", HTML_QUESTION)
     add(document, "HTMLContent", CONTENT)
     add(document, "FrameHeight", _height(frame_height, hit=hit))

@@ -100,11 +100,7 @@ def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
 
 
 def _publication(study: Study, arrival: Arrival) -> Publication:
-    """Return the external HIT of an arrival.
-
-    Raises:
-        ArrivalRefused: it is invented, of another study or place, or over.
-    """
+    """Return the external HIT of an arrival; raise ArrivalRefused if there is none for it."""
     rows = Publication.objects.select_related("study", "hit")
     found = rows.filter(
         study=study, place=study.place, external_id=arrival.hit, state__in=UP, hit__isnull=False
@@ -165,9 +161,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     """Show the session's page of work, or its state.
 
     Raises:
-        PassedOn: it was returned, or belongs to another worker now.
-        TooLate: its time is over.
-        WorkPaused, WorkerExcluded, SeatTaken: there is no work for this worker.
+        PassedOn, TooLate, WorkPaused, WorkerExcluded, SeatTaken: there is no work for this worker.
     """
     session, design = frame.session, design_of(frame.session.study)
     refuse_passed_on(session)

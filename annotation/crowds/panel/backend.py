@@ -36,11 +36,6 @@ class ExternalBackend(CrowdBackend):
         return design.crowd.backend == self.name and not design.panel.api
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Check whether the study can serve all admitted people.
-
-        Raises:
-            WrongState: with one sentence.
-        """
         hits = HIT.objects.filter(study=study).count()
         if hits < design.panel.hits:
             raise WrongState(
@@ -79,11 +74,7 @@ class ExternalBackend(CrowdBackend):
         return [-(-hits * design.judgments_per_unit // design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Complete calls that concern only our books.
-
-        Raises:
-            Refused: the panel cannot be asked for it.
-        """
+        """Complete calls that concern only our books."""
         if call.kind not in ON_PAPER:
             raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}

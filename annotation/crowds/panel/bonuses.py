@@ -46,7 +46,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
-    """Ask for a bonus for each session of ``unpaid_pages``, atomically; return their number.
+    """Ask for a bonus for each session of ``unpaid_pages``; return their number.
 
     Raises:
         WrongState: there are none, the crowd pays no bonuses, or the reason is missing.
@@ -84,8 +84,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
         number: an existing list; 0 makes a new one.
 
     Raises:
-        WrongState: the crowd pays bonuses itself, there is nothing to list or no such list, or a raw id was
-            deleted.
+        WrongState: there is no such list, nothing to list, or a raw id was deleted.
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState("Nothing was listed: this crowd is told of bonuses by Quorum itself.")

@@ -43,11 +43,7 @@ class PanelIds:
 
 
 def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
-    """Return the ids in a link's parameters.
-
-    Raises:
-        LinkProblem: one is missing or malformed.
-    """
+    """Return the ids in a link's parameters; raise LinkProblem if one is missing or malformed."""
     return PanelIds(
         worker=_id(query, worker_parameter(panel)),
         session=_id(query, session_parameter(panel)),
@@ -113,11 +109,7 @@ def sealed(study: Study, ids: PanelIds) -> str:
 
 
 def opened(study: Study, seal: str) -> PanelIds:
-    """Return the ids of a signed form.
-
-    Raises:
-        LinkProblem: the signature is wrong, of another study, or older than a day.
-    """
+    """Return the ids of a signed form; raise LinkProblem if it is forged or older than a day."""
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)
         if pk != study.pk:

@@ -111,7 +111,6 @@ def read_submissions(
 
 
 def _lines(text: str) -> list[tuple[int, list[str]]]:
-    """Return line numbers and cells, without empty lines."""
     first = text.split("\n", 1)[0]
     separator = max((",", ";", "\t"), key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)

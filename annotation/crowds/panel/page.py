@@ -62,12 +62,10 @@ GROUPS = (
 
 
 def has_panel(study: Study) -> bool:
-    """Whether people are sent to the study by a link."""
     return str(study.design.get("crowd", {}).get("backend", "")) == "external"
 
 
 def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Link and codes; forms for lists."""
     return TemplateResponse(
         request, "admin/annotation/study_panel.html", context | _panel_context(request, study)
     )
@@ -115,7 +113,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
 
 
 def _needs_address(design: StudyDesign) -> bool:
-    """Whether the panel has an address for people who are done that only its own page tells."""
+    """Return True if people who are done return to an address that only the panel's own page tells."""
     own = PANEL_PRESETS[design.panel.preset].addresses
     return design.panel.preset in ("connect", "sona") and not (own or design.panel.addresses.get("completed"))
 

@@ -41,11 +41,7 @@ SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerEx
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    """Return the existing session of a link, or None; write nothing.
-
-    Raises:
-        LinkProblem: the submission is another person's, or another study's.
-    """
+    """Return the existing session of a link, or None; raise LinkProblem if it is another person's."""
     found = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
     session = found.select_related("worker", "publication").first()
     if session is None:
@@ -72,9 +68,7 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
 
     Raises:
         LinkProblem: the submission is another person's.
-        JoinRefused: they did not agree to the consent text; nothing is recorded.
-        CountryProblem: there is no such country; nothing is recorded.
-        StudyPaused: they are new, and the study is paused; nothing is recorded.
+        JoinRefused, CountryProblem, StudyPaused: nothing is recorded.
     """
     design = design_of(study)
     if design.consent and not consent and known_session(study=study, ids=ids) is None:
@@ -167,10 +161,7 @@ def time_out(*, study: Study, minutes: int) -> int:
 
 
 def tidy_up(*, study: Study) -> int:
-    """End abandoned sessions of a closed study and release their money; return their number.
-
-    In an open study their slots are reused when needed.
-    """
+    """End abandoned sessions of a closed study and release their money; return their number."""
     if study.state == Study.State.OPEN:
         return 0
     return time_out(study=study, minutes=design_of(study).crowd.lease_minutes)
@@ -199,7 +190,7 @@ def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
 
 @transaction.atomic
 def end_without_work(*, session: CrowdSession) -> bool:
-    """End the session of a person for whom no work is left. If they submitted any, it counts as complete.
+    """End the session of a person for whom no work is left; if they submitted any, it counts as complete.
 
     Return False if they claimed a page in another window, or the session is over.
     """

@@ -247,7 +247,6 @@ def _end(session: CrowdSession, status: str) -> int:
 
 
 def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object]]:
-    """Return the payment list with a header: the ids of person and submission, the amount, and the reason."""
     publications = {one.pk: one for one in study.publications.all()}
     rows: list[list[object]] = [
         ["participant id", "submission id", "amount", "status there", "code there", "why"]

@@ -40,7 +40,6 @@ def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> C
 
 
 def pages_handed_in(session: CrowdSession) -> int:
-    """Return the number of submitted assignments, whatever was decided."""
     return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
 
 

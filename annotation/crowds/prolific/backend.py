@@ -143,7 +143,6 @@ class ProlificBackend(ExternalBackend):
         raise Refused(f"Prolific cannot be asked to {call.kind}.")
 
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """Yield external HITs known by id, and those found by our token after a lost answer."""
         ours = {one.external_id: one.token for one in known if one.external_id}
         lost = Publication.objects.filter(study=study, place=study.place, external_id="")
         tokens = set(lost.values_list("token", flat=True))
@@ -162,8 +161,7 @@ class ProlificBackend(ExternalBackend):
         """Yield the work of everybody who came here, and of others who were paid or rejected there.
 
         At Prolific anybody who returns with a code waits for review, even with a copied code. So work finished
-        here is finished, and other work is running. People who have not come yet are left out; the panel's entry
-        records them.
+        here is finished, and other work is running.
         """
         here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
         with asking() as client:
@@ -185,7 +183,7 @@ class ProlificBackend(ExternalBackend):
 
 # --- the study ------------------------------------------------------------------------------------
 def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Find or create the study of our token, store it, and publish it; a repeated call publishes nothing new."""
+    """Find or create the study of our token, store it, and publish it."""
     publication = _publication(call)
     found = client.find_studies(publication.token, project=settings.PROLIFIC_PROJECT)
     up = [study for study in found if study.state in UP]
@@ -207,7 +205,6 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
-    """Return the study's description at Prolific, and its links back."""
     study = publication.study
     design = design_of(study)
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1

@@ -59,7 +59,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 class ProlificConnection:
-    """An address and a token for many calls; close it, or use it in a ``with``."""
+    """An address and a token for many calls."""
 
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
         parts = urlsplit(url)
@@ -338,11 +338,9 @@ class ProlificClient(ProlificConnection):
         return self.listed(path, {}, _participant, key=lambda one: one)
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
-        """Add people to a group; members stay."""
         self._change_group("POST", group, participants)
 
     def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
-        """Remove people from a group; others are ignored."""
         self._change_group("DELETE", group, participants)
 
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:

@@ -37,11 +37,7 @@ _TOKEN_REFUSED = (401, 403)
 
 @contextmanager
 def asking() -> Iterator[ProlificClient]:
-    """Open a client for one call, and translate its errors to those of ``annotation.crowds.base``.
-
-    Raises:
-        Refused, TryLater, OutOfFunds.
-    """
+    """Open a client for one call; translate its errors to Refused, TryLater and OutOfFunds."""
     try:
         with ProlificClient(url=settings.PROLIFIC_API_URL, token=settings.PROLIFIC_TOKEN) as client:
             yield client
@@ -64,21 +60,13 @@ def asking() -> Iterator[ProlificClient]:
 
 
 def remember(call: CrowdCall, **facts: object) -> None:
-    """Store facts with ``CrowdCall.remember``.
-
-    Raises:
-        TryLater: another runner has taken the call.
-    """
+    """Store facts with ``CrowdCall.remember``; raise TryLater if another runner has taken the call."""
     if not call.remember(**facts):
         raise TryLater("Somebody else carries this call out by now.")
 
 
 def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kept: int) -> None:
-    """Check before a purchase that its cost with fee and tax is within the reservation.
-
-    Raises:
-        Refused.
-    """
+    """Raise Refused if the cost with fee and tax exceeds the reservation."""
     cost = client.cost_cents(reward_cents=reward_cents, places=places)
     if cost > kept:
         raise Refused(
@@ -109,11 +97,7 @@ STATUS = {
 
 
 def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Approve or reject, unless decided before; return the current decision.
-
-    Raises:
-        Refused, TryLater.
-    """
+    """Approve or reject, unless decided before; return the current decision."""
     one = _submission(client, call)
     if one.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
         raise TryLater(
@@ -202,11 +186,7 @@ def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Message a person at most once: it cannot be found out later whether it was sent.
-
-    Raises:
-        Refused, TryLater, Unsure.
-    """
+    """Message a person at most once: it cannot be found out later whether it was sent."""
     if "sending" in call.answer:
         raise Unsure(
             "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
@@ -231,11 +211,7 @@ def blocked_group_name() -> str:
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
-    """Add a person to a group or remove them; a repeated call changes nothing.
-
-    Raises:
-        Refused, TryLater.
-    """
+    """Add a person to a group or remove them; a repeated call changes nothing."""
     person, workspace = _person(call), _workspace()
     if not name:
         raise Refused(f"The call {call.key} names no group.")
@@ -258,11 +234,7 @@ def _workspace() -> str:
 
 
 def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
-    """Return the call's submission. Its id came by the browser, so it is verified with Prolific before a payment.
-
-    Raises:
-        Refused: the id was deleted, or is another person's or another study's.
-    """
+    """Return the call's submission. Its id came by the browser, so it is verified with Prolific before a payment."""
     session = _session(call)
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()

@@ -34,9 +34,8 @@ class ProlificRefused(ProlificError):
     """A permanent refusal; the message ends with the API's words.
 
     Attributes:
-        answered: the HTTP status, 400 to 499 but 408 and 429; 0 if nothing was sent.
+        answered: the HTTP status; 0 if nothing was sent.
         error_code: Prolific's internal number, or 0.
-        said: the API's words.
     """
 
     title = "Prolific refused"
@@ -152,7 +151,6 @@ class CompletionCode:
     """A code with which people come back, and Prolific's reaction.
 
     Attributes:
-        code: unique within the study.
         code_type: ``COMPLETED``, ``SCREENED_OUT`` and so on, or any text.
         actions: as in the reference, for example ``{"action": "MANUALLY_REVIEW"}``.
     """
@@ -173,9 +171,8 @@ class CompletionCode:
 class StudyDraft:
     """A new study. The reward is per submission, without Prolific's fee.
 
-    ``description`` is HTML (a few tags), so plain text must be escaped. ``submissions_each`` is how often a
-    participant may take part. Members of ``blocked_groups`` and participants of ``blocked_studies`` do not see
-    the study.
+    ``description`` is HTML (a few tags), so plain text must be escaped. Members of ``blocked_groups`` and
+    participants of ``blocked_studies`` do not see the study.
     """
 
     name: str
@@ -215,7 +212,6 @@ class StudyDraft:
         return body
 
     def _filters(self) -> Iterator[dict[str, object]]:
-        """Yield the exclusion filters in Prolific's terms."""
         if self.blocked_groups:
             groups = [known_id(group, "participant group") for group in self.blocked_groups]
             yield {"filter_id": "participant_group_blocklist", "selected_values": groups}
