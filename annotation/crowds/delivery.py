@@ -241,15 +241,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         WrongState: it did not fail.
         OverBudget.
     """
-    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
-        state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0
-    )
-    if not moved:
-        raise WrongState("Nothing was changed: only what is parked can be tried again.")
-    call.refresh_from_db()
-    cents = int(call.payload.get("cents", 0))
-    if cents and not call.reserved_cents:
-        reserve_for_call(call=call, cents=cents)
+    _start_again(call, "Nothing was changed: only what is parked can be tried again.")
     words = f"A call that had been given up is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
     return call
@@ -286,17 +278,22 @@ def say_it_was_not(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         WrongState: the call is not indeterminate.
         OverBudget: its reservation was released and is not left.
     """
+    refusal = "Nothing was changed: only of what is parked can it be said that it was not done."
+    _start_again(call, refusal, answer={})
+    _note(call, "it was not done, so it is asked for again", by)
+    return call
+
+
+def _start_again(call: CrowdCall, refusal: str, **changes: object) -> None:
     moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
-        state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, answer={}
+        state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
     )
     if not moved:
-        raise WrongState("Nothing was changed: only of what is parked can it be said that it was not done.")
+        raise WrongState(refusal)
     call.refresh_from_db()
     cents = int(call.payload.get("cents", 0))
     if cents and not call.reserved_cents:
         reserve_for_call(call=call, cents=cents)
-    _note(call, "it was not done, so it is asked for again", by)
-    return call
 
 
 def _note(call: CrowdCall, said: str, by: User | None) -> None:
