@@ -55,7 +55,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield "labels has the same text twice, so that two answers could not be told apart"
     size = design.images_per_hit if kind.grouped else design.units_per_hit
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
-    if alone and not kind.self_contained:
+    if alone and not kind.page.self_contained:
         yield (
             f"crowd.question is 'html', but {kind.name} cannot be asked on a page that stands alone; "
             "expected 'external'"
@@ -73,7 +73,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         )
     if design.filter.audit and not design.filter.bleu_pre:
         yield f"filter.audit is {design.filter.audit}, but filter.bleu_pre is 0, so that nothing is left out"
-    if design.stopping.rule != "none" and not kind.settles:
+    if design.stopping.rule != "none" and not kind.aggregation.settles:
         yield (
             f"stopping.rule is {design.stopping.rule!r}, but the consensus of {kind.name} has no winner that could "
             "be settled early; expected 'none'"

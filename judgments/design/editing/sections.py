@@ -188,7 +188,7 @@ def sections_for(kind: Kind) -> list[Section]:
                 "rules": Entry("Rules of behaviour", "As [[rules]] tables: rule, action, settings."),
             },
         ),
-        *([_stopping()] if kind.settles else []),
+        *([_stopping()] if kind.aggregation.settles else []),
         Section(
             "Texts",
             "What workers read. Instructions and consent may use Markdown.",
