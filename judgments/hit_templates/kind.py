@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
@@ -57,10 +57,11 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 MOST_VALUES = 50  # that are listed with their votes
 MOST_TEXTS = 20
+Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for agreement
 
 
 def question_figures(
-    questions: Sequence[Question], aggregation: AnswersByQuestion, judged: Sequence[Judged], *, seed: int
+    questions: Sequence[Question], codes: Codes, judged: Sequence[Judged], *, seed: int
 ) -> list[dict[str, Any]]:
     """Return one entry per answered question, in form order.
 
@@ -69,16 +70,10 @@ def question_figures(
     ``texts`` (the first ones) and ``different`` of texts; ``alpha`` (value, low, high, level, n, reason)
     of all but texts.
     """
-    return [
-        _figure(question, aggregation, judged, seed=seed)
-        for question in questions
-        if question.shape != "fixed"
-    ]
+    return [_figure(one, codes, judged, seed=seed) for one in questions if one.shape != "fixed"]
 
 
-def _figure(
-    question: Question, aggregation: AnswersByQuestion, judged: Sequence[Judged], *, seed: int
-) -> dict[str, Any]:
+def _figure(question: Question, codes: Codes, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
     own = [(one, one.given[question.name]) for one in judged if question.name in one.given]
     values = [value for _, value in own]
     found: dict[str, Any] = {
@@ -107,13 +102,13 @@ def _figure(
     parts = [
         (one.unit.pk, part, one.worker, code)
         for one in judged
-        for part, code in aggregation.codes(one.unit, one.given).items()
+        for part, code in codes(one.unit, one.given).items()
         if part.partition("\t")[0] == question.name
     ]
     agreed = None
     if parts:
-        units, names, workers, codes = zip(*parts, strict=True)
-        agreed = alpha_of_parts(units, names, workers, codes, "nominal", resamples=RESAMPLES, seed=seed)
+        units, names, workers, numbers = zip(*parts, strict=True)
+        agreed = alpha_of_parts(units, names, workers, numbers, "nominal", resamples=RESAMPLES, seed=seed)
     return found | {
         "votes": dict(ordered[:MOST_VALUES]),
         "different": len(ordered),
@@ -231,8 +226,10 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
 class ResultsByQuestion(OfTemplate, Results):
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
         """Return ``questions``: votes or numbers over all units, and agreement, per question."""
-        form, aggregation = self._kind.form, self._kind.aggregation
-        return Figures(study={"questions": question_figures(form.questions, aggregation, judged, seed=seed)})
+        codes = self._kind.aggregation.codes
+        return Figures(
+            study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
+        )
 
 
 class TemplateColumns(OfTemplate, Exchange):
