@@ -117,22 +117,34 @@ class Panel(Part):
     """How a panel sends its people and takes them back (docs/crowds)."""
 
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
-        "plain", description="Fills what is left empty below."
+        "plain",
+        title="Panel",
+        description="Fills what is left empty of the parameters and addresses below.",
+        json_schema_extra={"words": {name: one.title for name, one in PANEL_PRESETS.items()}},
     )
     worker: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the person's id."
+        "",
+        max_length=80,
+        pattern=r"^[\w.-]*$",
+        title="Parameter with the person's id",
+        description="In the link that the panel sends people by.",
     )
-    session: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the id of the submission."
-    )
+    session: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the submission's id")
     project: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the panel's id of the study."
+        "", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the panel's id of the study"
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
-        1, description="HITs in a person's session; the pay of one session is reward_cents for each."
+        1, title="HITs in a person's session", description="The panel pays a session: the pay of all of them."
     )
     finish: Literal["redirect", "code"] = Field(
-        "redirect", description="How a person goes back; where there is no address, the code is shown."
+        "redirect",
+        title="People go back",
+        json_schema_extra={
+            "words": {
+                "redirect": "By an address, where there is one; else with a code",
+                "code": "With a code that they type there",
+            }
+        },
     )
     codes: dict[Outcome, PanelCode] = Field(
         default_factory=dict, description="A completion code per outcome; left out: one is made."
@@ -141,7 +153,9 @@ class Panel(Part):
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
     )
-    api: bool = Field(False, description="prolific: places, approvals and bonuses by its API.")
+    api: bool = Field(
+        False, title="Prolific by its API", description="Places, approvals and bonuses at Quorum's word."
+    )
 
     @model_validator(mode="after")
     def _tells_its_outcomes_and_parameters_apart(self) -> Panel:

@@ -88,22 +88,46 @@ class OwnQuestion(Part):
 class Quiz(Part):
     """What a worker passes before the work; off where it asks nothing."""
 
-    preset: str = Field("", description="A ready set of questions.")
-    questions: Listed[OwnQuestion] = Field((), description="Questions of the study's own.")
+    preset: str = Field(
+        "",
+        title="Ready set of questions",
+        json_schema_extra={"words": {"": "None"} | {name: one.title for name, one in QUIZ_PRESETS.items()}},
+    )
+    questions: Listed[OwnQuestion] = Field(
+        (),
+        title="Questions of your own",
+        description="As [[questions]] tables: text, options, answer, why.",
+        json_schema_extra={"rows": 8},
+    )
     ask: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, description="How many of the questions are drawn for an attempt."
+        10, title="Questions in an attempt", description="Drawn from all there are."
     )
     items: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Known items of the study's own kind in an attempt."
+        0,
+        title="Known items in an attempt",
+        description="Of the study's own kind, about images set aside for them.",
     )
-    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(0.8, description="Share that must be right.")
-    attempts: Annotated[int, Field(ge=1, le=100)] = 2
-    explain: Literal["after-each", "at-the-end", "never"] = "after-each"
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, title="Share that must be right", description="Between 0 and 1."
+    )
+    attempts: Annotated[int, Field(ge=1, le=100)] = Field(2, title="Attempts")
+    explain: Literal["after-each", "at-the-end", "never"] = Field(
+        "after-each",
+        title="Answers are explained",
+        json_schema_extra={
+            "words": {
+                "after-each": "After each question",
+                "at-the-end": "After the last question",
+                "never": "Not at all",
+            }
+        },
+    )
     qualification: str = Field(
         "",
         pattern=r"^[-a-zA-Z0-9_.]*$",
         max_length=80,
-        description="A name that studies share: passed once, passed for all of them.",
+        title="Shared qualification",
+        description="Studies that name the same one ask for the quiz once.",
     )
 
     @field_validator("preset")

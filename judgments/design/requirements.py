@@ -70,16 +70,23 @@ REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
 class Workers(Part):
     """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
 
-    requirements: str = Field("", description="A ready set of requirements, by the name of its paper.")
+    requirements: str = Field(
+        "",
+        title="Ready set of requirements",
+        description="Fills what is left empty below. None takes off what it filled.",
+        json_schema_extra={
+            "words": {"": "None"} | {name: one.title for name, one in REQUIREMENT_PRESETS.items()}
+        },
+    )
     countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
-        (), description="ISO 3166-1 codes; empty: any."
+        (), title="Countries", description="ISO codes, one a line. Empty: any.", json_schema_extra={"rows": 2}
     )
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="The share of approved work must lie above it; 0: not asked."
+        0.0, title="Approval rate above", description="Between 0 and 1. 0: not asked."
     )
-    approved_at_least: Count = Field(0, description="Approved HITs a worker must have; 0: not asked.")
-    hits_at_most: Count = Field(0, description="HITs of this study a worker may do; 0: no limit.")
-    show_accuracy: bool = Field(False, description="Whether workers see their share of control items right.")
+    approved_at_least: Count = Field(0, title="Approved HITs at least", description="0: not asked.")
+    hits_at_most: Count = Field(0, title="HITs a worker may do", description="0: no limit.")
+    show_accuracy: bool = Field(False, title="Workers see their accuracy")
 
     @field_validator("requirements")
     @classmethod

@@ -38,7 +38,6 @@ from judgments.hit_templates.controls import (
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Entry,
     Exchange,
     Figures,
     Judged,
@@ -312,12 +311,7 @@ class HITTemplate(OpenKind):
         refusal="the answers are those of a form; aggregate gives the consensus of each question, and "
         "export_judgments the answers themselves."
     )
-    asks = {
-        "template.html": Entry(
-            "Template",
-            "HTML with ${field} for the cells of a row. Scripts, styles and frames in it are left out.",
-        )
-    }
+    asks = ("template.html",)
 
     def __init__(self, source: str = "") -> None:
         self._source = source

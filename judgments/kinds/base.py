@@ -47,14 +47,6 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A form field for a key of the study file."""
-
-    label: str
-    help: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Consensus:
     """The consensus of a unit's included judgments.
 
@@ -313,7 +305,7 @@ class Kind(ABC):
         compares_pairs: whether units belong to candidate pairs.
         writes_captions: whether an answer is a caption of the unit's image.
         defaults: values of the study file that differ from the design's defaults.
-        asks: keys of the study file that only this kind uses -> their form fields.
+        asks: keys of the study file that only this kind uses.
         labelled: answers that ``labels`` of the study file name, in order.
         no_source: why the page shows no source text; "" if it can.
         wordings: the page's wordings by the design's ``judged``; {} if one fits every text.
@@ -332,7 +324,7 @@ class Kind(ABC):
     compares_pairs: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
-    asks: ClassVar[Mapping[str, Entry]] = {}
+    asks: ClassVar[tuple[str, ...]] = ()
     labelled: ClassVar[tuple[int, ...]] = ()
     no_source: ClassVar[str] = ""
     wordings: ClassVar[Mapping[str, Wording]] = {}

@@ -38,7 +38,6 @@ from judgments.kinds.base import (
     CaptionScore,
     Comparison,
     Consensus,
-    Entry,
     Exchange,
     Figures,
     Judged,
@@ -309,12 +308,7 @@ class BestWorst(OpenKind):
     comparison = Comparison(per_image=True)
     exchange = CaptionIds()
     rehearsal = BestWorstRehearsal()
-    asks = {
-        "sampling.options": Entry("Captions shown together"),
-        "sampling.appearances": Entry(
-            "Units each caption stands in", "As many different ones as there are, where they do not suffice."
-        ),
-    }
+    asks = ("sampling.options", "sampling.appearances")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return HITs of lists of system captions; no HIT repeats an image."""

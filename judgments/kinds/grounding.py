@@ -27,7 +27,6 @@ from judgments.drawing.phrases import plain, trimmed, words_of
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Entry,
     Exchange,
     Figures,
     Judged,
@@ -170,7 +169,7 @@ class Grounding(OpenKind):
     )
     exchange = GroundingFormat()
     rehearsal = GroundingRehearsal()
-    asks = {"sampling.references": Entry("Captions of each image", "'all' or a number, drawn with the seed.")}
+    asks = ("sampling.references",)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit for each reference of each image of the split with boxes."""

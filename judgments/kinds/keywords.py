@@ -25,7 +25,6 @@ from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, t
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Entry,
     Exchange,
     Figures,
     Judged,
@@ -158,13 +157,7 @@ class Keywords(OpenKind):
     )
     exchange = KeywordFormat()
     rehearsal = KeywordRehearsal()
-    asks = {
-        "keywords.titles": Entry(
-            "Titles",
-            "One a line. Those that stand in a text are offered with it; empty: frequent runs of words are.",
-        ),
-        "keywords.longest": Entry("Words in a phrase at most"),
-    }
+    asks = ("keywords.titles", "keywords.longest")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit for each image of the split that has a text."""

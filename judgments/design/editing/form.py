@@ -5,13 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import tomli_w
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -23,18 +24,7 @@ from unfold.widgets import (
 )
 
 from common.errors import DesignError
-from judgments.design.editing.sections import (
-    CHOICES,
-    LINES,
-    LONG_TEXTS,
-    PAIRS,
-    RADIOS,
-    ROWS,
-    SEVERAL,
-    Entry,
-    Section,
-    sections_for,
-)
+from judgments.design.editing.sections import Entry, Section, extra_of, field_of, sections_for
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.quizzes import QUIZ_PRESETS
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
@@ -181,13 +171,14 @@ def in_words(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if value is None or value in ("", []):
         return "–"
-    if key in PAIRS:
-        return str(PairsField(rows=1).prepare_value(value))
-    if key in ROWS:
-        return str(RowsField(key.split(".")[-1], rows=1).prepare_value(value))
     if isinstance(value, list):
+        field = field_of(key)
+        shown = _list_field(key, field, rows=1) if field else None
+        if isinstance(shown, (PairsField, RowsField)):
+            return str(shown.prepare_value(value))
         return ", ".join(in_words(key, one) for one in value)
-    return dict(CHOICES.get(key, [])).get(value, str(value))
+    words: dict[Any, str] = extra_of(key).get("words", {})
+    return words.get(value, str(value))
 
 
 def html_name(key: str) -> str:
@@ -369,80 +360,67 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 
 
 def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
-    """The form field of a key, by the type the design gives it."""
-    label, text = entry.label, entry.help
+    """Return the form field of a key, by the type the design gives it."""
+    options: dict[str, Any] = {"label": entry.label, "help_text": entry.help}
+    text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
     if key == "dataset":
         choices = [("", "Choose a dataset"), *((name, name) for name in datasets)]
-        return forms.ChoiceField(label=label, help_text=text, choices=choices, widget=UnfoldAdminSelectWidget)
-    if key in SEVERAL:
-        return SeveralField(label=label, help_text=text, choices=CHOICES[key])
-    if key in ROWS:
-        return RowsField(key.split(".")[-1], label=label, help_text=text, rows=ROWS[key])
-    if key in LINES:
-        return LinesField(label=label, help_text=text, rows=LINES[key])
-    if key in PAIRS:
-        return PairsField(label=label, help_text=text, rows=PAIRS[key])
-    if key in CHOICES:
-        widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
-        required = all(value for value, _ in CHOICES[key])
-        return forms.ChoiceField(
-            label=label, help_text=text, required=required, choices=CHOICES[key], widget=widget
-        )
+        return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
     if key in ("sampling.references", "sampling.images"):
-        return AllOrNumberField(label=label, help_text=text, widget=UnfoldAdminTextInputWidget)
+        return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
     if key.startswith("sampling.pairs."):
         return forms.IntegerField(
-            label=label, help_text=text, required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget
+            required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget, **options
         )
     if key.startswith(("panel.codes.", "panel.addresses.")):
-        return forms.CharField(
-            label=label,
-            help_text=text,
-            required=False,
-            max_length=1000 if key.startswith("panel.addresses.") else 80,
-            empty_value=None,
-            widget=UnfoldAdminTextInputWidget,
-        )
-    annotation, least, most, longest = _constraints(key)
-    if annotation is bool:
-        return forms.BooleanField(label=label, help_text=text, required=False, widget=UnfoldBooleanWidget)
-    if annotation is int:
-        return forms.IntegerField(
-            label=label, help_text=text, min_value=least, max_value=most, widget=UnfoldAdminIntegerFieldWidget
-        )
-    if annotation is float:
+        longest = 1000 if key.startswith("panel.addresses.") else 80
+        return forms.CharField(max_length=longest, empty_value=None, **text)
+    field, extra = field_of(key), extra_of(key)
+    assert field is not None
+    if words := extra.get("words"):
+        choices = list(words.items())
+        if get_origin(field.annotation) is tuple:
+            return SeveralField(choices=choices, **options)
+        widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
+        return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
+    if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):
+        return rows
+    limits = _limits(field)
+    bounds = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
+    if field.annotation is bool:
+        return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
+    if field.annotation is int:
+        return forms.IntegerField(widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
+    if field.annotation is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
-        return forms.FloatField(label=label, help_text=text, min_value=least, max_value=most, widget=widget)
-    if key in LONG_TEXTS:
-        widget = UnfoldAdminTextareaWidget(attrs={"rows": LONG_TEXTS[key]})
-        return forms.CharField(label=label, help_text=text, required=False, max_length=longest, widget=widget)
-    return forms.CharField(
-        label=label,
-        help_text=text,
-        required=key == "name",
-        max_length=longest,
-        widget=UnfoldAdminTextInputWidget,
-    )
+        return forms.FloatField(widget=widget, **bounds, **options)
+    if "rows" in extra:
+        text["widget"] = UnfoldAdminTextareaWidget(attrs={"rows": extra["rows"]})
+    return forms.CharField(max_length=limits.get("max_length"), **text)
 
 
-def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
-    """Type, least, most and greatest length that the design gives a key."""
-    model: type[BaseModel] = StudyDesign
-    *tables, last = key.split(".")
-    for table in tables:
-        inner = model.model_fields[table].annotation
-        assert isinstance(inner, type)
-        assert issubclass(inner, BaseModel)
-        model = inner
-    field = model.model_fields[last]
-    bounds = {
+def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> forms.Field | None:
+    """Return the form field of a list: of tables, of pairs or of texts; None for a key that holds no list."""
+    if get_origin(field.annotation) is not tuple:
+        return None
+    (member, *_) = get_args(field.annotation)
+    if get_origin(member) is Annotated:
+        (member, *_) = get_args(member)
+    if get_origin(member) is tuple:
+        return PairsField(rows=rows, **options)
+    if isinstance(member, type) and issubclass(member, BaseModel):
+        return RowsField(key.split(".")[-1], rows=rows, **options)
+    return LinesField(rows=rows, **options)
+
+
+def _limits(field: FieldInfo) -> dict[str, Any]:
+    """Return the bounds and the greatest length that the design gives a field, by pydantic's names."""
+    return {
         name: getattr(rule, name)
         for rule in field.metadata
         for name in ("ge", "le", "max_length")
         if hasattr(rule, name)
     }
-    annotation = field.annotation if isinstance(field.annotation, type) else None
-    return annotation, bounds.get("ge"), bounds.get("le"), bounds.get("max_length")
 
 
 class StudyFileForm(forms.Form):
