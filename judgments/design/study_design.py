@@ -1,8 +1,7 @@
-"""The design of a study: one frozen, validated value, read from and written to TOML (docs/study-files.md).
+"""The design of a study: one frozen, validated value, the study file key for key (docs/study-files.md).
 
-The model below and its tables (``design_tables``) are the study file key for key. A preset's values are defaults under
-the file's own; what is stored on the study is always the complete design, so a preset that changes later changes no
-existing study.
+The fields carry label (``title``), help (``description``) and words of the choices for the design form and the
+reference. A study stores its complete design, so that a preset that changes later changes no existing study.
 """
 
 from __future__ import annotations
@@ -132,12 +131,12 @@ class StudyDesign(Part):
 
     @property
     def about_pictures(self) -> bool:
-        """Whether nobody could judge without the picture: captions, with nothing but the picture beside them."""
+        """Return whether workers need the picture: captions are judged, without a source text."""
         return self.judged == CAPTION and not self.source.show
 
     @model_serializer(mode="wrap")
     def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """TOML has no word for nothing, and a design without a plan is written as it always was."""
+        """Leave out a missing plan: TOML has no null."""
         values: dict[str, Any] = handler(self)
         if values.get("registration", ...) is None:
             del values["registration"]

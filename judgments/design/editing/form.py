@@ -37,11 +37,6 @@ class AllOrNumberField(forms.CharField):
     """``all`` or a whole number from 1 on."""
 
     def to_python(self, value: Any) -> Any:
-        """The word, or the number.
-
-        Raises:
-            ValidationError: neither.
-        """
         text = str(super().to_python(value)).strip().lower()
         if text in ("", "all"):
             return "all" if text else ""
@@ -51,19 +46,16 @@ class AllOrNumberField(forms.CharField):
 
 
 class LinesField(forms.CharField):
-    """A list of texts, one a line; empty lines are left out."""
+    """A list of texts, one a line."""
 
     def __init__(self, *, rows: int, **options: Any) -> None:
-        """``rows``: height of the field."""
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        """The list as lines."""
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
 
     def to_python(self, value: Any) -> Any:
-        """The lines as a list."""
         return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
 
 
@@ -71,17 +63,11 @@ class PairsField(LinesField):
     """A list of pairs of texts, one pair a line with a tab between."""
 
     def prepare_value(self, value: Any) -> Any:
-        """The pairs as lines."""
         if not isinstance(value, (list, tuple)):
             return value
         return "\n".join("\t".join(pair) for pair in value)
 
     def to_python(self, value: Any) -> Any:
-        """The lines as a list of pairs.
-
-        Raises:
-            ValidationError: a line has not two texts.
-        """
         pairs = [[cell.strip() for cell in line.split("\t")] for line in super().to_python(value)]
         for number, pair in enumerate(pairs, start=1):
             if len(pair) != 2 or not all(pair):
@@ -92,27 +78,20 @@ class PairsField(LinesField):
 
 
 class RowsField(forms.CharField):
-    """A list of tables, typed as in a study file."""
+    """A list of tables, typed as in a study file; ``name`` stands in the double brackets."""
 
     def __init__(self, name: str, *, rows: int, **options: Any) -> None:
-        """``name``: what stands in the double brackets; ``rows``: height of the field."""
         self.table = name
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        """The tables as TOML."""
         if not isinstance(value, (list, tuple)):
             return value
         tables = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in value]
         return tomli_w.dumps({self.table: tables}, multiline_strings=True).strip() if tables else ""
 
     def to_python(self, value: Any) -> Any:
-        """The tables.
-
-        Raises:
-            ValidationError: not TOML, or something else than these tables.
-        """
         text = str(super().to_python(value))
         try:
             found = tomllib.loads(text)
@@ -125,10 +104,7 @@ class RowsField(forms.CharField):
 
 
 class SeveralField(forms.MultipleChoiceField):
-    """Some of a few words."""
-
     def __init__(self, **options: Any) -> None:
-        """As of a field of several choices."""
         super().__init__(widget=UnfoldAdminCheckboxSelectMultipleWidget, **options)
 
 
@@ -138,7 +114,7 @@ REQUIREMENTS = "workers.requirements"
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    """A complete design to start from, its name, slug and dataset left open.
+    """Return a complete design to start from, without name, slug and dataset.
 
     Raises:
         DesignError: no such preset or protocol.
@@ -150,7 +126,7 @@ def starting_values(
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
-    """A complete design from a study file that may leave name, slug and dataset open, for the form to begin with.
+    """Return a complete design from a study file, which may leave out name, slug and dataset.
 
     Raises:
         DesignError: the file is refused for anything else; the sentence begins with the line.
@@ -166,7 +142,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
 
 
 def in_words(key: str, value: Any) -> str:
-    """A value as the form says it; a dash for what is left empty."""
+    """Return a value as the form shows it; a dash for an empty one."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value in ("", []):
@@ -182,7 +158,6 @@ def in_words(key: str, value: Any) -> str:
 
 
 def html_name(key: str) -> str:
-    """The form field of a dotted key."""
     return key.replace(".", "-")
 
 
@@ -190,8 +165,8 @@ class DesignForm(forms.Form):
     """A study design as fields.
 
     Attributes:
-        values: what a checked form says, valid or not, as a study file would.
-        design: the checked result of a valid form.
+        values: the content of a checked form as in a study file, valid or not.
+        design: the design of a valid form.
     """
 
     values: dict[str, Any]
@@ -222,12 +197,11 @@ class DesignForm(forms.Form):
             self._take_requirements_off()
 
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
-        """Each section with its fields, for the page."""
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.entries]
 
     def clean(self) -> dict[str, Any]:
-        """Check the whole as one design; everything that is wrong is said beside the field it is about."""
+        """Check the whole as one design and add each error to its field."""
         cleaned = super().clean() or {}
         self.values = self._values(cleaned)
         # a stand-in for what is still open, so that its want hides nothing else
@@ -242,8 +216,10 @@ class DesignForm(forms.Form):
         return cleaned
 
     def sketch(self) -> StudyDesign | None:
-        """The design that panes beside the form can show: the form's, or with stand-ins for a name and slug that are
-        not chosen yet; None while anything else is wrong, or no dataset is chosen."""
+        """Return a design to preview, with stand-ins for a missing name or slug.
+
+        None if anything else is wrong, or no dataset is chosen.
+        """
         if not self.is_bound:
             values = deepcopy(self.base) | {
                 "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
@@ -263,7 +239,7 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """What is wrong, in the order of the fields; None for what is about no single field."""
+        """Return the errors in the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         found += [
@@ -274,9 +250,9 @@ class DesignForm(forms.Form):
         return found
 
     def _take_requirements_off(self) -> None:
-        """Clear what a ready set of requirements filled in, where another one or none is chosen now.
+        """Clear what a ready set of requirements filled in, if another one or none is chosen now.
 
-        Fields that were typed in beside it say that somebody chooses one by one: then all stay as they are.
+        Leave everything if one of these fields was edited.
         """
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
@@ -298,13 +274,13 @@ class DesignForm(forms.Form):
             return False
 
     def _field_of(self, key: str) -> str | None:
-        """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
+        """Return the field of a dotted key; for a key within tables, that of the tables."""
         while key and html_name(key) not in self.fields:
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """The base with the form's answers laid over it; what is left empty falls back to the default."""
+        """Return the base with the form's answers laid over it; an empty answer means the default."""
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
@@ -322,8 +298,10 @@ class DesignForm(forms.Form):
 
 
 def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
-    """Dotted key -> the source of what the design's preset asks of workers because its paper does; none where the
-    design was changed there."""
+    """Return dotted key -> source, for what the preset asks of workers because its paper does.
+
+    Leave out what the design changed.
+    """
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}
@@ -341,7 +319,7 @@ def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _put(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set a dotted key; an empty answer takes the key out, so that its default holds."""
+    """Set a dotted key; an empty answer removes it, so that its default holds."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})
@@ -352,7 +330,7 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:
-    """What nested dicts hold under a dotted key; None where there is nothing."""
+    """Return the value of a dotted key in nested dicts, or None."""
     found: Any = values
     for part in key.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -436,7 +414,6 @@ class StudyFileForm(forms.Form):
     file = forms.FileField(label="or a file", required=False)
 
     def clean(self) -> dict[str, Any]:
-        """Exactly one of the two, as text."""
         cleaned = super().clean() or {}
         upload, text = cleaned.get("file"), cleaned.get("text", "")
         if bool(upload) == bool(text.strip()):
