@@ -106,7 +106,7 @@ def on_the_platform(
             break
         worker, assignment = held.pop(int(rng.integers(len(held))))
         answers = [
-            {"position": place.position, "value": kind.seen(vote(place.unit, worker), side=place.side)}
+            {"position": place.position, "value": kind.sides.seen(vote(place.unit, worker), side=place.side)}
             for place in places_of(assignment)
         ]
         start = time.process_time()
@@ -143,7 +143,7 @@ def _flipped(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
         others = (worker for worker in people if worker.pk not in voted[pk])
         votes += [vote(units[pk], next(others)) for _ in range(VOTES - len(votes))]
     flat = [(pk, value) for pk, votes in cast.items() for value in votes]
-    found = KINDS["triplet"].consensus([pk for pk, _ in flat], [value for _, value in flat])
+    found = KINDS["triplet"].aggregation.consensus([pk for pk, _ in flat], [value for _, value in flat])
     flipped = 0
     for pair in aggregation.consensus.pairs:
         outcomes = [found[row.pk].value for row in aggregation.consensus.units if row.pair == pair.pk]

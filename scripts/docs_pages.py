@@ -129,7 +129,11 @@ def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | Non
 def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str, str, str]:
     default = field.get("default")
     shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
-    return f"`{name}`", _type(field), shown, _words(field.get("description", ""))
+    title = field.get("title", "")
+    said = [title] if title.lower().replace(" ", "_") != name else []  # pydantic makes a title of the name
+    said += [one for one in (field.get("description"),) if one]
+    said += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
+    return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in said))
 
 
 def _type(field: dict[str, Any]) -> str:

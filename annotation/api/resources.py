@@ -158,7 +158,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
 
     def _told(self, row: Judgment, given: Any) -> Any:
         kind = KINDS[row.assignment.study.protocol]
-        return None if given is None else kind.exported(given, content=row.unit.content)
+        return None if given is None else kind.exchange.exported(given, content=row.unit.content)
 
 
 ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")

@@ -145,7 +145,7 @@ class JudgmentWriter:
 
     def _canonical(self, row: JudgmentRow, answer: object) -> Any:
         try:
-            return self.kind.imported(answer, content=row.content or {})
+            return self.kind.exchange.imported(answer, content=row.content or {})
         except ValueError as error:
             raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 

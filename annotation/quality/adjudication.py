@@ -80,7 +80,7 @@ def send_to_adjudicator(
         if unit.pk in there:
             continue
         rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
-        sides = kind.sides([unit], rng)
+        sides = kind.sides.draw([unit], rng)
         made.append(
             Adjudication(
                 study=study,
@@ -151,7 +151,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
         checked = kind.checked(given, unit=adjudication.unit, design=design)
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
-    value = kind.canonical(checked, side=adjudication.side)
+    value = kind.sides.canonical(checked, side=adjudication.side)
     said = reason.strip()[:LONGEST_REASON]
     moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
         state=State.DECIDED, value=value, reason=said, decided_at=timezone.now()

@@ -182,7 +182,7 @@ def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
     """The captions of a unit, none of them marked as the right one: rows, or the options of a list; or the cells that
     stand on its page."""
     rows = [text for text in (unit.first, unit.second) if text is not None]
-    cells = kind.results_inputs(unit.content).items()
+    cells = kind.exchange.mturk_inputs(unit.content).items()
     told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
     return [(text, False) for text in [*rows, *unit.content.get("options", ()), *told]]
 

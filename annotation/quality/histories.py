@@ -33,7 +33,7 @@ WRITTEN = (*SAID, "signals")
 
 def answers_of(study: Study) -> Answers:
     kind = KINDS[study.protocol]
-    return Answers.of(kind.values, level=kind.level, sided=kind.two_sided)
+    return Answers.of(kind.values, level=kind.aggregation.level, sided=kind.two_sided)
 
 
 def judged(study: Study) -> QuerySet[Judgment]:
@@ -55,7 +55,7 @@ class _Reader:
         if value is None:
             pasted = float(bool(row[5].get("pasted")))
         else:
-            seen = self.kind.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
+            seen = self.kind.sides.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
             left = float(seen == 1) if presented else NAN
         return Given(
             self.numbers.setdefault(assignment, len(self.numbers)),

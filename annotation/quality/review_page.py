@@ -55,7 +55,7 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot
     found: defaultdict[int, list[Dot]] = defaultdict(list)
     for worker, value, presented, seconds in rows:
         side = presented == Judgment.Presented.SECOND_LEFT
-        level = None if value is None else _level(kind, kind.seen(value, side=side))
+        level = None if value is None else _level(kind, kind.sides.seen(value, side=side))
         found[worker].append(Dot(level, seconds))
     return dict(found)
 

@@ -140,7 +140,7 @@ def _drawn_items(
     firsts = {units[0].key: units for units in pool.values()}
     for key in drawn(sorted(firsts), design.quiz.items, asked=asked, rng=rng):
         units = shuffled(firsts[key], rng)
-        sides = KINDS[design.protocol].sides(units, rng)
+        sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
             [{"unit": unit.key, "side": sides[place] if sides else None} for place, unit in enumerate(units)]
         )

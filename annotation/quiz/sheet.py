@@ -93,7 +93,7 @@ class Paper:
         if position in self.questions:
             return bool(given["value"] == self.questions[position].expected)
         place, kind = self.places[position], KINDS[self.design.protocol]
-        canonical = kind.canonical(given[answer_key(kind)], side=place.side)
+        canonical = kind.sides.canonical(given[answer_key(kind)], side=place.side)
         return kind.is_right(canonical, place.unit.expected)
 
 
@@ -198,7 +198,7 @@ def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
     right = tuple(
         choice.words
         for choice in kind.choices
-        if kind.is_right(kind.canonical(choice.value, side=place.side), place.unit.expected)
+        if kind.is_right(kind.sides.canonical(choice.value, side=place.side), place.unit.expected)
     )
     return right or (_stated(kind, place),)
 
@@ -206,4 +206,8 @@ def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
 def _stated(kind: Kind, place: Place) -> str:
     """Return what is expected, as seen if it is an answer; a range stays as it is."""
     expected = place.unit.expected
-    return str(expected) if isinstance(expected, str) else kind.in_words(kind.seen(expected, side=place.side))
+    return (
+        str(expected)
+        if isinstance(expected, str)
+        else kind.in_words(kind.sides.seen(expected, side=place.side))
+    )

@@ -19,7 +19,7 @@ from annotation.models import Assignment, Case, Exclusion, Worker
 from annotation.models.assignments import LIVE
 from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of
-from annotation.rehearsal.report import RehearsalReport, report_of, truths_of
+from annotation.rehearsal.report import RehearsalReport, rehearsal_of, report_of, truths_of
 from annotation.work.answers import answer_key
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.presentation import places_of
@@ -71,6 +71,7 @@ def _locked(study: Study) -> Iterator[None]:
 @transaction.atomic
 def _begin(study: Study, crowd: Crowd) -> None:
     """Mark the study as simulated, and open it to the rehearsal's workers only."""
+    rehearsal_of(study)
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
@@ -157,18 +158,18 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
-    kind = kind_of(assignment.study)
+    kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
     answers = []
     said: dict[str, Any] = {}
     for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
         wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
-        given = said[place.unit.key] = kind.draw_answer(place.unit, wanted, right=right, rng=rng)
+        given = said[place.unit.key] = rehearsal.draw_answer(place.unit, wanted, right=right, rng=rng)
         seconds = max(0.3, person.seconds * pace_of(rng))
         answers.append(
             {
                 "position": place.position,
-                answer_key(kind): person.ticks(kind, place.position, kind.seen(given, side=place.side)),
+                answer_key(kind): person.ticks(kind, place.position, kind.sides.seen(given, side=place.side)),
                 "seconds": round(seconds, 1),
             }
         )

@@ -13,13 +13,29 @@ from annotation.models import Assignment, Case, Judgment, Participation, Quality
 from annotation.quality.controls import control_answers, control_records
 from annotation.rehearsal.people import Person
 from annotation.work.answers import answer_key
+from common.errors import WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.draws import rng_for
+from judgments.kinds import Rehearsal
 from judgments.models import HIT, Caption, Output, Study, System, Unit
 from judgments.studies.studies import design_of, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+
+
+def rehearsal_of(study: Study) -> Rehearsal:
+    """Return what draws the study's simulated answers.
+
+    Raises:
+        WrongState: its protocol cannot be rehearsed.
+    """
+    rehearsal = kind_of(study).rehearsal
+    if rehearsal is None:
+        raise WrongState(
+            f"Study {study.slug!r} cannot be rehearsed: its protocol draws no simulated answers."
+        )
+    return rehearsal
 
 
 def truths_of(study: Study, seed: int) -> dict[int, Any]:
@@ -28,7 +44,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
     (QUALITY). Triplets of one pair share their truth, and so do repetitions.
     """
-    kind = kind_of(study)
+    rehearsal = rehearsal_of(study)
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
     outputs = captions.values_list("item_id", "caption_id", "system_id")
@@ -46,7 +62,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             continue
         qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
-        truths[unit.pk] = of_key[unit.key] = kind.draw_truth(unit, qualities, rng)
+        truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
     return truths | {pk: of_key[key] for pk, key in again.items()}
 
 
@@ -191,8 +207,10 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
     threshold = design_of(study).controls.threshold
     records = control_records(checks, threshold=threshold, is_right=kind.is_right)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
-    found = kind.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
-    recovered = sum(kind.recovers(one, truth[unit]) for unit, one in found.items())
+    found = (
+        kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
+    )
+    recovered = sum(rehearsal_of(study).recovers(one, truth[unit]) for unit, one in found.items())
     judged = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),

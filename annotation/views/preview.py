@@ -108,7 +108,7 @@ def render_preview(
     examples: Sequence[Worked] = (),
 ) -> HttpResponse:
     """Render the page for ``units`` with a banner; its form does nothing."""
-    sides = KINDS[design.protocol].sides(units, rng_for(design.seed, "sides preview"))
+    sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items(units, dataset)
     units = [_with_source(unit, items) for unit in units]
     steps = sheet_of(

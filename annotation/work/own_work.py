@@ -180,7 +180,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             "position": place.position,
             "question": design.question,
             "shown": _texts(texts_shown(place, design=design, kind=kind, picture_url="")),
-            key: kind.seen(getattr(judgment, key), side=place.side),
+            key: kind.sides.seen(getattr(judgment, key), side=place.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,
         }

@@ -124,7 +124,7 @@ def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[Worked]:
 
 
 def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[Worked]:
-    letters = KINDS[design.protocol].letters
+    letters = KINDS[design.protocol].page.letters
     return [
         Worked(
             picture=addresses.get(number, ""),

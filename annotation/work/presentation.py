@@ -80,7 +80,7 @@ def draw_layout(
     order = [index for number in places for index in groups[number]]
     shown = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
-    side_of = dict(zip(shown, kind.sides([units[index] for index in shown], rng), strict=False))
+    side_of = dict(zip(shown, kind.sides.draw([units[index] for index in shown], rng), strict=False))
     return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
 
 

@@ -154,7 +154,7 @@ def _no_scores(matched: Matched) -> str:
 def _cuts(source: Source, chosen: float | None) -> Sequence[float]:
     if chosen is not None:
         return (chosen,)
-    return () if source.kind is None else sorted(source.kind.people_cuts)
+    return () if source.kind is None else sorted(source.kind.comparison.cuts)
 
 
 def _grid(

@@ -68,7 +68,7 @@ class Source:
 
     @property
     def level(self) -> str:
-        return DEFAULT_LEVEL if self.kind is None else self.kind.level
+        return DEFAULT_LEVEL if self.kind is None else self.kind.aggregation.level
 
     @property
     def two_sided(self) -> bool:
@@ -90,7 +90,7 @@ class Source:
         if self.kind is not None and turned.any():
             value = value.copy()
             rows = np.flatnonzero(turned[self.unit])
-            value[rows] = [self.kind.canonical(int(one), side=True) for one in value[rows].tolist()]
+            value[rows] = [self.kind.sides.canonical(int(one), side=True) for one in value[rows].tolist()]
         names = [str(one) for one in range(count)]
         return Source(self.name, self.kind, names, (), groups[self.unit], self.rater, value, self.left_out)
 
@@ -119,7 +119,7 @@ class Source:
             winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
             labels = votes.labels.tolist()
             return {unit: labels[place] for unit, place in winners if place >= 0}
-        found = self.kind.consensus(self.unit.tolist(), [int(one) for one in self.value.tolist()])
+        found = self.kind.aggregation.consensus(self.unit.tolist(), [int(one) for one in self.value.tolist()])
         return {unit: float(one.value) for unit, one in found.items() if one.value is not None}
 
 

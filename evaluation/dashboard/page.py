@@ -95,15 +95,15 @@ def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
         "earlier_figure": drawn(kinds[chosen]["earlier"]) if chosen else "",
         "verdict": kinds.get(chosen, {}),
         "no_metrics": _no_metrics(kind, result),
-        "no_alpha": kind.no_alpha or (MEASURED_LATER if kind.is_open else ""),
+        "no_alpha": kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else ""),
         "two_sided": kind.two_sided,
         "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
     }
 
 
 def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
-    if kind.instead_of_evaluate:
-        return f"Metrics of captions are not held against these answers: {kind.instead_of_evaluate}"
+    if kind.comparison.refusal:
+        return f"Metrics of captions are not held against these answers: {kind.comparison.refusal}"
     reason: str = result.get("evaluation", {}).get("reason", "")
     return reason
 

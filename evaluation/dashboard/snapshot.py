@@ -49,9 +49,9 @@ def candidate_scores(study: Study) -> dict[str, Any]:
     there are none.
     """
     kind = KINDS[study.protocol]
-    if kind.instead_of_evaluate:
-        return {"of": [], "metrics": {}, "reason": kind.instead_of_evaluate}
-    if not kind.compares_pairs and kind.has_figures:
+    if kind.comparison.refusal:
+        return {"of": [], "metrics": {}, "reason": kind.comparison.refusal}
+    if not kind.compares_pairs and kind.results:
         return {
             "of": [],
             "metrics": {},
@@ -175,7 +175,9 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     votes = _votes(table, table.counted & ~np.isnan(table.value), code_of)
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
-        [] if kind.is_open else agreement_grows(_votes(table, agreed, code_of), kind.level, seed=design.seed)
+        []
+        if kind.is_open
+        else agreement_grows(_votes(table, agreed, code_of), kind.aggregation.level, seed=design.seed)
     )
     kept = _stored_scores(study)
     scores = candidate_scores(study) if kept is None else kept
@@ -191,8 +193,8 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
         "hits": counted["hits"],
         "hits_done": counted["hits_done"],
         "stopping": counted["stopping"],
-        "level": "" if kind.is_open else kind.level,
-        "no_alpha": kind.no_alpha,
+        "level": "" if kind.is_open else kind.aggregation.level,
+        "no_alpha": kind.aggregation.no_alpha,
         "growth": growth,
         "evaluation": {
             "kinds": kinds,

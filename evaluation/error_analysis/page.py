@@ -271,7 +271,7 @@ def _shaded(word: str, contribution: float, most: float) -> Shaded:
 
 def has_metrics(study: Study) -> bool:
     """Whether metrics are held against what people say in this study."""
-    return not KINDS[study.protocol].instead_of_evaluate
+    return not KINDS[study.protocol].comparison.refusal
 
 
 add_page(

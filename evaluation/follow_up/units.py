@@ -45,7 +45,7 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
         WrongState: answers of the study's kind have no winner.
     """
     kind = KINDS[study.protocol]
-    if need != Need.SHORT and kind.level != "nominal":
+    if need != Need.SHORT and kind.aggregation.level != "nominal":
         raise WrongState(
             f"Units of study {study.slug!r} are neither tied nor uncertain: its answers have no winner; expected "
             f"'{Need.SHORT}'."
@@ -189,7 +189,7 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
         votes = [consensus.value]
     else:
         votes = [int(value) for value, count in consensus.votes.items() if count]
-    for expected in kind.expectations():
+    for expected in kind.expectations:
         if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
             return Candidate(consensus, expected)
     return None

@@ -55,7 +55,7 @@ class JudgmentTable:
     @property
     def level(self) -> str:
         kind = KINDS.get(self.protocol or "")
-        return kind.level if kind is not None else DEFAULT_LEVEL
+        return kind.aggregation.level if kind is not None else DEFAULT_LEVEL
 
 
 class _Needed(Columns):

@@ -123,7 +123,7 @@ def assumptions_for(study: Study) -> dict[str, Any]:
 def _against_references(protocol: str) -> bool:
     """Return whether a pair is judged once per reference, shown in place of the picture."""
     kind = KINDS[protocol]
-    return kind.compares_pairs and not kind.shows_picture
+    return kind.compares_pairs and not kind.page.shows_picture
 
 
 def compute_plan(

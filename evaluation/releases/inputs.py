@@ -38,7 +38,6 @@ from evaluation.results.rankings import (
     rankings_of,
 )
 from judgments.kinds import Judged
-from judgments.kinds.image_caption import ImageCaptionKind
 
 PEOPLE = "people"
 
@@ -52,7 +51,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     table = rows.table()
     consensus = _consensus(rows, table)
     people = rows.people()
-    judged = rows.judged(table) if kind.has_figures or kind.is_open else []
+    judged = rows.judged(table) if kind.results or kind.is_open else []
     full_depth = None
     if settings.full_depth:
         full_depth = {
@@ -63,7 +62,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         seed=settings.seed, full_depth=full_depth,
     )  # fmt: skip
     records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
-    figures = kind.figures(judged, seed=settings.seed).study if judged and kind.has_figures else {}
+    figures = kind.results.figures(judged, seed=settings.seed).study if judged and kind.results else {}
     audit = _audit(rows, consensus)
     proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
     result = {
@@ -120,14 +119,14 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 
 def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
     """Audit the filter; {} without an audit sample."""
-    kind, counts = rows.settings.kind, rows.settings.filter
-    if not counts or not isinstance(kind, ImageCaptionKind):
+    relevance, counts = rows.settings.kind.relevance, rows.settings.filter
+    if not counts or relevance is None:
         return {}
     judged = [
         (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
     ]
     return audit_filter(
-        kind,
+        relevance,
         consensus.of_unit,
         passed={number for number, row in judged if not row["audited"]},
         audited={number for number, row in judged if row["audited"]},
@@ -182,9 +181,10 @@ def _rankings(
     Old bundles are measured as they were: a rank above 1 made a ranking, and shares of queries had no
     interval.
     """
-    if proposals is None:
+    relevance = rows.settings.kind.relevance
+    if proposals is None or relevance is None:
         return {}
-    found = rankings_of(rows.settings.kind, proposals, Said.together(proposals, consensus.of_unit), audit)
+    found = rankings_of(relevance, proposals, Said.together(proposals, consensus.of_unit), audit)
     if not rows.old_proposals:
         return found
     if all(row["rank"] <= 1 for row in rows.proposals):
@@ -246,7 +246,7 @@ def _of_captions(
     else:
         pks = None
         images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
-        said = kind.caption_scores(judged) or []
+        said = (kind.results and kind.results.caption_scores(judged)) or []
         of = {(images[one.item], one.key): one.score for one in said}
         captions = [(row["image"], row["caption"]) for row in first]
         people = np.array([of[caption] for caption in captions], dtype=np.float64)
@@ -263,8 +263,8 @@ def _of_captions(
             people,
             groups,
             keys,
-            cuts=kind.people_cuts,
-            per_image=kind.per_image,
+            cuts=kind.comparison.cuts,
+            per_image=kind.comparison.per_image,
             seed=rows.settings.seed,
         )
     result = {"metrics": metrics, "counts": {"units": len(captions)}}

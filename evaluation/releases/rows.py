@@ -173,7 +173,7 @@ class ReleasedRows:
     def __post_init__(self) -> None:
         words: dict[str, str] = {}
         kind = self.settings.kind
-        texts = TEXTS if kind.is_open or kind.has_figures else ()
+        texts = TEXTS if kind.is_open or kind.results else ()
         self.units = CompactRows(_table(*OF_UNIT, *texts), words)
         self.pairs = CompactRows(_table(*OF_PAIR), words)
         self.scores = CompactRows(_table(*OF_SCORE), words)
@@ -204,7 +204,7 @@ class ReleasedRows:
         used, control = bool(row["used"]), bool(unit["control"])
         self._tally.add(row["unit"], name, given, used=used, control=control, presented=presented)
         if kind.is_open:
-            given = kind.imported(given, content=unit["content"] or {})
+            given = kind.exchange.imported(given, content=unit["content"] or {})
         self._answers.append(given if kind.is_open else None)
         on_left = given == (1 if presented == FIRST_LEFT else 2)
         person = self._people.setdefault(name, len(self._people))
@@ -272,7 +272,7 @@ class ReleasedRows:
                     other = work.answers.get(self._places[unit["repeats"]])
                     expected = None if other is None else kind.again(other)
                 elif expected is not None:
-                    expected = kind.imported(expected, content=unit["content"] or {})
+                    expected = kind.exchange.imported(expected, content=unit["content"] or {})
                 if expected is not None:
                     rows.append((work.person, given, expected, sort))
         return rows

@@ -119,7 +119,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "second_text": second_text if texts else None,
             "control": control,
             "control_kind": control_kind or None,
-            "expected": None if expected is None else kind.exported(expected, content=content),
+            "expected": None if expected is None else kind.exchange.exported(expected, content=content),
             "repeats": content.get(REPEATS),
             "struck": struck,
             "filtered": filtered,

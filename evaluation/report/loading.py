@@ -94,7 +94,7 @@ def evaluation_of(
     Raises:
         EvaluationError: an unknown metric or tokenizer.
     """
-    why_not = KINDS[study.protocol].instead_of_evaluate
+    why_not = KINDS[study.protocol].comparison.refusal
     if why_not:
         return None, why_not
     try:

@@ -34,7 +34,6 @@ from evaluation.results.rankings import Said, judged_systems, newest_output, pro
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS, Figures, Kind
 from judgments.kinds import Consensus as UnitConsensus
-from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
@@ -120,7 +119,9 @@ class Aggregation:
         answer: dict[str, Any] = {}
         if kind.is_open:
             said = one.answer
-            answer["answer"] = None if said is None else kind.exported(said, content=self.contents[unit.pk])
+            answer["answer"] = (
+                None if said is None else kind.exchange.exported(said, content=self.contents[unit.pk])
+            )
         return {
             "unit": unit.key,
             "protocol": self.study.protocol,
@@ -180,12 +181,12 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
 
 def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
     """Audit the filter; return the result and its units, empty without an audit."""
-    kind, notes = KINDS[study.protocol], study.notes
-    if not notes.get("audited") or not isinstance(kind, ImageCaptionKind):
+    relevance, notes = KINDS[study.protocol].relevance, study.notes
+    if not notes.get("audited") or relevance is None:
         return {}, frozenset()
     passed, audited = loaders.units_by_filter(study)
     found = audit_filter(
-        kind, consensus.of_unit, passed=passed, audited=audited,
+        relevance, consensus.of_unit, passed=passed, audited=audited,
         pairs=notes["candidate_pairs"], passed_pairs=notes["passed_filter"],
     )  # fmt: skip
     return found, audited
@@ -195,10 +196,11 @@ def _systems_of(
     study: Study, kind: Kind, consensus: StudyConsensus, figures: Figures, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return people's scores of each system's captions, and the rankings."""
-    if isinstance(kind, ImageCaptionKind):
+    if (relevance := kind.relevance) is not None:
         found = proposals_of(study)
         said = Said.together(found, consensus.of_unit)
-        return judged_systems(kind, found, said, figures.units), rankings_of(kind, found, said, audit)
+        systems = judged_systems(relevance, found, said, figures.units)
+        return systems, rankings_of(relevance, found, said, audit)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
     return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
 
@@ -212,7 +214,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     table = loaders.load_judgments(study, unused=unused)
     progress(0.35, "finding the consensus")
     consensus = consensus_of(study, table)
-    judged = loaders.judged_answers(study, table) if kind.has_figures else []
+    judged = loaders.judged_answers(study, table) if kind.results else []
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
@@ -234,14 +236,14 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         reason=agreement["per_worker"]["reason"],
     )
     audit, audited = _audit_of(study, consensus)
-    figures = kind.figures(judged, seed=design.seed) if judged else Figures()
-    outputs = newest_output(study) if isinstance(kind, ImageCaptionKind) else None
+    figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else Figures()
+    outputs = newest_output(study) if kind.judges_one_caption else None
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
         "pair-ties": "set-aside",
-        "alpha": kind.level,
+        "alpha": kind.aggregation.level,
         "resamples": RESAMPLES,
         "seed": design.seed,
         **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),

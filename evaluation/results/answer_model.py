@@ -38,7 +38,7 @@ def model_answers(
     Args:
         reason: why single workers cannot be assessed, or "".
     """
-    if kind.is_open or kind.level != "nominal":
+    if kind.is_open or kind.aggregation.level != "nominal":
         return {}
     counted = table.counted
     reason = reason or ("" if counted.any() else NOBODY)

@@ -49,7 +49,7 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
         kind = KINDS[row.study.protocol]
         if row.answer is None or not kind.is_open:
             return row.answer
-        return kind.exported(row.answer, content=row.unit.content)
+        return kind.exchange.exported(row.answer, content=row.unit.content)
 
     def get_kind(self, row: Any) -> str | None:
         """HC, HI, HM or MM, where there are pairs."""

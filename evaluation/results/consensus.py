@@ -93,7 +93,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
     counted = table.counted
     if not counted.any():
         return {}
-    return kind.consensus(table.unit[counted].tolist(), table.given(counted))
+    return kind.aggregation.consensus(table.unit[counted].tolist(), table.given(counted))
 
 
 def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
@@ -164,18 +164,18 @@ def measure_agreement(
         unit, worker, value = (column[keep] for column in columns)
         return alpha_dict(alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed))
 
-    agreement: dict[str, Any] = {"alpha": alpha(kind.level)}
-    if kind.level == "interval":
+    agreement: dict[str, Any] = {"alpha": alpha(kind.aggregation.level)}
+    if kind.aggregation.level == "interval":
         agreement["ordinal"] = alpha("ordinal")
     if len(kind.values) <= MOST_VALUES:
         agreement["coefficients"] = agreement_coefficients(
-            *columns, kind.level, categories=kind.values, resamples=RESAMPLES, seed=seed
+            *columns, kind.aggregation.level, categories=kind.values, resamples=RESAMPLES, seed=seed
         )
     kinds = _kinds_of(columns[0], units)
     names = [str(name) for name in np.unique(kinds) if name]
     if names:
-        agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
-    if kind.level == "nominal":
+        agreement["by_kind"] = {name: alpha(kind.aggregation.level, kinds == name) for name in names}
+    if kind.aggregation.level == "nominal":
         agreement["one_against_rest"] = one_against_rest(table, units, counted)
     agreement["per_worker"] = per_worker
     if full_depth is not None:
@@ -193,12 +193,14 @@ def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[s
     rows = [
         (one.unit.pk, part, one.worker, value)
         for one in judged
-        for part, value in kind.codes(one.unit, one.given).items()
+        for part, value in kind.aggregation.codes(one.unit, one.given).items()
     ]
     unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
-    found = alpha_dict(alpha_of_parts(unit, part, worker, value, kind.level, resamples=RESAMPLES, seed=seed))
-    if kind.no_alpha:
-        found |= {"reason": kind.no_alpha, "judgments": len(judged)}
+    found = alpha_dict(
+        alpha_of_parts(unit, part, worker, value, kind.aggregation.level, resamples=RESAMPLES, seed=seed)
+    )
+    if kind.aggregation.no_alpha:
+        found |= {"reason": kind.aggregation.no_alpha, "judgments": len(judged)}
     return found
 
 

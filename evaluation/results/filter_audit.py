@@ -7,14 +7,13 @@ from typing import Any
 
 from evaluation.provenance import plain
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds import Consensus
-from judgments.kinds.image_caption import ImageCaptionKind
+from judgments.kinds import Consensus, RelevanceScale
 
 CONFIDENCE = 0.95
 
 
 def audit_filter(
-    kind: ImageCaptionKind,
+    relevance: RelevanceScale,
     found: Mapping[int, Consensus],
     *,
     passed: Collection[int],
@@ -38,13 +37,15 @@ def audit_filter(
     """
     values = {unit: found[unit].value for unit in audited if unit in found}
     judged = [unit for unit, value in values.items() if value is not None]
-    missed = sum(kind.describes(value) for value in values.values() if value is not None)
+    missed = sum(relevance.describes(value) for value in values.values() if value is not None)
     dropped = pairs - passed_pairs
     share = low = high = None
     if judged:
         share, (low, high) = missed / len(judged), wilson_interval(missed, len(judged), CONFIDENCE)
     right = [
-        kind.describes(one.value) for unit in passed if (one := found.get(unit)) and one.value is not None
+        relevance.describes(one.value)
+        for unit in passed
+        if (one := found.get(unit)) and one.value is not None
     ]
     good = sum(right) / len(right) * passed_pairs if right else None  # as many among those not judged yet
     return {
@@ -57,7 +58,9 @@ def audit_filter(
         "high": plain(high),
         "confidence": CONFIDENCE,
         "unanimous_no": sum(
-            not any(count and kind.describes(float(answer)) for answer, count in found[unit].votes.items())
+            not any(
+                count and relevance.describes(float(answer)) for answer, count in found[unit].votes.items()
+            )
             for unit in judged
         ),
         "weight": dropped / len(audited) if audited else None,

@@ -63,9 +63,9 @@ def compute_evaluation(
         EvaluationError: an unknown metric or tokenizer, no consensus, or no references.
     """
     kind, design = KINDS[study.protocol], design_of(study)
-    if kind.instead_of_evaluate:
+    if kind.comparison.refusal:
         raise EvaluationError(
-            f"Study {study.slug!r} is not evaluated against metrics: {kind.instead_of_evaluate}"
+            f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
         )
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
@@ -85,7 +85,7 @@ def compute_evaluation(
         result["people"] = people if people["all"]["n"] else {}
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     else:
-        scores = kind.caption_scores(loaders.judged_answers(study, table)) if kind.has_figures else None
+        scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
         said = (
             _of_units(study, consensus) if scores is None else [Said(None, *astuple(one)) for one in scores]
         )
@@ -96,8 +96,8 @@ def compute_evaluation(
             documents,
             metrics=metrics,
             tokenizer=tokenizer,
-            cuts=kind.people_cuts,
-            per_image=kind.per_image,
+            cuts=kind.comparison.cuts,
+            per_image=kind.comparison.per_image,
             seed=design.seed,
         )
         settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}

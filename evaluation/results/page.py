@@ -113,7 +113,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "evaluation": evaluation,
         "metrics_form": MetricsForm(),
         "compares_pairs": KINDS[study.protocol].compares_pairs,
-        "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
+        "instead_of_evaluate": KINDS[study.protocol].comparison.refusal,
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
         "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
         "answer_rows": _answer_rows(study) if aggregation else [],
@@ -271,7 +271,7 @@ def _compute(request: HttpRequest, study: Study) -> None:
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
     with transaction.atomic():
         enqueue_once(request, study, "aggregate")
-        if not KINDS[study.protocol].instead_of_evaluate:
+        if not KINDS[study.protocol].comparison.refusal:
             enqueue_once(request, study, "evaluate", **chosen)
 
 

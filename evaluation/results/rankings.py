@@ -24,8 +24,7 @@ from evaluation.statistics.ranking import (
 )
 from evaluation.statistics.resampling import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.significance import bootstrap_interval
-from judgments.kinds import Consensus, Kind
-from judgments.kinds.image_caption import ImageCaptionKind
+from judgments.kinds import Consensus, RelevanceScale
 from judgments.models import Caption, Item, Output, Study, System, Unit
 
 ANNOTATION, SEARCH = "annotation", "search"
@@ -143,7 +142,9 @@ def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
     return {unit: float(one.value) for unit, one in consensus.items() if one.value is not None}
 
 
-def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str, Any]) -> dict[str, Any]:
+def rankings_of(
+    relevance: RelevanceScale, proposals: Proposals, said: Said, audit: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return task -> a row per system; {} if no list has two items.
 
     A row has ``queries``, of which S@k and R-precision exclude ``not_judged`` (no item judged, as when
@@ -151,7 +152,7 @@ def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str
     filter ``audited`` S@k over all queries; and where originals can be found ``original``: R@1, R@5, R@10
     and the median rank over its ``queries`` (H13 §4.3.1). Best first.
     """
-    judged = said.turned(lambda value: kind.relevance(value) > 0)
+    judged = said.turned(lambda value: relevance.grade(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
     codes = np.where(np.isnan(code), UNJUDGED, code).astype(np.int8)
     good = judged.keys[judged.values > 0]
@@ -325,7 +326,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 
 
 def judged_systems(
-    kind: ImageCaptionKind,
+    relevance: RelevanceScale,
     proposals: Proposals,
     said: Said,
     figures: Mapping[int, Mapping[str, Any]],
@@ -342,9 +343,9 @@ def judged_systems(
         return []
     system, image, text = proposals.system[rows], proposals.image[rows], proposals.text[rows]
     found = {}
-    if kind.level == "interval":
+    if relevance.averaged:
         found["mean"] = said
-    found["describes"] = said.turned(kind.describes)
+    found["describes"] = said.turned(relevance.describes)
     scores = {unit: row["z"] for unit, row in figures.items() if row.get("z") is not None}
     if scores:
         found["z"] = Said.of(proposals, scores)

@@ -1,4 +1,4 @@
-"""Datasets: what is in them, and how captions, candidates and judgments come in."""
+"""Pages of datasets: their contents and uploads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_jud
 
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
-    """Datasets come by upload or command, and stay as they came."""
+    """Datasets are uploaded or imported by command, and never changed."""
 
     list_display = (
         "dataset",
@@ -55,11 +55,9 @@ class DatasetAdmin(QuorumAdmin):
     actions = None
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Studies stand on it; datasets go with the installation."""
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
-        """Datasets with their counts, in one query."""
         return (
             super()
             .get_queryset(request)
@@ -73,32 +71,26 @@ class DatasetAdmin(QuorumAdmin):
 
     @display(description="dataset", ordering="name")
     def dataset(self, dataset: Dataset) -> SafeString:
-        """The name, leading to the dataset's page."""
         address = reverse("admin:judgments_dataset_change", args=[dataset.pk])
         return format_html('<a class="q-name" href="{}">{}</a>', address, dataset.name)
 
     @display(description="images", ordering="n_images")
     def image_count(self, dataset: Dataset) -> str:
-        """How many images."""
         return f"{dataset.n_images:,}"  # type: ignore[attr-defined]
 
     @display(description="captions", ordering="n_captions")
     def caption_count(self, dataset: Dataset) -> str:
-        """How many references."""
         return f"{dataset.n_captions:,}"  # type: ignore[attr-defined]
 
     @display(description="systems", ordering="n_systems")
     def system_count(self, dataset: Dataset) -> str:
-        """How many systems."""
         return f"{dataset.n_systems:,}"  # type: ignore[attr-defined]
 
     @display(description="studies", ordering="n_studies")
     def study_count(self, dataset: Dataset) -> str:
-        """How many studies."""
         return f"{dataset.n_studies:,}"  # type: ignore[attr-defined]
 
     def get_urls(self) -> list[URLPattern]:
-        """The uploads that belong to a dataset."""
         return [
             path(
                 "<int:pk>/candidates/",
@@ -121,7 +113,6 @@ class DatasetAdmin(QuorumAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Upload a dataset; the import itself is a job."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = DatasetForm(request.POST or None, request.FILES or None)
@@ -133,7 +124,6 @@ class DatasetAdmin(QuorumAdmin):
         return self._upload(request, form, "import_dataset", words, _dataset_args)
 
     def candidates_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Upload a system's captions."""
         dataset = self._dataset(request, pk, change=True)
         form = CandidatesForm(request.POST or None, request.FILES or None)
         words = {
@@ -150,7 +140,6 @@ class DatasetAdmin(QuorumAdmin):
         )
 
     def rankings_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Upload systems' ranked lists."""
         dataset = self._dataset(request, pk, change=True)
         form = RankingsForm(request.POST or None, request.FILES or None)
         words = {
@@ -161,7 +150,6 @@ class DatasetAdmin(QuorumAdmin):
         return self._upload(request, form, "import_rankings", words, lambda given: {"dataset": dataset.name})
 
     def judgments_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Upload judgments that were collected elsewhere."""
         dataset = self._dataset(request, pk, change=True)
         if not request.user.has_perm("judgments.add_study"):
             raise PermissionDenied
@@ -182,7 +170,7 @@ class DatasetAdmin(QuorumAdmin):
     def _upload(
         self, request: HttpRequest, form: UploadForm, kind: str, words: dict[str, str], args_of: Any
     ) -> HttpResponse:
-        """Show the form, or keep its files and lead to the job that reads them."""
+        """Show the form, or store its files and lead to the job that reads them."""
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
             if upload is not None:
@@ -199,7 +187,6 @@ class DatasetAdmin(QuorumAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """What is in a dataset."""
         dataset = self._dataset(request, object_id, change=False)
         context = {
             **self.admin_site.each_context(request),
@@ -223,7 +210,7 @@ class DatasetAdmin(QuorumAdmin):
         return dataset
 
     def _may_extend(self, request: HttpRequest, dataset: Dataset) -> bool:
-        """Who loaded a dataset brings its systems and judgments, too."""
+        """Return whether the person may add systems and judgments: who imported the dataset may."""
         return self.has_change_permission(request) or loaded_by(dataset, signed_in(request))
 
 

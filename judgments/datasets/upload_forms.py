@@ -53,7 +53,6 @@ class FilesField(forms.FileField):
     widget = FilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
-        """Each file checked as a single one is."""
         files = data if isinstance(data, list | tuple) else [data]
         return [super(FilesField, self).clean(file, initial) for file in files]
 
@@ -76,11 +75,11 @@ class UploadForm(forms.Form):
         self.order_fields(self.field_order)
 
     def pictures(self) -> UploadedFile | None:
-        """The archive of pictures, where the form takes one."""
+        """Return the archive of pictures, if the form takes one."""
         return None
 
     def keep(self) -> str | None:
-        """The kept upload's name; None, with an error on the form, when the files cannot be used."""
+        """Store the files and return the upload's name; None, with an error, if they are unusable."""
         try:
             return uploads.keep(self.cleaned_data["files"], self.pictures())
         except QuorumError as error:
@@ -122,11 +121,9 @@ class DatasetForm(UploadForm):
     )
 
     def pictures(self) -> UploadedFile | None:
-        """The archive of pictures."""
         return self.cleaned_data.get("pictures_zip")
 
     def clean(self) -> dict[str, Any]:
-        """Pictures come from one place."""
         cleaned = super().clean() or {}
         if cleaned.get("pictures_zip") and cleaned.get("pictures_at"):
             self.add_error("pictures_at", "Give a zip of pictures or an address, not both.")

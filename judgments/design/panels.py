@@ -1,12 +1,10 @@
-"""What is known of panels that send people by a link and take them back: parameters, addresses, columns. Pure.
+"""Panels that send people by a link and take them back (panels.toml): parameters, addresses, columns. Pure.
 
-The panels themselves stand in panels.toml.
-
-Sources (all looked at in November 2026): Prolific's parameters and completion address, docs.prolific.com "The study
-object"; its export's columns, docs.prolific.com "Export demographic data" and published exports; SONA's completion
-address, sona-systems.com "External Study Credit Granting"; Connect's redirect,
-connect-researcher-help.cloudresearch.com "Project Completion". Connect's parameters are those that published studies
-and other platforms read; neither Connect's nor SONA's columns are documented in public, so that a person may name them.
+Sources (November 2026): Prolific's parameters and completion address, docs.prolific.com "The study object"; its
+export's columns, docs.prolific.com "Export demographic data" and published exports; SONA's completion address,
+sona-systems.com "External Study Credit Granting"; Connect's redirect, connect-researcher-help.cloudresearch.com
+"Project Completion". Connect's parameters are those that published studies and other platforms read. Neither Connect
+nor SONA documents its columns in public, so a person may name them.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What a panel calls the columns of its list of submissions; each with the words that were seen for it."""
+    """The names of the columns in a panel's list of submissions."""
 
     worker: tuple[str, ...]
     session: tuple[str, ...] = ()
@@ -40,12 +38,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class PanelPreset:
-    """A panel's own words.
+    """The words of a panel.
 
     Attributes:
-        worker, session, project: parameters of the link it sends people by; '' where it has none.
-        values: what the panel fills the parameters with, as it wants them written in the link.
-        addresses: where people go back to, by outcome, where that is the same for every study.
+        worker, session, project: parameters of the link it sends people by; '' if it has none.
+        values: what the panel fills the parameters with, as written in the link.
+        addresses: outcome -> address that takes people back, if it is the same for every study.
         pays_by_session: whether its lists for paying name submissions rather than people.
     """
 
@@ -65,7 +63,7 @@ def _read() -> dict[str, PanelPreset]:
 
 
 def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
-    """A panel of the file; its ``address`` takes people back whatever the outcome."""
+    """Return a panel of the file; its ``address`` takes people back after any outcome."""
     return PanelPreset(
         columns=Columns(**{name: tuple(words) for name, words in columns.items()}),
         addresses=dict.fromkeys(OUTCOMES, address) if address else {},
@@ -77,19 +75,19 @@ PANEL_PRESETS = _read()
 
 
 def placeholders(address: str) -> set[str]:
-    """The names in braces.
+    """Return the names in braces.
 
     Raises:
-        ValueError: braces that do not belong together.
+        ValueError: unbalanced braces.
     """
     return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
 
 
 def checked_address(address: str) -> str:
-    """An address that people may be sent to: https, or this machine for trying it; ids stand behind the host.
+    """Return an address that people may be sent to: https, or this machine for trials.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not one, or its host holds a placeholder.
     """
     try:
         parts, names = urlsplit(address), placeholders(address)
@@ -117,22 +115,34 @@ class Panel(Part):
     """How a panel sends its people and takes them back (docs/crowds)."""
 
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
-        "plain", description="Fills what is left empty below."
+        "plain",
+        title="Panel",
+        description="Fills what is left empty of the parameters and addresses below.",
+        json_schema_extra={"words": {name: one.title for name, one in PANEL_PRESETS.items()}},
     )
     worker: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the person's id."
+        "",
+        max_length=80,
+        pattern=r"^[\w.-]*$",
+        title="Parameter with the person's id",
+        description="In the link that the panel sends people by.",
     )
-    session: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the id of the submission."
-    )
+    session: str = Field("", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the submission's id")
     project: str = Field(
-        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the panel's id of the study."
+        "", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the panel's id of the study"
     )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
-        1, description="HITs in a person's session; the pay of one session is reward_cents for each."
+        1, title="HITs in a person's session", description="The panel pays a session: the pay of all of them."
     )
     finish: Literal["redirect", "code"] = Field(
-        "redirect", description="How a person goes back; where there is no address, the code is shown."
+        "redirect",
+        title="People go back",
+        json_schema_extra={
+            "words": {
+                "redirect": "By an address, where there is one; else with a code",
+                "code": "With a code that they type there",
+            }
+        },
     )
     codes: dict[Outcome, PanelCode] = Field(
         default_factory=dict, description="A completion code per outcome; left out: one is made."
@@ -141,7 +151,9 @@ class Panel(Part):
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
     )
-    api: bool = Field(False, description="prolific: places, approvals and bonuses by its API.")
+    api: bool = Field(
+        False, title="Prolific by its API", description="Places, approvals and bonuses at Quorum's word."
+    )
 
     @model_validator(mode="after")
     def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
@@ -153,31 +165,26 @@ class Panel(Part):
         return self
 
     def code_of(self, outcome: str) -> str:
-        """The stated code of an outcome; '' where the design leaves it out."""
         return next((code for name, code in self.codes.items() if name == outcome), "")
 
     def address_of(self, outcome: str) -> str:
-        """Where a person goes back to after this outcome; '' where the design leaves it out."""
         return next((address for name, address in self.addresses.items() if name == outcome), "")
 
 
 def worker_parameter(panel: Panel) -> str:
-    """The parameter that holds the person's id."""
     return panel.worker or PANEL_PRESETS[panel.preset].worker
 
 
 def session_parameter(panel: Panel) -> str:
-    """The parameter that holds the id of the submission; '' where the panel has none."""
     return panel.session or PANEL_PRESETS[panel.preset].session
 
 
 def project_parameter(panel: Panel) -> str:
-    """The parameter that holds the panel's id of the study; '' where the panel has none."""
     return panel.project or PANEL_PRESETS[panel.preset].project
 
 
 def entry_query(panel: Panel) -> str:
-    """What follows the question mark of the link that is given to the panel."""
+    """Return the query of the link that is given to the panel."""
     preset = PANEL_PRESETS[panel.preset]
     pairs = (
         (worker_parameter(panel), preset.values.get(preset.worker, "")),
@@ -188,7 +195,7 @@ def entry_query(panel: Panel) -> str:
 
 
 def way_back(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
-    """The address that takes a person back; '' where the code is shown instead, or an id it needs is not known."""
+    """Return the address that takes a person back; '' if the code is shown instead, or an id is unknown."""
     if panel.finish == "code":
         return ""
     address = panel.address_of(outcome) or PANEL_PRESETS[panel.preset].addresses.get(outcome, "")

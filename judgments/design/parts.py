@@ -1,4 +1,4 @@
-"""What the tables of a study file share: how they are read, and the types of common keys."""
+"""The base of the tables of a study file, and the types of common keys."""
 
 from __future__ import annotations
 

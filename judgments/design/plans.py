@@ -1,7 +1,4 @@
-"""What is registered before a study opens: hypotheses, rules, planned analyses (docs/registration.md). Pure.
-
-The table ``[registration]`` of a study file, or of a plan file of its own.
-"""
+"""What is registered before a study opens (docs/registration.md): the table ``[registration]``. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ class Claim:
 
 
 def read_claim(text: str) -> Claim:
-    """What a checkable hypothesis claims.
+    """Parse a checkable hypothesis.
 
     Raises:
         ValueError: it has another form.

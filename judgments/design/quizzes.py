@@ -1,4 +1,4 @@
-"""What a quiz asks: ready tests, a study's own questions, and which of them one attempt draws. Pure."""
+"""The quiz of a study: ready tests, its own questions, and those that an attempt draws. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from judgments.drawing.draws import content_key, shuffled
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with a few answers, one of them right.
+    """A question with several answers, one of them right.
 
     Attributes:
-        key: names it in attempts and results; the same for the same words.
-        text: what is asked.
+        key: its id in attempts and results, derived from its words.
         options: the answers, in the order they were written.
-        right: the place of the right one, from 0.
+        right: index of the right one, from 0.
         why: shown once the worker answered; may be empty.
     """
 
@@ -39,8 +38,6 @@ class QuizPreset:
     """A ready test.
 
     Attributes:
-        title: what the admin's list shows.
-        source: paper and section.
         questions: all there are; an attempt draws some.
         ours: what the paper does not give.
     """
@@ -88,22 +85,46 @@ class OwnQuestion(Part):
 class Quiz(Part):
     """What a worker passes before the work; off where it asks nothing."""
 
-    preset: str = Field("", description="A ready set of questions.")
-    questions: Listed[OwnQuestion] = Field((), description="Questions of the study's own.")
+    preset: str = Field(
+        "",
+        title="Ready set of questions",
+        json_schema_extra={"words": {"": "None"} | {name: one.title for name, one in QUIZ_PRESETS.items()}},
+    )
+    questions: Listed[OwnQuestion] = Field(
+        (),
+        title="Questions of your own",
+        description="As [[questions]] tables: text, options, answer, why.",
+        json_schema_extra={"rows": 8},
+    )
     ask: Annotated[int, Field(ge=0, le=100)] = Field(
-        10, description="How many of the questions are drawn for an attempt."
+        10, title="Questions in an attempt", description="Drawn from all there are."
     )
     items: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Known items of the study's own kind in an attempt."
+        0,
+        title="Known items in an attempt",
+        description="Of the study's own kind, about images set aside for them.",
     )
-    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(0.8, description="Share that must be right.")
-    attempts: Annotated[int, Field(ge=1, le=100)] = 2
-    explain: Literal["after-each", "at-the-end", "never"] = "after-each"
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.8, title="Share that must be right", description="Between 0 and 1."
+    )
+    attempts: Annotated[int, Field(ge=1, le=100)] = Field(2, title="Attempts")
+    explain: Literal["after-each", "at-the-end", "never"] = Field(
+        "after-each",
+        title="Answers are explained",
+        json_schema_extra={
+            "words": {
+                "after-each": "After each question",
+                "at-the-end": "After the last question",
+                "never": "Not at all",
+            }
+        },
+    )
     qualification: str = Field(
         "",
         pattern=r"^[-a-zA-Z0-9_.]*$",
         max_length=80,
-        description="A name that studies share: passed once, passed for all of them.",
+        title="Shared qualification",
+        description="Studies that name the same one ask for the quiz once.",
     )
 
     @field_validator("preset")
@@ -121,20 +142,20 @@ class Quiz(Part):
 
 
 def question_of(text: str, options: Sequence[str], answer: int, why: str) -> Question:
-    """A designer's question; ``answer`` counts the options from 1."""
+    """Return a designer's question; ``answer`` counts the options from 1."""
     key = content_key("question", text, list(options), answer)
     return Question(key=key, text=text, options=tuple(options), right=answer - 1, why=why)
 
 
 def questions_of(quiz: Quiz) -> dict[str, Question]:
-    """All questions a study's quiz can ask, by key: its preset's, then its own."""
+    """Return the questions of a quiz by key: its preset's, then its own."""
     ready = QUIZ_PRESETS[quiz.preset].questions if quiz.preset else ()
     own = [question_of(one.text, one.options, one.answer, one.why) for one in quiz.questions]
     return {question.key: question for question in (*ready, *own)}
 
 
 def drawn(keys: Sequence[str], count: int, *, asked: Collection[str], rng: np.random.Generator) -> list[str]:
-    """``count`` of ``keys`` in random order; those asked before come only when the others are used up."""
+    """Draw ``count`` of ``keys``; those asked before come only when the others are used up."""
     mixed = shuffled(keys, rng)
     fresh = [key for key in mixed if key not in asked]
     again = [key for key in mixed if key in asked]
@@ -142,17 +163,16 @@ def drawn(keys: Sequence[str], count: int, *, asked: Collection[str], rng: np.ra
 
 
 def asks_anything(quiz: Quiz) -> bool:
-    """Whether there is a quiz at all."""
     return bool(quiz.preset or quiz.questions or quiz.items)
 
 
 def questions_asked(quiz: Quiz) -> int:
-    """How many questions an attempt asks, its known items not counted: no more than there are."""
+    """Return how many questions an attempt asks, without known items."""
     return min(quiz.ask, len(questions_of(quiz)))
 
 
 def passes(right: int, asked: int, pass_mark: float) -> bool:
-    """Whether so many right answers pass; equality does.
+    """Return whether the share of right answers reaches the mark.
 
     The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written 0.8.
     """

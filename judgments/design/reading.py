@@ -1,4 +1,4 @@
-"""Read, check and complete designs: from study files and stored values, with presets and the rules of the kinds."""
+"""Read, check and complete designs: study files and stored values, with presets and the rules of the kinds."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ PLAIN_WORDS = {
 
 
 def slugify_name(name: str) -> str:
-    """The slug of a study that names none: lower case, words joined by hyphens."""
+    """Return a slug made of a name: lower case, words joined by hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
 
 
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
-    """Yield what does not fit together, each in a clause that begins with the key it is about."""
+    """Yield the contradictions of a design; each clause begins with the key concerned."""
     kind = KINDS.get(design.protocol)
     if kind is None:
         yield f"protocol is {design.protocol!r}; this version knows {', '.join(KINDS)}"
@@ -55,7 +55,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield "labels has the same text twice, so that two answers could not be told apart"
     size = design.images_per_hit if kind.grouped else design.units_per_hit
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
-    if alone and not kind.self_contained:
+    if alone and not kind.page.self_contained:
         yield (
             f"crowd.question is 'html', but {kind.name} cannot be asked on a page that stands alone; "
             "expected 'external'"
@@ -73,7 +73,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         )
     if design.filter.audit and not design.filter.bleu_pre:
         yield f"filter.audit is {design.filter.audit}, but filter.bleu_pre is 0, so that nothing is left out"
-    if design.stopping.rule != "none" and not kind.settles:
+    if design.stopping.rule != "none" and not kind.aggregation.settles:
         yield (
             f"stopping.rule is {design.stopping.rule!r}, but the consensus of {kind.name} has no winner that could "
             "be settled early; expected 'none'"
@@ -90,17 +90,16 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
 
     Args:
-        saved: presets of this installation, beside those that ship (``judgments.design.saved_presets``). Values with
-            every key need none: they keep the preset's name to say where they came from.
+        saved: presets of this installation (``judgments.design.saved_presets``). Values with every key need none.
 
     Raises:
-        DesignError: with the dotted key it is about in ``field``.
+        DesignError: with the dotted key concerned in ``field``.
     """
     return _checked(_completed(values, saved))
 
 
 def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> list[DesignError]:
-    """Everything that ``make_design`` would refuse, one error for each key; empty where it would not."""
+    """Return everything that ``make_design`` would refuse, one error for each key."""
     try:
         design = StudyDesign.model_validate(_completed(values, saved))
     except ValidationError as error:
@@ -140,7 +139,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Read a design that an earlier version stored, perhaps in part: with the keys that came since as they held then.
+    """Read a design that an earlier version stored; missing keys get the values they had then.
 
     Raises:
         DesignError: it contradicts a rule of this version.
@@ -159,7 +158,7 @@ def _checked(values: dict[str, Any]) -> StudyDesign:
 
 
 def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
-    """A complete design from before 0.6, which says nothing of ``sampling.pairs_from``: it crossed texts and images."""
+    """Complete a design from before 0.6, which had no ``sampling.pairs_from`` and crossed texts and images."""
     kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]
     if (
         kind is None
@@ -172,7 +171,7 @@ def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
-    """A named set of requirements fills what is left empty, in a file as in the form."""
+    """Fill what is left empty from a named set of requirements."""
     asked = values.get("workers")
     if not isinstance(asked, dict) or not isinstance(asked.get("requirements"), str):
         return values
@@ -184,7 +183,7 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """``above`` laid over ``below``, table by table; ``sampling.pairs`` is one value, not a table."""
+    """Lay ``above`` over ``below``, table by table; ``sampling.pairs`` is one value, not a table."""
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
@@ -197,7 +196,7 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_design_errors(error: ValidationError) -> list[DesignError]:
-    """What is wrong, in one sentence for each key; an unknown key names the nearest known one."""
+    """Return one error for each key; an unknown key names the nearest known one."""
     problems = error.errors(include_url=False)
     found: list[DesignError] = []
     told: set[tuple[str, ...]] = set()
@@ -213,7 +212,7 @@ def _as_design_errors(error: ValidationError) -> list[DesignError]:
 
 
 def _as_said(path: list[str], said: str) -> DesignError:
-    """A sentence of ours, and the key it is about."""
+    """Return an error of a sentence that may begin with its key."""
     key = ".".join(path)
     named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
     field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
@@ -238,12 +237,12 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """Where a problem is, without pydantic's own marks for unions and keys of a table."""
+    """Return the path of a problem, without pydantic's marks for unions and keys of a table."""
     return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
 
 
 def _keys_beside(path: list[str]) -> list[str]:
-    """The known keys of the table that ``path`` ends in."""
+    """Return the known keys of the table that ``path`` ends in."""
     model: type[BaseModel] = StudyDesign
     for part in path[:-1]:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
@@ -255,7 +254,7 @@ def _keys_beside(path: list[str]) -> list[str]:
 def read_toml(
     text: str, *, source: str = "study file", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> StudyDesign:
-    """A design from TOML text.
+    """Return the design of TOML text.
 
     Raises:
         DesignError: not TOML (with line and column), or not a design.
@@ -264,7 +263,7 @@ def read_toml(
 
 
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
-    """What TOML text says, not checked yet.
+    """Parse TOML text without checking its values.
 
     Raises:
         DesignError: not TOML, with line and column.
@@ -276,17 +275,16 @@ def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
 
 
 def write_toml(design: StudyDesign) -> str:
-    """The complete design as TOML; ``read_toml`` gives the same design back."""
+    """Return the complete design as TOML; ``read_toml`` gives the same design back."""
     return dump_toml(design.model_dump(mode="json"))
 
 
 def dump_toml(values: Mapping[str, Any]) -> str:
-    """Values as a study file says them."""
     return tomli_w.dumps(values, multiline_strings=True)
 
 
 def line_of(text: str, key: str) -> int:
-    """The line, from 1, of a study file on which a dotted key is set, or the nearest table around it; 0: nowhere."""
+    """Return the line, from 1, that sets a dotted key or begins the nearest table around it; 0 if none does."""
     lines: dict[str, int] = {}
     table, inside = "", False
     for number, line in enumerate(text.splitlines(), start=1):

@@ -17,13 +17,12 @@ COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate",
 
 @dataclass(frozen=True, slots=True)
 class CrowdWords:
-    """What is said of a crowd where its backend is not known.
+    """A crowd, for code that does not know its backend.
 
     Attributes:
         label: in the form.
-        requirements: what it can state to its workers, or what is checked here. Here, a country is what the worker
-            declares and approval is this installation's own record; a crowd that sends its workers by a link keeps its
-            record to itself.
+        requirements: those that it states to its workers, or that are checked here. Here, the worker declares the
+            country, and approval is this installation's own record; a crowd that sends workers by a link shares none.
     """
 
     label: str
@@ -46,7 +45,7 @@ CROWDS: dict[str, CrowdWords] = {
 
 @dataclass(frozen=True, slots=True)
 class RequirementPreset:
-    """What a paper asked of its workers; ``values`` are keys of the study file's table ``workers``."""
+    """What a paper asked of its workers; ``values`` are keys of the table ``workers``."""
 
     title: str
     source: str
@@ -70,16 +69,23 @@ REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
 class Workers(Part):
     """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
 
-    requirements: str = Field("", description="A ready set of requirements, by the name of its paper.")
+    requirements: str = Field(
+        "",
+        title="Ready set of requirements",
+        description="Fills what is left empty below. None takes off what it filled.",
+        json_schema_extra={
+            "words": {"": "None"} | {name: one.title for name, one in REQUIREMENT_PRESETS.items()}
+        },
+    )
     countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
-        (), description="ISO 3166-1 codes; empty: any."
+        (), title="Countries", description="ISO codes, one a line. Empty: any.", json_schema_extra={"rows": 2}
     )
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="The share of approved work must lie above it; 0: not asked."
+        0.0, title="Approval rate above", description="Between 0 and 1. 0: not asked."
     )
-    approved_at_least: Count = Field(0, description="Approved HITs a worker must have; 0: not asked.")
-    hits_at_most: Count = Field(0, description="HITs of this study a worker may do; 0: no limit.")
-    show_accuracy: bool = Field(False, description="Whether workers see their share of control items right.")
+    approved_at_least: Count = Field(0, title="Approved HITs at least", description="0: not asked.")
+    hits_at_most: Count = Field(0, title="HITs a worker may do", description="0: no limit.")
+    show_accuracy: bool = Field(False, title="Workers see their accuracy")
 
     @field_validator("requirements")
     @classmethod
@@ -99,7 +105,7 @@ class Workers(Part):
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:
-    """What a design asks of workers: the requirement's name -> its words."""
+    """Return requirement -> words, for those that a design asks for."""
     asked: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)
@@ -116,7 +122,7 @@ def requirements_of(workers: Workers) -> dict[str, str]:
 
 
 def own_record_needed(workers: Workers, backend: str) -> str:
-    """A sentence where the approved pages that are asked for are counted on this site alone; '' elsewhere.
+    """Return a warning if approved HITs are counted on this site alone; '' otherwise.
 
     A new installation has approved nobody's work, so the study would let nobody in.
     """
@@ -134,12 +140,12 @@ def own_record_needed(workers: Workers, backend: str) -> str:
 
 
 def not_stated(workers: Workers, backend: str) -> list[str]:
-    """The words of the requirements that the crowd can neither state nor check."""
+    """Return the words of the requirements that the crowd can neither state nor check."""
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     return [words for name, words in requirements_of(workers).items() if name not in can]
 
 
 def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
-    """Whether the share approved is above the mark; who was never reviewed has nothing against them."""
+    """Return whether the share approved is above the mark, or nothing was reviewed yet."""
     reviewed = approved + rejected
     return not reviewed or approved / reviewed > above

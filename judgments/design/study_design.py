@@ -1,8 +1,7 @@
-"""The design of a study: one frozen, validated value, read from and written to TOML (docs/study-files.md).
+"""The design of a study: one frozen, validated value, the study file key for key (docs/study-files.md).
 
-The model below and its tables (``design_tables``) are the study file key for key. A preset's values are defaults under
-the file's own; what is stored on the study is always the complete design, so a preset that changes later changes no
-existing study.
+The fields carry label (``title``), help (``description``) and words of the choices for the design form and the
+reference. A study stores its complete design, so that a preset that changes later changes no existing study.
 """
 
 from __future__ import annotations
@@ -41,32 +40,75 @@ from judgments.design.wordings import CAPTION
 class StudyDesign(Part):
     """Everything that decides which HITs a study gets and how their answers are used."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    slug: Slug
-    dataset: Slug
+    name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        title="Name", description="Workers see it on the study's page."
+    )
+    slug: Slug = Field(
+        title="Short name", description="In the study's link; left empty, it is made from the name."
+    )
+    dataset: Slug = Field(title="Dataset")
     protocol: str
     preset: str = ""
-    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
-    judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = 3
-    units_per_hit: Annotated[int, Field(ge=1, le=200)] = 20
-    images_per_hit: Annotated[int, Field(ge=1, le=50)] = 6
-    captions_per_image: Annotated[int, Field(ge=1, le=50)] = 10
-    seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = 6.0
-    question: Annotated[str, Field(max_length=500)] = ""
-    instructions: Annotated[str, Field(max_length=20_000)] = ""
-    consent: Annotated[str, Field(max_length=20_000)] = ""
-    contact: Annotated[str, Field(max_length=300)] = ""
+    seed: Annotated[int, Field(ge=0, le=2**53)] = Field(
+        0, title="Seed", description="The same dataset, design and seed give the same HITs."
+    )
+    judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = Field(
+        3, title="Judgments for each unit", description="By as many different workers."
+    )
+    units_per_hit: Annotated[int, Field(ge=1, le=200)] = Field(20, title="Units in a HIT")
+    images_per_hit: Annotated[int, Field(ge=1, le=50)] = Field(6, title="Images in a HIT")
+    captions_per_image: Annotated[int, Field(ge=1, le=50)] = Field(10, title="Captions under an image")
+    seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = Field(
+        6.0, title="Seconds for a unit", description="Expected; tells workers and you how long it takes."
+    )
+    question: Annotated[str, Field(max_length=500)] = Field(
+        "", title="Question", description="Stands above the answers."
+    )
+    instructions: Annotated[str, Field(max_length=20_000)] = Field(
+        "",
+        title="Instructions",
+        description="Shown before and during the work.",
+        json_schema_extra={"rows": 7},
+    )
+    consent: Annotated[str, Field(max_length=20_000)] = Field(
+        "",
+        title="Consent",
+        description="Where there is one, a worker must agree before joining.",
+        json_schema_extra={"rows": 7},
+    )
+    contact: Annotated[str, Field(max_length=300)] = Field(
+        "", title="Contact", description="Whom workers can ask: a name and an address."
+    )
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
-        "", description="Of the captions, as a BCP 47 tag; screen readers and fonts go by it."
+        "", title="Language of what is judged", description="As en, de, ar; empty: not said."
     )
     judged: Annotated[
         Literal["caption", "summary", "translation", "text"], BeforeValidator(checked_judged)
-    ] = Field(CAPTION, description="What the texts are; the page's own words go by it.")
+    ] = Field(
+        CAPTION,
+        title="What is judged",
+        description="The words of the workers' page go by it.",
+        json_schema_extra={
+            "words": {
+                "caption": "Captions of images",
+                "summary": "Summaries",
+                "translation": "Translations",
+                "text": "Other texts",
+            }
+        },
+    )
     labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         (),
-        description="graded: four texts, from 4 down to 1; slider: two, for 0 and 100; empty: built-in ones.",
+        title="Words of the answers",
+        description="One a line. Empty: built-in ones.",
+        json_schema_extra={"rows": 4},
     )
-    examples: Listed[Example] = ()
+    examples: Listed[Example] = Field(
+        (),
+        title="Worked examples",
+        description="As [[examples]] tables: image (or scene, in words), shown (texts), answer, why.",
+        json_schema_extra={"rows": 8},
+    )
     source: Source = Source()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
@@ -74,7 +116,12 @@ class StudyDesign(Part):
     access: Access = Access()
     quiz: Quiz = Quiz()
     workers: Workers = Workers()
-    rules: Listed[RuleSetting] = ()
+    rules: Listed[RuleSetting] = Field(
+        (),
+        title="Rules of behaviour",
+        description="As [[rules]] tables: rule, action, settings.",
+        json_schema_extra={"rows": 6},
+    )
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
     template: Template = Template()
@@ -84,12 +131,12 @@ class StudyDesign(Part):
 
     @property
     def about_pictures(self) -> bool:
-        """Whether nobody could judge without the picture: captions, with nothing but the picture beside them."""
+        """Return whether workers need the picture: captions are judged, without a source text."""
         return self.judged == CAPTION and not self.source.show
 
     @model_serializer(mode="wrap")
     def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """TOML has no word for nothing, and a design without a plan is written as it always was."""
+        """Leave out a missing plan: TOML has no null."""
         values: dict[str, Any] = handler(self)
         if values.get("registration", ...) is None:
             del values["registration"]

@@ -22,37 +22,76 @@ class Sampling(Part):
         default_factory=dict,
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
     )
-    references: AllOrCount = Field("all", description="References per pair, drawn with the seed.")
-    images: AllOrCount = Field("all", description="Images judged, drawn with the seed.")
+    references: AllOrCount = Field(
+        "all", title="Captions of each image", description="'all' or a number, drawn with the seed."
+    )
+    images: AllOrCount = Field("all", title="Images", description="'all' or a number, drawn with the seed.")
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
-        description="relevance, graded, slider: which captions are judged with an image. outputs: what systems "
-        "gave for it; top-k: the first k of each ranked list (H13 §4.3.2); references: people's captions of it, and "
-        "foils; crossed: every text of the split with every image; list: the pairs under listed.",
+        title="Captions judged with an image",
+        description="Equal texts are judged once.",
+        json_schema_extra={
+            "words": {
+                "outputs": "What each system gave for the image itself",
+                "top-k": "The first k of systems' ranked lists (Hodosh et al. 2013)",
+                "references": "People's captions of the image, with captions of other images as foils",
+                "list": "The pairs listed below",
+                "crossed": "Every text of the split with every image",
+            }
+        },
     )
-    k: Annotated[int, Field(ge=1, le=10_000)] = Field(10, description="top-k: how many of each list.")
+    k: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        10, title="k", description="For ranked lists: how many of each are judged."
+    )
     task: Literal["annotation", "search", "both"] = Field(
-        "both", description="top-k: of captions ranked for an image, images ranked for a caption, or both."
+        "both",
+        title="Ranked lists of",
+        description="For ranked lists.",
+        json_schema_extra={
+            "words": {
+                "both": "Both",
+                "annotation": "Image annotation: an image asks, captions are ranked",
+                "search": "Image search: a caption asks, images are ranked",
+            }
+        },
     )
     foils: Annotated[int, Field(ge=0, le=1000)] = Field(
-        1, description="references: captions of other images judged with each image."
+        1, title="Foils with each image", description="For people's captions: how many of other images."
     )
     listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
-        (), description="list: [image, caption] each; a caption by its id in the dataset, or by its text."
+        (),
+        title="Pairs",
+        description="For a list: an image, a tab, and a caption's id or text, one pair a line.",
+        json_schema_extra={"rows": 6},
     )
-    split: str = Field("test", max_length=20, description="The split that is judged.")
-    options: Annotated[int, Field(ge=3, le=8)] = Field(4, description="best-worst: captions shown together.")
+    split: str = Field(
+        "test",
+        max_length=20,
+        title="Split that is judged",
+        description="Ignored where the dataset has no splits.",
+    )
+    options: Annotated[int, Field(ge=3, le=8)] = Field(4, title="Captions shown together")
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
-        4, description="best-worst: in how many units each caption of an image stands."
+        4,
+        title="Units each caption stands in",
+        description="As many different ones as there are, where they do not suffice.",
     )
     source: Literal["auto", "published", "references"] = Field(
         "auto",
-        description="Where pairs come from: the dataset's published pairs, or drawn from references and systems; "
-        "auto takes published ones where the dataset has them.",
+        title="Where pairs come from",
+        json_schema_extra={
+            "words": {
+                "auto": "Published pairs where the dataset has them, else drawn",
+                "published": "The dataset's published pairs",
+                "references": "Drawn from references and systems",
+            }
+        },
     )
     only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
         (),
-        description="Of what is drawn, only these: ids of candidate pairs (triplet, pairwise) or of units.",
+        title="Only these units",
+        description="Ids, one a line, of those that are drawn. Empty: all of them.",
+        json_schema_extra={"rows": 2},
     )
 
 
@@ -84,18 +123,43 @@ class Controls(Part):
     """Items whose right answer is known."""
 
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Control items (relevance: images) a HIT."
+        0, title="Control items in each HIT", description="They count within the size of a HIT. 0: none."
     )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.7, description="Share of control items a worker must get right for the answers to be used."
+        0.7,
+        title="Least share right",
+        description="Between 0 and 1. Answers of a worker below it are kept, but not used.",
     )
-    split: str = Field("dev", max_length=20, description="The split control items come from.")
+    split: str = Field(
+        "dev",
+        max_length=20,
+        title="Split they come from",
+        description="Without splits, a tenth of the images is set aside.",
+    )
     kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
-        ("reference",), min_length=1, description="Which kinds are drawn from, in equal shares."
+        ("reference",),
+        min_length=1,
+        title="Kinds",
+        description="Drawn in equal shares.",
+        json_schema_extra={
+            "words": {
+                "reference": "A person's caption of the image (reference)",
+                "degraded": "A caption beside a damaged copy of it (degraded)",
+                "repeated": "A unit of the same HIT again (repeated)",
+                "known-good": "Items you know the answer of (known-good)",
+            }
+        },
     )
-    known: Listed[KnownItem] = Field((), description="known-good: items whose answer the designer knows.")
+    known: Listed[KnownItem] = Field(
+        (),
+        title="Items you know the answer of",
+        description="As [[known]] tables: image, first, second, expected, why.",
+        json_schema_extra={"rows": 8},
+    )
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
-        4, description="Control items a worker must have seen before the running accuracy says anything."
+        4,
+        title="Seen before they say anything",
+        description="So many control items are needed for a running accuracy.",
     )
 
 
@@ -103,26 +167,48 @@ class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
 
     bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="Judged from this score on; 0 is off."
+        0.0, title="Judge from this score on", description="Between 0 and 1. 0: no filter."
     )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
-        0, description="Fill an image's last group up to this many with filtered pairs."
+        0,
+        title="Fill the last group up to",
+        description="With filtered pairs, which measure the filter's own errors.",
     )
     audit: Count = Field(
         0,
-        description="So many of the pairs below the threshold, drawn with the seed, are judged all the same.",
+        title="Audit: judge so many of those left out",
+        description="Drawn with the seed. They say how many good captions the filter misses. 0: none.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",
-        description="stop-first: as the ROUGE script; stem-first: fits H13's printed figures better.",
+        title="Words are prepared",
+        json_schema_extra={
+            "words": {
+                "stop-first": "Drop stop words, then stem (as the ROUGE script)",
+                "stem-first": "Stem, then drop stop words (fits the printed figures of H13 better)",
+            }
+        },
     )
 
 
 class Access(Part):
     """Who may join."""
 
-    join: Literal["open", "code", "invited"] = "open"
-    code: str = Field("", max_length=100, description="What a worker must type when join = code.")
+    join: Literal["open", "code", "invited"] = Field(
+        "open",
+        title="May join",
+        json_schema_extra={
+            "words": {
+                "open": "Anyone with the link",
+                "code": "Anyone with the link and the code below",
+                "invited": "Invited people, each with a code of their own",
+            },
+            "radio": True,
+        },
+    )
+    code: str = Field(
+        "", max_length=100, title="Code", description="What workers must type when a code is asked for."
+    )
 
     @model_validator(mode="after")
     def _a_code_is_needed(self) -> Access:
@@ -144,24 +230,41 @@ class Stopping(Part):
 
     rule: Literal["none", "settled", "margin"] = Field(
         "none",
-        description="settled: no remaining vote can change the winner; margin: from minimum votes on, as soon as "
-        "one answer leads by margin.",
+        title="Stop",
+        json_schema_extra={
+            "words": {
+                "none": "Every unit gets all its judgments",
+                "settled": "Stop when no remaining vote can change the outcome",
+                "margin": "Stop as soon as one answer leads by a margin",
+            }
+        },
     )
     full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.1, description="Seeded share that gets all its judgments, so that agreement stays unbiased."
+        0.1,
+        title="Share of HITs that go to all their workers",
+        description="Drawn with the seed. Agreement is measured on these alone, so that it stays unbiased.",
     )
-    minimum: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="margin: votes before it may stop.")
-    margin: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="margin: by how many votes it leads.")
+    minimum: Annotated[int, Field(ge=1, le=1000)] = Field(
+        2, title="Votes before it may stop", description="For the margin."
+    )
+    margin: Annotated[int, Field(ge=1, le=1000)] = Field(
+        2, title="Lead in votes", description="For the margin."
+    )
 
 
 class Source(Part):
     """The text of an item, shown beside what is judged."""
 
-    show: bool = Field(False, description="Whether workers read the text of the item.")
+    show: bool = Field(False, title="Show it", description="Every item that is shown must have a text then.")
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
-        "", description="Of the source text, as a BCP 47 tag."
+        "", title="Its language", description="As en, de, ar; empty: not said."
     )
-    label: str = Field("", max_length=80, description="Heading above it; empty: 'Source text', translated.")
+    label: str = Field(
+        "",
+        max_length=80,
+        title="Heading above it",
+        description="Empty: “Source text”, in the worker's language.",
+    )
 
 
 def checked_judged(value: Any) -> Any:
@@ -176,9 +279,13 @@ class Keywords(Part):
     """What the page of keywords offers (MC12 §3.2)."""
 
     titles: Listed[str] = Field(
-        (), description="Titles whose n-grams are offered as collocations; empty: frequent n-grams are."
+        (),
+        title="Titles",
+        description="One a line. Those that stand in a text are offered with it; empty: frequent runs of "
+        "words are.",
+        json_schema_extra={"rows": 6},
     )
-    longest: Annotated[int, Field(ge=2, le=7)] = Field(7, description="Words in a collocation at most.")
+    longest: Annotated[int, Field(ge=2, le=7)] = Field(7, title="Words in a phrase at most")
 
 
 class Template(Part):
@@ -187,44 +294,65 @@ class Template(Part):
     html: str = Field(
         "",
         max_length=100_000,
-        description="HTML with ${field} for the cells of a row, as requester pages and Turkle have it.",
+        title="Template",
+        description="HTML with ${field} for the cells of a row. Scripts, styles and frames in it are left "
+        "out.",
+        json_schema_extra={"rows": 16},
     )
 
 
 class Crowd(Part):
     """Where the workers come from and what they are paid."""
 
-    backend: str = Field("local", description="One of judgments.design.requirements.")
-    reward_cents: Count = Field(0, description="Paid for a HIT, in cents.")
-    budget_cents: Count = Field(0, description="Fees included; nothing is published beyond it.")
-    live: bool = Field(False, description="mturk: the sandbox unless true here and in the settings.")
-    question: Literal["external", "html"] = "external"
-    title: str = Field(
-        "", max_length=128, description="In the crowd's list of work; empty: the study's name."
+    backend: str = Field(
+        "local",
+        title="Workers come from",
+        json_schema_extra={"words": {name: crowd.label for name, crowd in CROWDS.items()}},
     )
-    description: str = Field("", max_length=2000, description="Beside it; empty: the study's question.")
-    keywords: str = Field("", max_length=1000, description="mturk: words to find it by, with commas between.")
+    reward_cents: Count = Field(
+        0, title="Pay for a HIT, in cents", description="0: nothing is said about pay."
+    )
+    budget_cents: Count = Field(
+        0, title="Budget, in cents", description="Fees included; nothing goes out beyond it."
+    )
+    live: bool = Field(False, title="Live", description="Otherwise its sandbox, which costs nothing.")
+    question: Literal["external", "html"] = Field(
+        "external",
+        title="Page shown there",
+        json_schema_extra={
+            "words": {"external": "This site's page in a frame", "html": "A page of its own over there"}
+        },
+    )
+    title: str = Field(
+        "", max_length=128, title="Title in the crowd's list", description="Empty: the study's name."
+    )
+    description: str = Field(
+        "", max_length=2000, title="Description there", description="Empty: the study's question."
+    )
+    keywords: str = Field("", max_length=1000, title="Keywords", description="With commas between them.")
     lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
-        168, description="How long the crowd offers it to new workers."
+        168, title="Hours it is offered there to new workers"
     )
     approve_after_hours: Annotated[int, Field(ge=0, le=552)] = Field(
-        72, description="After which work that nothing speaks against is approved by itself; 0: never."
+        72,
+        title="Hours until work is approved by itself",
+        description="Where nothing speaks against it. 0: never.",
     )
     floor_cents_per_hour: Count = Field(
-        0, description="What an hour of active time should earn at least; 0: no floor."
+        0,
+        title="Least pay for an hour, in cents",
+        description="Of active time; below it a bonus is proposed. 0: no floor.",
     )
     fee_percent: Annotated[float, Field(ge=0, le=200)] = Field(
-        0.0, description="external: the panel's fee on the pay. Mechanical Turk's and Prolific's are known."
+        0.0, title="The panel's fee, in percent of the pay", description="For the budget."
     )
-    masters: bool = Field(False, description="mturk: Masters only, for a higher fee.")
+    masters: bool = Field(False, title="Masters only", description="For a higher fee.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
-        60, description="How long a worker may hold a HIT before its place is given to another."
+        60, title="Minutes a HIT may be held", description="Then its place is given to somebody else."
     )
-    extensions: Annotated[int, Field(ge=0, le=20)] = Field(
-        2, description="How often a worker may take that long again, asking before it ends."
-    )
+    extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Times it may be extended")
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
-        10, description="How long after submitting answers may be revised; 0: not at all."
+        10, title="Minutes answers may be revised after submitting", description="0: not at all."
     )
 
     @field_validator("backend")

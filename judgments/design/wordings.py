@@ -1,6 +1,6 @@
 """The words of a kind's page, by what the study judges: captions, summaries, translations or texts.
 
-Questions and choices are kept in English and translated where they are shown, like those of a study file.
+Questions and choices are in English and translated where they are shown, as those of a study file.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ LABELS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How one kind asks about one sort of text.
+    """How a kind asks about one sort of text, in English.
 
     Attributes:
-        title: for researchers, in English.
-        question: the default question of the study file, in English.
-        choices: labels of the kind's choices, in their order, in English; () where it has none.
-        poles: what 0 and 100 mean, in English; () where there is no scale.
+        title: for researchers.
+        question: the default question of the study file.
+        choices: labels of the kind's choices, in their order; () without choices.
+        poles: what 0 and 100 mean; () without a scale.
         label: heading above a judged text.
         hint: what a worker does to go on.
         keys: what the keys of the page do.
@@ -51,7 +51,6 @@ class Wording:
 
     @property
     def ends(self) -> list[str]:
-        """The poles in the reader's language."""
         return [gettext(one) for one in self.poles]
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from common.errors import DesignError
 from judgments.design.tables import CROSSED
-from judgments.drawing.controls import foreign_captions, needs_split
+from judgments.drawing.controls import divided, foreign_captions
 from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.material import Division, Image, Material, Text, drawn_images
 from judgments.drawing.pairing import not_drawn
@@ -153,12 +153,7 @@ def draw_captions(
     Raises:
         DesignError: the dataset cannot supply them.
     """
-    division = material.divided(
-        judged=design.sampling.split,
-        controls=design.controls.split,
-        seed=design.seed,
-        control_needed=needs_split(design.controls),
-    )
+    division = divided(design, material)
     wanted, rng = design.sampling.images, rng_for(design.seed, "images")
     if design.sampling.pairs_from == CROSSED:
         everything = _every_text(division.judged)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from common.errors import DesignError
 from judgments.drawing.draws import candidate_key, content_key, rng_for, shuffled
-from judgments.drawing.material import Group, HITSpec, Image, Material, Text
+from judgments.drawing.material import Division, Group, HITSpec, Image, Material, Text
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
 
 LEAST_EXCHANGED = 2
 SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
@@ -154,18 +157,20 @@ class Makers:
 
     Attributes:
         reference: (place, image, control images, generator) -> group; the place tells equal items of
-            different HITs apart.
+            different HITs apart. It also makes the items of a quiz.
         degraded: likewise; returns None if no caption can be damaged.
         known: (place, items, control images, generator) -> group.
         known_together: whether the known items of an image form one group.
         least_references: references that an image needs for one item.
+        quiz_usable: whether an image can give an item of a quiz.
     """
 
-    reference: Make
+    reference: Make | None = None
     degraded: MakeOrNot | None = None
     known: MakeKnown | None = None
     known_together: bool = False
     least_references: int = 1
+    quiz_usable: Callable[[Image], bool] = lambda image: len(image.references) > 1
 
 
 def control_dealer(
@@ -223,7 +228,7 @@ def control_dealer(
                 groups.append(makers.known(place, known_ones.pop(0), usable, known_rng))
             elif kind == REPEATED and repeats:
                 groups.append(repeated(repeats.pop(), place=place, seed=seed, rng=again_rng))
-            elif kind == REFERENCE:
+            elif kind == REFERENCE and makers.reference is not None:
                 groups.append(makers.reference(place, taken.pop(0), usable, rng))
             elif kind == DEGRADED and makers.degraded is not None:
                 groups.append(_damaged(makers.degraded, place, taken.pop(0), usable, rng))
@@ -243,7 +248,11 @@ def _check(
 ) -> None:
     missing = [
         kind
-        for kind, maker in ((DEGRADED, makers.degraded), (KNOWN_GOOD, makers.known))
+        for kind, maker in (
+            (REFERENCE, makers.reference),
+            (DEGRADED, makers.degraded),
+            (KNOWN_GOOD, makers.known),
+        )
         if kind in kinds and maker is None
     ]
     if missing:
@@ -305,8 +314,32 @@ def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -
     return Group(group.image, tuple(shuffled(units, rng)))
 
 
-def needs_split(controls: Any) -> bool:
-    return bool(controls.per_hit) and bool(set(controls.kinds) & set(FROM_IMAGES))
+def needs_split(design: StudyDesign) -> bool:
+    """Return whether control items come from images of the control split."""
+    return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(FROM_IMAGES))
+
+
+def divided(design: StudyDesign, material: Material) -> Division:
+    """Return the images of the judged split and of the control split.
+
+    If both are one split, or there are no splits, a tenth of the images (at least two), drawn with the seed, is
+    reserved for control items if needed.
+    """
+    judged, controls, images = design.sampling.split, design.controls.split, material.images
+    if material.has_splits and judged != controls:
+        return Division(
+            judged=tuple(image for image in images if image.split == judged),
+            controls=tuple(image for image in images if image.split == controls),
+        )
+    images = tuple(image for image in images if image.split == judged or not material.has_splits)
+    if not needs_split(design):
+        return Division(judged=images, controls=())
+    count = max(2, len(images) // 10)
+    drawn = {image.name for image in shuffled(images, rng_for(design.seed, "control split"))[:count]}
+    return Division(
+        judged=tuple(image for image in images if image.name not in drawn),
+        controls=tuple(image for image in images if image.name in drawn),
+    )
 
 
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from common.errors import DesignError
-from judgments.drawing.draws import rng_for, shuffled
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +74,11 @@ class Material:
     def has_splits(self) -> bool:
         return any(image.split for image in self.images)
 
-    def divided(self, *, judged: str, controls: str, seed: int, control_needed: bool) -> Division:
-        """Return the disjoint images to judge and for control items.
-
-        If both use one split, or there are no splits, a tenth of the images (at least two), drawn with
-        the seed, is reserved for control items if needed.
-        """
-        if self.has_splits and judged != controls:
-            return Division(
-                judged=tuple(image for image in self.images if image.split == judged),
-                controls=tuple(image for image in self.images if image.split == controls),
-            )
-        images = tuple(image for image in self.images if image.split == judged or not self.has_splits)
-        if not control_needed:
-            return Division(judged=images, controls=())
-        count = max(2, len(images) // 10)
-        drawn = {image.name for image in shuffled(images, rng_for(seed, "control split"))[:count]}
-        return Division(
-            judged=tuple(image for image in images if image.name not in drawn),
-            controls=tuple(image for image in images if image.name in drawn),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Division:
+    """The disjoint images to judge and for control items."""
+
     judged: tuple[Image, ...]
     controls: tuple[Image, ...]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judgments.drawing.controls import Known, Make, Makers, control_dealer
+from judgments.drawing.controls import Known, Makers, control_dealer
 from judgments.drawing.draws import content_key, rng_for, shuffled
 from judgments.drawing.material import Group, HITSpec, Image, UnitSpec
 
@@ -104,8 +104,7 @@ def hits_of(
     size: int,
     repeat_images: bool,
     control_images: Sequence[Image],
-    make_control: Make | Makers,
-    least_references: int = 1,
+    makers: Makers,
     known: Sequence[Known] = (),
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.
@@ -114,18 +113,11 @@ def hits_of(
         repeat_images: whether a page may repeat an image when too few are left; only where workers do not
             see it.
         control_images: the images of the control split.
-        make_control: the kind's ``Makers``; a function makes reference items only.
-        least_references: references an image needs for a control item, for a function.
         known: the designer's items.
 
     Raises:
         DesignError: the kind or the control split cannot supply the controls.
     """
-    makers = (
-        make_control
-        if isinstance(make_control, Makers)
-        else Makers(make_control, least_references=least_references)
-    )
     deal = control_dealer(
         control_images,
         split=design.controls.split,

@@ -51,7 +51,8 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     split, per_hit = design.controls.split, design.controls.per_hit
     own_split = material.has_splits and split != design.sampling.split
     pool = [image for image in material.images if image.split == split or not material.has_splits]
-    usable = [image for image in pool if KINDS[design.protocol].quiz_usable(image)]
+    makers = KINDS[design.protocol].control_items(design)
+    usable = [image for image in pool if makers.quiz_usable(image)]
     kept = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
     most = len(usable) - kept
     if most < items or len(usable) < LEAST_IMAGES:
@@ -77,16 +78,18 @@ def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
     Raises:
         DesignError: the protocol has no items with known answers.
     """
-    kind, rng = KINDS[design.protocol], rng_for(design.seed, "quiz")
+    make, rng = KINDS[design.protocol].control_items(design).reference, rng_for(design.seed, "quiz")
+    if not aside.images:
+        return ()
+    if make is None:
+        raise DesignError(
+            f"quiz.items is {design.quiz.items}, but protocol {design.protocol!r} has no items whose answer is known; "
+            "ask questions instead.",
+            field="quiz.items",
+        )
     groups = []
     for index, image in enumerate(aside.images):
-        group = kind.quiz_group(design, f"quiz.{index}", image, aside.others, rng)
-        if group is None:
-            raise DesignError(
-                f"quiz.items is {design.quiz.items}, but protocol {kind.name!r} has no items whose answer is known; "
-                "ask questions instead.",
-                field="quiz.items",
-            )
+        group = make(f"quiz.{index}", image, aside.others, rng)
         units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
         groups.append(Group(group.image, units))
     return tuple(groups)

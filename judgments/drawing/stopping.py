@@ -37,8 +37,8 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining:
     if stopping.rule == "margin":
         first, second = ([count for _, count in Counter(values).most_common(2)] + [0, 0])[:2]
         if leads_enough(first, second, minimum=stopping.minimum, margin=stopping.margin):
-            return kind.outcome_range(values, 0)
-    return kind.outcome_range(values, remaining)
+            return kind.aggregation.outcome_range(values, 0)
+    return kind.aggregation.outcome_range(values, remaining)
 
 
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from common.errors import DesignError
-from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known, Makers
+from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
 from judgments.drawing.draws import content_key, shuffled
 from judgments.drawing.material import Group, Image, UnitSpec
 from judgments.hit_templates import (
@@ -56,10 +55,6 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
         )
 
 
-def makers(design: StudyDesign) -> Makers:
-    return Makers(reference=_no_control, known=partial(_known_control, design))
-
-
 def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[Known]:
     """Return the rows with expected answers.
 
@@ -97,7 +92,7 @@ def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[
     return found
 
 
-def _known_control(
+def known_control(
     design: StudyDesign,
     place: str,
     items: Sequence[Known],
@@ -114,10 +109,6 @@ def _known_control(
         content={"fields": fields},
     )
     return Group(row.name, (unit,))
-
-
-def _no_control(*given: Any) -> Group:
-    raise AssertionError("the design refuses reference items of a template")
 
 
 def answer_to(

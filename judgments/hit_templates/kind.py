@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,9 @@ from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
-from judgments.drawing.controls import KNOWN_GOOD
+from judgments.drawing.controls import KNOWN_GOOD, Makers
 from judgments.drawing.draws import content_key, rng_for
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
-from judgments.drawing.packing import hits_of
 from judgments.hit_templates import (
     Question,
     Template,
@@ -32,10 +32,23 @@ from judgments.hit_templates.controls import (
     answer_to,
     control_contradictions,
     drawn_answer,
+    known_control,
     known_rows,
-    makers,
 )
-from judgments.kinds.base import Consensus, Entry, Figures, Judged, Kind, OpenKind
+from judgments.kinds.base import (
+    Comparison,
+    Consensus,
+    Exchange,
+    Figures,
+    Judged,
+    Kind,
+    OpenAggregation,
+    OpenKind,
+    Page,
+    Rehearsal,
+    Results,
+    by_count,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -43,10 +56,11 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 MOST_VALUES = 50  # that are listed with their votes
 MOST_TEXTS = 20
+Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for agreement
 
 
 def question_figures(
-    questions: Sequence[Question], kind: HITTemplate, judged: Sequence[Judged], *, seed: int
+    questions: Sequence[Question], codes: Codes, judged: Sequence[Judged], *, seed: int
 ) -> list[dict[str, Any]]:
     """Return one entry per answered question, in form order.
 
@@ -55,10 +69,10 @@ def question_figures(
     ``texts`` (the first ones) and ``different`` of texts; ``alpha`` (value, low, high, level, n, reason)
     of all but texts.
     """
-    return [_figure(question, kind, judged, seed=seed) for question in questions if question.shape != "fixed"]
+    return [_figure(one, codes, judged, seed=seed) for one in questions if one.shape != "fixed"]
 
 
-def _figure(question: Question, kind: HITTemplate, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+def _figure(question: Question, codes: Codes, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
     own = [(one, one.given[question.name]) for one in judged if question.name in one.given]
     values = [value for _, value in own]
     found: dict[str, Any] = {
@@ -87,13 +101,13 @@ def _figure(question: Question, kind: HITTemplate, judged: Sequence[Judged], *, 
     parts = [
         (one.unit.pk, part, one.worker, code)
         for one in judged
-        for part, code in kind.codes(one.unit, one.given).items()
+        for part, code in codes(one.unit, one.given).items()
         if part.partition("\t")[0] == question.name
     ]
     agreed = None
     if parts:
-        units, names, workers, codes = zip(*parts, strict=True)
-        agreed = alpha_of_parts(units, names, workers, codes, "nominal", resamples=RESAMPLES, seed=seed)
+        units, names, workers, numbers = zip(*parts, strict=True)
+        agreed = alpha_of_parts(units, names, workers, numbers, "nominal", resamples=RESAMPLES, seed=seed)
     return found | {
         "votes": dict(ordered[:MOST_VALUES]),
         "different": len(ordered),
@@ -138,22 +152,144 @@ STARTER = """<blockquote>${text}</blockquote>
 """
 
 
+class OfTemplate:
+    """A capability that depends on the study's template."""
+
+    def __init__(self, kind: HITTemplate) -> None:
+        self._kind = kind
+
+
+class AnswersByQuestion(OfTemplate, OpenAggregation):
+    rule = "majority-of-answers"
+    tie_rule = "no-answer"
+
+    def together(self, answers: list[Mapping[str, Any]]) -> Consensus:
+        """Return ``answer``: question -> aggregated answers (docs/hit-templates.md).
+
+        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead;
+        ``tie`` is set if any of them is tied.
+        """
+        said: dict[str, Any] = {}
+        votes: dict[str, int] = {}
+        shares, margins, ties = [], [], []
+        for question in self._kind.form.questions:
+            values = [answer[question.name] for answer in answers if question.name in answer]
+            if not values or question.shape == "fixed":
+                continue
+            if question.shape == "number":
+                said[question.name] = {
+                    "n": len(values),
+                    "mean": fmean(values),
+                    "median": float(median(values)),
+                }
+                continue
+            if question.shape == "text":
+                said[question.name] = {"n": len(values), "texts": values}
+                continue
+            found = _chosen(values) if question.shape == "choice" else _ticked(values)
+            said[question.name] = found
+            votes |= {f"{question.name}:{value}": count for value, count in found["votes"].items()}
+            shares.append(found["share"])
+            margins.append(found["margin"])
+            ties.append(found["tie"])
+        return Consensus(
+            n=len(answers),
+            share=fmean(shares) if shares else None,
+            margin=fmean(margins) if margins else None,
+            tie=any(ties),
+            votes=votes,
+            answer=said,
+        )
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
+
+        Numbers have another level of measurement and texts none: ``figures`` has each question's
+        agreement.
+        """
+        found: dict[str, float] = {}
+        for question in self._kind.questions(unit):
+            if question.shape == "choice":
+                values = [option.value for option in question.options]
+                value = given.get(question.name)
+                found[question.name] = float(values.index(value) + 1) if value in values else 0.0
+            elif question.shape == "several":
+                ticked = given.get(question.name, [])
+                found |= {
+                    f"{question.name}\t{place}": float(option.value in ticked)
+                    for place, option in enumerate(question.options)
+                }
+        return found
+
+
+class ResultsByQuestion(OfTemplate, Results):
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """Return ``questions``: votes or numbers over all units, and agreement, per question."""
+        codes = self._kind.aggregation.codes
+        return Figures(
+            study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
+        )
+
+
+class TemplateColumns(OfTemplate, Exchange):
+    def mturk_names(self) -> list[str]:
+        return [question.name for question in self._kind.form.questions]
+
+    def mturk_cells(self, given: Any) -> dict[str, str]:
+        """Join ticked values by bars, as MTurk does for a classic form."""
+        return {
+            name: "|".join(value) if isinstance(value, list) else str(value) for name, value in given.items()
+        }
+
+    def mturk_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
+        return dict(content.get("fields", {}))
+
+
+class TemplateRehearsal(OfTemplate, Rehearsal):
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
+        return checked_answer(
+            self._kind.questions(unit),
+            {one.name: drawn_answer(one, rng) for one in self._kind.questions(unit) if one.shape != "fixed"},
+        )
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Return the truth, the truth with one question changed, or a random answer."""
+        drawn = self.draw_truth(unit, [], rng)
+        if right is None:
+            return drawn
+        if unit.control_kind == KNOWN_GOOD:  # what is expected, and no answer itself
+            return answer_to(self._kind.questions(unit), truth, drawn, right=right, rng=rng)
+        if right:
+            return dict(truth)
+        others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
+        if not others:
+            return drawn
+        name = others[int(rng.integers(len(others)))]
+        return dict(truth) | {name: drawn[name]}
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Return whether closed questions match the truth and means of numbers are near it."""
+        for question in self._kind.form.questions:
+            said = (found.answer or {}).get(question.name)
+            if said is None or question.shape in ("text", "fixed"):
+                continue
+            if question.shape == "number":
+                wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
+                if abs(said["mean"] - truth.get(question.name, said["mean"])) > CLOSE * wide:
+                    return False
+            elif said["answer"] != truth.get(question.name):
+                return False
+        return True
+
+
 class HITTemplate(OpenKind):
     """The researcher's form: majority for closed questions, mean and median for numbers."""
 
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
     no_source = "a HIT template shows what its own fields say"
-    level = "nominal"
-    aggregation = "majority-of-answers"
-    tie_rule = "no-answer"
-    has_figures = True
-    shows_picture = False
-    own_pages = True
-    instead_of_evaluate = (
-        "the answers are those of a form; aggregate gives the consensus of each question, and export_judgments the "
-        "answers themselves."
-    )
     defaults = {
         "question": "Please fill in this form.",
         "units_per_hit": 1,
@@ -161,21 +297,28 @@ class HITTemplate(OpenKind):
         "template": {"html": STARTER},
         "controls": {"kinds": [KNOWN_GOOD]},
     }
-    template = "annotation/kinds/template.html"
-    script = "js/kinds/template.js"
-    keys = (
-        (("1", "…", "9"), _("choose, where there is one row of buttons")),
-        (("Tab",), _("to the next field")),
+    page = Page(
+        "annotation/kinds/template.html",
+        script="js/kinds/template.js",
+        keys=(
+            (("1", "…", "9"), _("choose, where there is one row of buttons")),
+            (("Tab",), _("to the next field")),
+        ),
+        shows_picture=False,
+        custom=True,
     )
-    asks = {
-        "template.html": Entry(
-            "Template",
-            "HTML with ${field} for the cells of a row. Scripts, styles and frames in it are left out.",
-        )
-    }
+    comparison = Comparison(
+        refusal="the answers are those of a form; aggregate gives the consensus of each question, and "
+        "export_judgments the answers themselves."
+    )
+    asks = ("template.html",)
 
     def __init__(self, source: str = "") -> None:
         self._source = source
+        self.aggregation = AnswersByQuestion(self)
+        self.results = ResultsByQuestion(self)
+        self.exchange = TemplateColumns(self)
+        self.rehearsal = TemplateRehearsal(self)
 
     def setting(self, design: StudyDesign) -> str:
         return design.template.html
@@ -184,12 +327,12 @@ class HITTemplate(OpenKind):
         return HITTemplate(setting)
 
     @property
-    def page(self) -> Template:
+    def form(self) -> Template:
         assert self._source, "the kind of a study knows its template: KINDS[...].of(design)"
         return read_template(self._source)
 
     def questions(self, unit: Any) -> tuple[Question, ...]:
-        return filled_questions(self.page.questions, unit.content["fields"])
+        return filled_questions(self.form.questions, unit.content["fields"])
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
         if not design.template.html:
@@ -210,7 +353,7 @@ class HITTemplate(OpenKind):
                 f"dataset {material.name!r} has no rows of inputs; import a CSV file with import_dataset inputs.",
                 field="dataset",
             )
-        template = self.page
+        template = self.form
         columns = {name for name, _ in rows[0].fields}
         missing = [name for name in template.fields if name not in columns]
         if missing:
@@ -231,16 +374,11 @@ class HITTemplate(OpenKind):
             )
         drawn = drawn_images(judged, design.sampling.images, rng_for(design.seed, "images"))
         groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
-        hits = hits_of(
-            groups,
-            design=design,
-            size=design.units_per_hit,
-            repeat_images=False,
-            control_images=(),
-            make_control=makers(design),
-            known=known,
-        )
+        hits = self.hits(design, groups, known=known)
         return Batch(hits=hits, notes={"sentences": list(template.left_out)})
+
+    def control_items(self, design: StudyDesign) -> Makers:
+        return Makers(known=partial(known_control, design))
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
         """Return a row with all cells; exports include those not on the page."""
@@ -251,15 +389,11 @@ class HITTemplate(OpenKind):
             content={"fields": fields},
         )
 
-    def quiz_usable(self, image: Image) -> bool:
-        """No row's right answer is known."""
-        return False
-
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the cells on the page and the questions; other columns are not sent to workers."""
         cells = unit.content["fields"]
         return {
-            "fields": {name: cells.get(name, "") for name in self.page.fields},
+            "fields": {name: cells.get(name, "") for name in self.form.fields},
             "questions": [
                 _described(question) for question in self.questions(unit) if question.shape != "fixed"
             ],
@@ -286,131 +420,11 @@ class HITTemplate(OpenKind):
         return meets(expected, given)
 
     def again(self, given: Any) -> Any:
-        return expected_again(self.page.questions, given)
+        return expected_again(self.form.questions, given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
         """Return each question's most frequent answer, mean, or number of texts."""
         return [f"{name}: {_together(said)}" for name, said in answer.items()]
-
-    def results_names(self) -> list[str]:
-        return [question.name for question in self.page.questions]
-
-    def results_cells(self, given: Any) -> dict[str, str]:
-        """Join ticked values by bars, as MTurk does for a classic form."""
-        return {
-            name: "|".join(value) if isinstance(value, list) else str(value) for name, value in given.items()
-        }
-
-    def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
-        return dict(content.get("fields", {}))
-
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return ``answer``: question -> aggregated answers (docs/hit-templates.md).
-
-        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead;
-        ``tie`` is set if any of them is tied.
-        """
-        given: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
-        for unit, value in zip(units, values, strict=True):
-            given[unit].append(value)
-        return {unit: self._aggregated(answers) for unit, answers in given.items()}
-
-    def _aggregated(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
-        said: dict[str, Any] = {}
-        votes: dict[str, int] = {}
-        shares, margins, ties = [], [], []
-        for question in self.page.questions:
-            values = [answer[question.name] for answer in answers if question.name in answer]
-            if not values or question.shape == "fixed":
-                continue
-            if question.shape == "number":
-                said[question.name] = {
-                    "n": len(values),
-                    "mean": fmean(values),
-                    "median": float(median(values)),
-                }
-                continue
-            if question.shape == "text":
-                said[question.name] = {"n": len(values), "texts": values}
-                continue
-            found = _chosen(values) if question.shape == "choice" else _ticked(values)
-            said[question.name] = found
-            votes |= {f"{question.name}:{value}": count for value, count in found["votes"].items()}
-            shares.append(found["share"])
-            margins.append(found["margin"])
-            ties.append(found["tie"])
-        return Consensus(
-            n=len(answers),
-            value=None,
-            share=fmean(shares) if shares else None,
-            margin=fmean(margins) if margins else None,
-            tie=any(ties),
-            votes=votes,
-            answer=said,
-        )
-
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
-
-        Numbers have another level of measurement and texts none: ``figures`` has each question's
-        agreement.
-        """
-        found: dict[str, float] = {}
-        for question in self.questions(unit):
-            if question.shape == "choice":
-                values = [option.value for option in question.options]
-                value = given.get(question.name)
-                found[question.name] = float(values.index(value) + 1) if value in values else 0.0
-            elif question.shape == "several":
-                ticked = given.get(question.name, [])
-                found |= {
-                    f"{question.name}\t{place}": float(option.value in ticked)
-                    for place, option in enumerate(question.options)
-                }
-        return found
-
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """Return ``questions``: votes or numbers over all units, and agreement, per question."""
-        # Imported lazily: the statistics' machine code would cost every web process memory.
-
-        return Figures(study={"questions": question_figures(self.page.questions, self, judged, seed=seed)})
-
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
-        return checked_answer(
-            self.questions(unit),
-            {one.name: drawn_answer(one, rng) for one in self.questions(unit) if one.shape != "fixed"},
-        )
-
-    def draw_answer(
-        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
-    ) -> dict[str, Any]:
-        """Return the truth, the truth with one question changed, or a random answer."""
-        drawn = self.draw_truth(unit, [], rng)
-        if right is None:
-            return drawn
-        if unit.control_kind == KNOWN_GOOD:  # what is expected, and no answer itself
-            return answer_to(self.questions(unit), truth, drawn, right=right, rng=rng)
-        if right:
-            return dict(truth)
-        others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
-        if not others:
-            return drawn
-        name = others[int(rng.integers(len(others)))]
-        return dict(truth) | {name: drawn[name]}
-
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether closed questions match the truth and means of numbers are near it."""
-        for question in self.page.questions:
-            said = (found.answer or {}).get(question.name)
-            if said is None or question.shape in ("text", "fixed"):
-                continue
-            if question.shape == "number":
-                wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
-                if abs(said["mean"] - truth.get(question.name, said["mean"])) > CLOSE * wide:
-                    return False
-            elif said["answer"] != truth.get(question.name):
-                return False
-        return True
 
 
 def _described(question: Question) -> dict[str, Any]:
@@ -448,7 +462,7 @@ def _chosen(values: Sequence[str]) -> dict[str, Any]:
     return {
         "n": n,
         "answer": best if most > runner_up else None,
-        "votes": dict(sorted(counts, key=lambda entry: (-entry[1], entry[0]))),
+        "votes": by_count(dict(counts)),
         "share": most / n,
         "margin": (most - runner_up) / n,
         "tie": most == runner_up,
@@ -459,7 +473,7 @@ def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return the boxes that more than half ticked; an even vote is a tie."""
     counts = Counter(one for value in values for one in value)
     n = len(values)
-    ordered = dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    ordered = by_count(counts)
     # No count for an unticked box; a form without ticks is full agreement.
     leads = [abs(2 * count - n) / n for count in counts.values()]
     return {

@@ -27,8 +27,6 @@ MOST_INPUTS = 50 * 2**20  # bytes that a request may read while somebody waits; 
 
 
 class HITTemplateForm(forms.Form):
-    """What is uploaded, and what the study is called."""
-
     name = forms.CharField(
         label="Name",
         max_length=200,
@@ -57,7 +55,6 @@ class HITTemplateForm(forms.Form):
     )
 
     def clean_template(self) -> str:
-        """The text of the file."""
         file = self.cleaned_data["template"]
         if file.size > 4 * MOST_CHARACTERS:
             raise forms.ValidationError(
@@ -74,7 +71,6 @@ class HITTemplateForm(forms.Form):
         return text
 
     def clean_inputs(self) -> Any:
-        """A file that can be read while somebody waits."""
         file = self.cleaned_data["inputs"]
         if file.size > MOST_INPUTS:
             raise forms.ValidationError(
@@ -84,7 +80,6 @@ class HITTemplateForm(forms.Form):
         return file
 
     def clean(self) -> dict[str, Any]:
-        """A short name in any case."""
         cleaned = super().clean() or {}
         if not cleaned.get("slug"):
             cleaned["slug"] = slugify(cleaned.get("name", ""))[:80] or "study"
@@ -95,7 +90,7 @@ SHELF = "quorum-brought"  # look -> the upload with its inputs, of the template 
 
 
 def bring_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Upload, look, create. Nothing but the upload is kept before the last step."""
+    """Upload, check, create. Only the upload is stored before the last step."""
     if request.method == "POST" and "_create" in request.POST:
         return _create(admin, request)
     form = HITTemplateForm(request.POST or None, request.FILES or None)
@@ -115,7 +110,7 @@ def _page(admin: QuorumAdmin, request: HttpRequest, context: dict[str, Any]) -> 
 
 
 def _looked_at(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
-    """What the files come to; with an error on the form where they cannot be used."""
+    """Return the checked files; add an error to the form if they are unusable."""
     given = form.cleaned_data
     try:
         _refuse_taken(given["slug"])
@@ -168,7 +163,7 @@ def _told(brought: Brought) -> list[dict[str, str]]:
 
 
 def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """A study of what this person looked at last."""
+    """Create the study of the files that this person checked last."""
     key = request.POST.get("_create", "")
     design, upload = find_look(request.session, key), request.session.get(SHELF, {}).get(key)
     form = HITTemplateForm()

@@ -1,7 +1,18 @@
 """The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
 
 from judgments.hit_templates.kind import HITTemplate
-from judgments.kinds.base import CaptionScore, Choice, ChoiceKind, Consensus, Figures, Judged, Kind, OpenKind
+from judgments.kinds.base import (
+    CaptionScore,
+    Choice,
+    ChoiceKind,
+    Consensus,
+    Figures,
+    Judged,
+    Kind,
+    OpenKind,
+    Rehearsal,
+    RelevanceScale,
+)
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.graded import Graded
@@ -38,4 +49,6 @@ __all__ = [
     "Judged",
     "Kind",
     "OpenKind",
+    "Rehearsal",
+    "RelevanceScale",
 ]

@@ -1,15 +1,15 @@
-"""Define the protocol of a kind of HIT.
+"""Define what a kind of HIT is composed of.
 
-A kind is one strategy object in ``KINDS``: it draws units, checks and shows answers, and aggregates them.
-No other package compares a kind's name. An answer is a whole number (``ChoiceKind``) or JSON
-(``OpenKind``).
+A kind is one object in ``KINDS``. Each of its capabilities has one group of callers: ``page`` and ``sides`` the
+worker's page, ``aggregation`` and ``results`` the consensus, ``comparison`` and ``relevance`` the metrics,
+``exchange`` exports and imports, ``rehearsal`` the simulated workers. No other package compares a kind's name.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -19,7 +19,9 @@ from django.utils.translation import gettext
 
 from evaluation.statistics.aggregation.stopping import OPEN
 from judgments.design.wordings import Wording
-from judgments.drawing.material import Batch, Group, Image, Material
+from judgments.drawing.controls import Known, Makers
+from judgments.drawing.material import Batch, Group, HITSpec, Image, Material
+from judgments.drawing.packing import hits_of
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -45,14 +47,6 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A form field for a key of the study file."""
-
-    label: str
-    help: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Consensus:
     """The consensus of a unit's included judgments.
 
@@ -67,11 +61,11 @@ class Consensus:
     """
 
     n: int
-    value: float | None
-    share: float | None
-    margin: float | None
-    tie: bool
-    votes: Mapping[str, int]
+    value: float | None = None
+    share: float | None = None
+    margin: float | None = None
+    tie: bool = False
+    votes: Mapping[str, int] = field(default_factory=dict)
     answer: Any = None
 
 
@@ -107,87 +101,258 @@ class CaptionScore:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The worker's page.
+
+    Attributes:
+        template: below templates/.
+        script: below static/ (docs/adding-a-kind.md); "" for none.
+        guide: a template that extends the instructions; "" for none.
+        keys: keyboard help: ((keys), words), ...; () to use the choices' own.
+        letters: the letters of a unit's texts; () for none.
+        shows_picture: whether workers see the image; the page then shows it once.
+        custom: whether the researcher supplies the page.
+        self_contained: whether a page without this server and its scripts can ask it (MTurk's HTMLQuestion).
+    """
+
+    template: str
+    script: str = ""
+    guide: str = ""
+    keys: tuple[tuple[tuple[Any, ...], Any], ...] = ()
+    letters: tuple[str, ...] = ()
+    shows_picture: bool = True
+    custom: bool = False
+    self_contained: bool = True
+
+
+class Sides:
+    """The order in which one worker sees what is judged; by default that of the unit."""
+
+    def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
+        """Draw each unit's side or order of options for one worker; empty if nothing is drawn."""
+        return []
+
+    def mirrored(self, side: Any) -> Any:
+        """Return the opposite of a drawn side, for counterbalanced pages."""
+        return side
+
+    def canonical(self, given: Any, *, side: Any) -> Any:
+        """Map an answer from the worker's order to the unit's."""
+        return given
+
+    def seen(self, given: Any, *, side: Any) -> Any:
+        """Map an answer from the unit's order to the worker's; the inverse of ``canonical``."""
+        return given
+
+
+class Aggregation(ABC):
+    """How judgments become a consensus, and how their agreement is measured.
+
+    Attributes:
+        rule: its name in the judgment signature.
+        tie_rule: the rule for tied units, in a word.
+        level: level of measurement for agreement.
+        no_alpha: why agreement cannot be measured; "" if it can.
+        settles: whether a consensus can be decided before all votes are in (``outcome_range``).
+    """
+
+    rule: ClassVar[str]
+    tie_rule: ClassVar[str] = "no-ties"
+    level: ClassVar[str] = "nominal"
+    no_alpha: ClassVar[str] = ""
+    settles: ClassVar[bool] = False
+
+    @abstractmethod
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+        """Return the consensus of each unit that occurs.
+
+        Args:
+            units: (N,) the unit of each judgment.
+            values: (N,) canonical answers.
+        """
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """Return the outcome bounds of a unit after up to ``remaining`` more answers.
+
+        1 is the first answer, -1 the second, 0 a tie (evaluation.statistics.aggregation.stopping).
+        """
+        return OPEN
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """Return a canonical answer as named numeric codes for agreement; {} if it has no parts to compare."""
+        return {"": given}
+
+
+class OpenAggregation(Aggregation):
+    """The consensus of open answers, unit by unit."""
+
+    @abstractmethod
+    def together(self, answers: list[Any]) -> Consensus:
+        """Return the consensus of a unit's canonical answers."""
+
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+        answers: dict[int, list[Any]] = {}
+        for unit, value in zip(units, values, strict=True):
+            answers.setdefault(unit, []).append(value)
+        return {unit: self.together(given) for unit, given in answers.items()}
+
+
+class Results:
+    """A kind's own results of included judgments."""
+
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """Return the results; ``seed`` is for draws."""
+        return Figures()
+
+    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore] | None:
+        """Return human caption scores for ``evaluate``; None if a unit's consensus is that of its caption."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How ``evaluate`` compares caption metrics with the answers.
+
+    Attributes:
+        cuts: thresholds of human caption scores for kappa with a metric.
+        per_image: whether scores are also compared within each image.
+        refusal: what to do where metrics cannot be compared with the answers; "" if they can.
+    """
+
+    cuts: tuple[float, ...] = ()
+    per_image: bool = False
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceScale:
+    """What the consensus on a caption of an image means.
+
+    Attributes:
+        describes: whether the caption describes the image.
+        grade: the TREC relevance, 0 for not relevant.
+        averaged: whether the consensus is a mean.
+    """
+
+    describes: Callable[[float], bool]
+    grade: Callable[[float], int] = int
+    averaged: bool = False
+
+
+class Exchange:
+    """Answers in files.
+
+    Attributes:
+        own_formats: export formats for this kind only.
+    """
+
+    own_formats: ClassVar[tuple[str, ...]] = ()
+
+    def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+        """Convert a canonical or consensus answer for files; ``content`` is the unit's."""
+        return given
+
+    def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+        """Convert an answer from a file; the inverse of ``exported``.
+
+        Raises:
+            ValueError: it is invalid; the message says what was expected.
+        """
+        return given
+
+    def mturk_names(self) -> list[str]:
+        """Return the names of the extra answer columns of an MTurk result file."""
+        return []
+
+    def mturk_cells(self, given: Any) -> dict[str, str]:
+        """Return a canonical answer as extra columns of an MTurk result file; {} if one cell is enough."""
+        return {}
+
+    def mturk_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
+        """Return a unit's content besides captions as MTurk columns."""
+        return {}
+
+
+class Rehearsal(ABC):
+    """What simulated workers answer."""
+
+    @abstractmethod
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
+        """Draw a rehearsal's true answer.
+
+        Args:
+            qualities: of the unit's one or two candidates, on the scale of grades 1 to 4.
+        """
+
+    @abstractmethod
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
+        """Draw a simulated worker's canonical answer: right, wrong, or random (None)."""
+
+    @abstractmethod
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Return whether a rehearsal's consensus matches its truth."""
+
+
 class Kind(ABC):
     """A protocol of PROTOCOLS.md 2.
 
     Attributes:
         name: the protocol's name in files and addresses.
         values: allowed canonical answers; empty for open answers.
-        level: level of measurement for agreement.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT holds images with several captions each.
-        shows_picture: whether workers see the image; the page then shows it once.
-        own_pages: whether the researcher supplies the page (``page_source``).
         compares_pairs: whether units belong to candidate pairs.
-        defaults: values of the study file that differ from the design's defaults.
-        template: the worker's page, below templates/.
-        self_contained: whether a page without this server and its scripts can ask it (MTurk's
-            HTMLQuestion).
-        asks: keys of the study file that only this kind uses -> their form fields.
-        judges_one_caption: whether a unit is one caption of one image (``sampling.pairs_from``).
-        chosen_by_id: whether ``sampling.only`` can name candidate pairs or units.
-        settles: whether a consensus can be decided before all votes are in (``outcome_range``).
         writes_captions: whether an answer is a caption of the unit's image.
-        own_formats: export formats for this kind only.
-        guide: a template that extends the instructions, below templates/; "" for none.
-        keys: keyboard help: ((keys), words), ...; () to use the choices' own.
-        script: a script of the page, below static/; "" for none (docs/adding-a-kind.md).
-        has_figures: whether ``figures`` or ``caption_scores`` return anything.
-        no_alpha: why agreement cannot be measured; "" if it can.
-        people_cuts: thresholds of human caption scores for kappa with a metric.
-        guessed_right: expected share of control items that uniformly random answers get right; None if
-            unknown.
-        per_image: whether scores are also compared within each image.
-        aggregation: the aggregation rule, as named in the judgment signature.
-        tie_rule: the rule for tied units, in a word.
-        instead_of_evaluate: what to do where caption metrics cannot be compared with the answers; "" if
-            they can.
-        wordings: the page's wordings by the design's ``judged``; {} if one fits every text.
-        wording: the wording in use.
+        defaults: values of the study file that differ from the design's defaults.
+        asks: keys of the study file that only this kind uses.
         labelled: answers that ``labels`` of the study file name, in order.
         no_source: why the page shows no source text; "" if it can.
+        wordings: the page's wordings by the design's ``judged``; {} if one fits every text.
+        wording: the wording in use.
+        relevance: None unless a unit is one caption of one image.
+        results: None for a kind without results of its own.
+        rehearsal: None for a kind that cannot be rehearsed.
     """
 
     name: ClassVar[str]
     title: str
     values: ClassVar[tuple[int, ...]] = ()
-    level: ClassVar[str]
     choices: tuple[Choice, ...] = ()
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
-    shows_picture: ClassVar[bool] = True
-    own_pages: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
-    defaults: ClassVar[dict[str, Any]] = {}
-    template: ClassVar[str]
-    self_contained: ClassVar[bool] = True
-    asks: ClassVar[Mapping[str, Entry]] = {}
-    keys: tuple[tuple[tuple[Any, ...], Any], ...] = ()
-    letters: ClassVar[tuple[str, ...]] = ()
-    script: ClassVar[str] = ""
-    settles: ClassVar[bool] = False
-    judges_one_caption: ClassVar[bool] = False
-    chosen_by_id: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
-    own_formats: ClassVar[tuple[str, ...]] = ()
-    guide: ClassVar[str] = ""
-    has_figures: ClassVar[bool] = False
-    no_alpha: ClassVar[str] = ""
-    people_cuts: ClassVar[tuple[float, ...]] = ()
-    guessed_right: ClassVar[float | None] = None
-    per_image: ClassVar[bool] = False
-    aggregation: ClassVar[str]
-    tie_rule: ClassVar[str] = "no-ties"
-    instead_of_evaluate: ClassVar[str] = ""
-    wordings: ClassVar[Mapping[str, Wording]] = {}
-    wording: Wording | None = None
+    defaults: ClassVar[dict[str, Any]] = {}
+    asks: ClassVar[tuple[str, ...]] = ()
     labelled: ClassVar[tuple[int, ...]] = ()
     no_source: ClassVar[str] = ""
+    wordings: ClassVar[Mapping[str, Wording]] = {}
+    wording: Wording | None = None
+
+    page: Page
+    sides: Sides = Sides()
+    aggregation: Aggregation
+    results: Results | None = None
+    comparison: Comparison = Comparison()
+    relevance: RelevanceScale | None = None
+    exchange: Exchange = Exchange()
+    rehearsal: Rehearsal | None = None
 
     @property
     def is_open(self) -> bool:
         """Return whether answers are JSON under ``answer`` instead of numbers under ``value``."""
         return not self.values
+
+    @property
+    def judges_one_caption(self) -> bool:
+        """Return whether units are one caption of one image (``sampling.pairs_from``)."""
+        return self.relevance is not None
+
+    @property
+    def chosen_by_id(self) -> bool:
+        """Return whether ``sampling.only`` can name candidate pairs or units."""
+        return self.compares_pairs or self.judges_one_caption
 
     def of(self, design: StudyDesign) -> Kind:
         """Return the kind configured for a study's design."""
@@ -221,35 +386,36 @@ class Kind(ABC):
             DesignError: the dataset cannot supply them.
         """
 
-    def quiz_usable(self, image: Image) -> bool:
-        return len(image.references) > 1
+    def hits(
+        self,
+        design: StudyDesign,
+        groups: Sequence[Group],
+        *,
+        control_images: Sequence[Image] = (),
+        known: Sequence[Known] = (),
+    ) -> tuple[HITSpec, ...]:
+        """Pack the groups into HITs, with control items of the images and of those ``known``."""
+        return hits_of(
+            groups,
+            design=design,
+            size=design.images_per_hit if self.grouped else design.units_per_hit,
+            repeat_images=not self.page.shows_picture,
+            control_images=control_images,
+            makers=self.control_items(design),
+            known=known,
+        )
 
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group | None:
-        """Return quiz items with a known answer about ``image``, or None.
-
-        Args:
-            place: tells equal items apart.
-            images: sources of distractor captions.
-        """
-        return None
+    def control_items(self, design: StudyDesign) -> Makers:
+        """Return what makes items with a known answer, for HITs and for a quiz; none by default."""
+        return Makers()
 
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
 
-        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview). ``side`` comes from ``sides``; None if
-        nothing is drawn.
+        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview). ``side`` comes from ``sides``; None if nothing is
+        drawn.
         """
-
-    def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
-        """Draw each unit's side or option order for one worker; empty for kinds without."""
-        return []
-
-    def mirrored(self, side: Any) -> Any:
-        """Return the opposite of a drawn side, for counterbalanced pages."""
-        return side
 
     @abstractmethod
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:
@@ -263,110 +429,34 @@ class Kind(ABC):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Return the unchecked form answer at ``position``, or None."""
 
-    def canonical(self, given: Any, *, side: Any) -> Any:
-        """Map an answer from the worker's order to the unit's."""
-        return given
-
-    def seen(self, given: Any, *, side: Any) -> Any:
-        """Map an answer from the unit's order to the worker's; the inverse of ``canonical``."""
-        return given
-
     def in_words(self, given: Any) -> str:
         """Return an answer as text, using its choice's label."""
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return an open consensus (``Consensus.answer``) as text, most frequent first; [] for kinds with
-        values.
-        """
+        """Return an open consensus (``Consensus.answer``) as text, most frequent first; [] for kinds with values."""
         return []
 
-    @abstractmethod
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return the consensus of each unit that occurs.
-
-        Args:
-            units: (N,) the unit of each judgment.
-            values: (N,) canonical answers.
-        """
-
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        """Return the outcome bounds of a unit after up to ``remaining`` more answers.
-
-        1 is the first answer, -1 the second, 0 a tie (evaluation.statistics.aggregation.stopping). Kinds
-        that do not ``settle`` return the widest range.
-        """
-        return OPEN
-
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Return a canonical answer as named numeric codes for agreement; {} if it has no parts to
-        compare.
-        """
-        return {"": given}
-
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """Return the kind's own results of included judgments; ``seed`` is for draws."""
-        return Figures()
-
-    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore] | None:
-        """Return human caption scores for ``evaluate``; None if a unit's consensus is that of its caption."""
-        return None
-
-    def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert a canonical or consensus answer for files; ``content`` is the unit's."""
-        return given
-
-    def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert an answer from a file; the inverse of ``exported``.
-
-        Raises:
-            ValueError: it is invalid; the message says what was expected.
-        """
-        return given
-
-    def results_names(self) -> list[str]:
-        return []
-
-    def results_cells(self, given: Any) -> dict[str, str]:
-        """Return a canonical answer as extra columns of an MTurk result file; {} if one cell is enough."""
-        return {}
-
-    def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
-        """Return a unit's content besides captions as MTurk columns."""
-        return {}
-
-    def relevance(self, value: float) -> int:
-        """Return a consensus as TREC relevance, 0 for not relevant."""
-        return int(value)
-
-    @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
         """Return whether a canonical answer to a control item is correct."""
+        return bool(given == expected)
 
+    @property
     def expectations(self) -> tuple[Any, ...]:
         """Return the expectations that a study file can give for a known item; () for none."""
         return ()
 
+    @property
+    def guessed_right(self) -> float | None:
+        """Return the share of control items that random answers get right; None if unknown."""
+        if not self.expectations:
+            return None
+        return sum(self.is_right(value, self.expectations[0]) for value in self.values) / len(self.values)
+
     def again(self, given: Any) -> Any:
         """Return the expectation for a repeated unit, given its first canonical answer."""
         return given
-
-    @abstractmethod
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """Draw a rehearsal's true answer.
-
-        Args:
-            qualities: of the unit's one or two candidates, on the scale of grades 1 to 4.
-        """
-
-    @abstractmethod
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
-        """Draw a simulated worker's canonical answer: right, wrong, or random (None)."""
-
-    @abstractmethod
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether a rehearsal's consensus matches its truth."""
 
 
 class ChoiceKind(Kind):
@@ -385,21 +475,36 @@ class ChoiceKind(Kind):
         return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
-        """Read field ``u<position>`` as a whole number; return other text unchanged for ``checked`` to
-        refuse.
-        """
+        """Read field ``u<position>`` as a whole number; leave other text for ``checked`` to refuse."""
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None
         short = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
         return int(text) if short else text
 
-    def is_right(self, given: Any, expected: Any) -> bool:
-        return bool(given == expected)
 
-    @abstractmethod
-    def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """Return the probability of each of ``values`` as the truth, given the captions' qualities."""
+class OpenKind(Kind):
+    """A kind with open answers: a text, keywords, links."""
+
+    comparison = Comparison(refusal="its answers are open; docs/evaluation.md says what to use instead.")
+
+
+class ChoiceRehearsal(Rehearsal):
+    """Rehearse a kind whose answers are whole numbers.
+
+    Args:
+        values: allowed canonical answers.
+        leaning: qualities -> the probability of each of ``values`` as the truth.
+        is_right: that of the kind.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[int],
+        leaning: Callable[[Sequence[float]], list[float]],
+        is_right: Callable[[Any, Any], bool],
+    ) -> None:
+        self.values, self.leaning, self.is_right = values, leaning, is_right
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> int:
         return int(rng.choice(self.values, p=self.leaning(qualities)))
@@ -420,14 +525,9 @@ class ChoiceKind(Kind):
         return found.value is not None and self.is_right(math.ceil(found.value - 0.5), truth)
 
 
-class OpenKind(Kind):
-    """A kind with open answers: a text, keywords, links."""
-
-    has_figures = True
-    instead_of_evaluate = "its answers are open; docs/evaluation.md says what to use instead."
-
-    def is_right(self, given: Any, expected: Any) -> bool:
-        return bool(given == expected)
+def by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts, largest first, equal ones by name."""
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 K = TypeVar("K", bound=Kind)
@@ -443,6 +543,7 @@ def worded(kind: K, judged: str, labels: Sequence[str]) -> K:
     own.wording = replace(wording, poles=tuple(labels)) if labels and wording.poles else wording
     words = (labels or wording.choices) if kind.choices else ()
     own.choices = tuple(replace(choice, label=word) for choice, word in zip(kind.choices, words, strict=True))
-    if kind.keys and wording.keys:
-        own.keys = tuple((keys, does) for (keys, _), does in zip(kind.keys, wording.keys, strict=True))
+    if kind.page.keys and wording.keys:
+        keys = zip(kind.page.keys, wording.keys, strict=True)
+        own.page = replace(kind.page, keys=tuple((pressed, does) for (pressed, _), does in keys))
     return own

@@ -1,9 +1,9 @@
-"""Score captions from best-worst answers, without the database."""
+"""Best-worst: which caption of a list is the best, which the worst."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,14 +28,26 @@ from judgments.drawing.controls import (
     REFERENCE,
     Makers,
     degraded_text,
+    divided,
     foreign_captions,
-    needs_split,
 )
 from judgments.drawing.draws import content_key, rng_for, shuffled
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
-from judgments.drawing.packing import hits_of
 from judgments.drawing.tuples import balanced_lists
-from judgments.kinds.base import CaptionScore, Consensus, Entry, Figures, Judged, OpenKind
+from judgments.kinds.base import (
+    CaptionScore,
+    Comparison,
+    Consensus,
+    Exchange,
+    Figures,
+    Judged,
+    OpenAggregation,
+    OpenKind,
+    Page,
+    Rehearsal,
+    Results,
+    Sides,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -166,6 +178,106 @@ BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)
 
 
+class OptionOrder(Sides):
+    """The options' order, as 0-based positions of the unit."""
+
+    def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
+        return [rng.permutation(len(_options(unit))).tolist() for unit in units]
+
+    def mirrored(self, side: Any) -> list[int]:
+        return list(reversed(side))
+
+    def canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
+        return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS}
+
+    def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
+        return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
+
+
+class MostOften(OpenAggregation):
+    rule = "most-often"
+    tie_rule = "no-winner"
+    level = "ordinal"
+
+    def together(self, answers: list[Mapping[str, int]]) -> Consensus:
+        """Return the most frequent best and worst captions; null on a tie."""
+        counts = Counter((end, given[end]) for given in answers for end in ENDS)
+        answer = {end: _leader(counts, end) for end in ENDS}
+        return Consensus(
+            n=len(answers),
+            tie=None in answer.values(),
+            votes={f"{end} {place}": count for (end, place), count in sorted(counts.items())},
+            answer=answer,
+        )
+
+    def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
+        """Code the best caption as 1, the worst as -1, the others as 0."""
+        points = {given[BEST] - 1: 1, given[WORST] - 1: -1}
+        return {option["key"]: points.get(place, 0) for place, option in enumerate(_options(unit))}
+
+
+class BestWorstScores(Results):
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        return Figures(study=figures_of(read_answers(judged), seed=seed) if judged else {})
+
+    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore]:
+        """Return the best-worst score of each caption of each image."""
+        if not judged:
+            return []
+        answers = read_answers(judged)
+        return [
+            CaptionScore(item=caption.item, key=caption.key, text=caption.text, score=score)
+            for caption, score in zip(answers.captions, counted(answers).score.tolist(), strict=True)
+        ]
+
+
+class CaptionIds(Exchange):
+    """Captions by their ids instead of their positions."""
+
+    def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace positions by caption ids; a tied end stays null."""
+        options = content["options"]
+        return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
+
+    def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
+        """Replace caption ids by positions."""
+        keys = [option.get("key") for option in content.get("options", ())]
+        ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
+        if not ends or any(key not in keys for key in given.values()):
+            raise ValueError(
+                'expected {"best": ..., "worst": ...}, ids of two captions that content.options lists'
+            )
+        return {end: keys.index(key) + 1 for end, key in given.items()}
+
+
+def ends_are_right(given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
+    """Compare the ends that are expected: one or both."""
+    return all(given[end] == place for end, place in expected.items())
+
+
+class BestWorstRehearsal(Rehearsal):
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
+        """Rank captions by a worth derived from their ids, equal in all units."""
+        worth = [_worth(option["key"]) for option in _options(unit)]
+        return {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
+
+    def draw_answer(
+        self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, int]:
+        """Answer correctly, err on one end, or choose any two."""
+        places = shuffled(range(1, len(_options(unit)) + 1), rng)
+        given = {} if right is None else dict(truth)
+        if right is False:
+            end = shuffled(sorted(given), rng)[0]
+            given[end] = next(place for place in places if place not in given.values())
+        for end in ENDS:
+            given.setdefault(end, next(place for place in places if place not in given.values()))
+        return given
+
+    def recovers(self, found: Consensus, truth: Mapping[str, int]) -> bool:
+        return ends_are_right(found.answer, truth)
+
+
 class BestWorst(OpenKind):
     """Choose the best and the worst of a list of captions, by 1-based position.
 
@@ -177,37 +289,30 @@ class BestWorst(OpenKind):
     title = "Best-worst: which caption is the best, which the worst?"
     wordings = BEST_WORST_WORDS
     wording = BEST_WORST_WORDS[CAPTION]
-    level = "ordinal"
-    aggregation = "most-often"
-    tie_rule = "no-winner"
     defaults = {
         "question": "Which caption describes the image best, and which worst?",
         "units_per_hit": 10,
         "seconds_per_unit": 20.0,
     }
-    template = "annotation/kinds/best_worst.html"
-    script = "js/kinds/best_worst.js"
-    keys = (
-        (("1", "…"), _("the best caption first, then the worst")),
-        ((_("Shift 1"), "…"), _("the worst caption at once")),
-    )
-    per_image = True
-    instead_of_evaluate = ""
-    asks = {
-        "sampling.options": Entry("Captions shown together"),
-        "sampling.appearances": Entry(
-            "Units each caption stands in", "As many different ones as there are, where they do not suffice."
+    page = Page(
+        "annotation/kinds/best_worst.html",
+        script="js/kinds/best_worst.js",
+        keys=(
+            (("1", "…"), _("the best caption first, then the worst")),
+            ((_("Shift 1"), "…"), _("the worst caption at once")),
         ),
-    }
+    )
+    sides = OptionOrder()
+    aggregation = MostOften()
+    results = BestWorstScores()
+    comparison = Comparison(per_image=True)
+    exchange = CaptionIds()
+    rehearsal = BestWorstRehearsal()
+    asks = ("sampling.options", "sampling.appearances")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return HITs of lists of system captions; no HIT repeats an image."""
-        division = material.divided(
-            judged=design.sampling.split,
-            controls=design.controls.split,
-            seed=design.seed,
-            control_needed=needs_split(design.controls),
-        )
+        division = divided(design, material)
         size = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
         usable = [image for image in division.judged if len(texts[image.name]) >= size]
@@ -224,19 +329,15 @@ class BestWorst(OpenKind):
             for image in images
             for chosen in self._lists(design, image, texts[image.name])
         ]
-        hits = hits_of(
-            groups,
-            design=design,
-            size=design.units_per_hit,
-            repeat_images=False,
-            control_images=division.controls,
-            make_control=Makers(
-                reference=partial(self._reference_control, design),
-                degraded=partial(self._degraded_control, design),
-            ),
-        )
+        hits = self.hits(design, groups, control_images=division.controls)
         left_out = len(division.judged) - len(usable)
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
+
+    def control_items(self, design: StudyDesign) -> Makers:
+        return Makers(
+            reference=partial(self._reference_control, design),
+            degraded=partial(self._degraded_control, design),
+        )
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
         """Return one tuple design for each number of captions, assigned to each image's captions."""
@@ -316,20 +417,9 @@ class BestWorst(OpenKind):
         )
         return Group(image.name, (unit,))
 
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        return self._reference_control(design, place, image, images, rng)
-
     def in_words(self, given: Any) -> str:
         words = {BEST: gettext("best"), WORST: gettext("worst")}
         return ", ".join(f"{words[end]}: {given[end]}" for end in ENDS if end in given)
-
-    def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
-        return [rng.permutation(len(_options(unit))).tolist() for unit in units]
-
-    def mirrored(self, side: Any) -> list[int]:
-        return list(reversed(side))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         options = _options(unit)
@@ -360,96 +450,16 @@ class BestWorst(OpenKind):
         best, worst = map(int, places)
         return None if best == worst else {BEST: best, WORST: worst}
 
-    def canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS}
-
-    def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
-        return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
-
-    def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace positions by caption ids; a tied end stays null."""
-        options = content["options"]
-        return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
-
-    def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
-        """Replace caption ids by positions."""
-        keys = [option.get("key") for option in content.get("options", ())]
-        ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
-        if not ends or any(key not in keys for key in given.values()):
-            raise ValueError(
-                'expected {"best": ..., "worst": ...}, ids of two captions that content.options lists'
-            )
-        return {end: keys.index(key) + 1 for end, key in given.items()}
-
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return the most frequent best and worst captions; null on a tie."""
-        votes: defaultdict[int, Counter[tuple[str, int]]] = defaultdict(Counter)
-        for unit, given in zip(units, values, strict=True):
-            votes[unit].update((end, given[end]) for end in ENDS)
-        found = {}
-        for unit, counts in votes.items():
-            answer = {end: _leader(counts, end) for end in ENDS}
-            found[unit] = Consensus(
-                n=sum(count for (end, _), count in counts.items() if end == BEST),
-                value=None,
-                share=None,
-                margin=None,
-                tie=None in answer.values(),
-                votes={f"{end} {place}": count for (end, place), count in sorted(counts.items())},
-                answer=answer,
-            )
-        return found
-
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
         options = _options(unit)
         return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer[end] is not None]
-
-    def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
-        """Code the best caption as 1, the worst as -1, the others as 0."""
-        points = {given[BEST] - 1: 1, given[WORST] - 1: -1}
-        return {option["key"]: points.get(place, 0) for place, option in enumerate(_options(unit))}
-
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        return Figures(study=figures_of(read_answers(judged), seed=seed) if judged else {})
-
-    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore]:
-        """Return the best-worst score of each caption of each image."""
-        if not judged:
-            return []
-        answers = read_answers(judged)
-        return [
-            CaptionScore(item=caption.item, key=caption.key, text=caption.text, score=score)
-            for caption, score in zip(answers.captions, counted(answers).score.tolist(), strict=True)
-        ]
-
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
-        """Rank captions by a worth derived from their ids, equal in all units."""
-        worth = [_worth(option["key"]) for option in _options(unit)]
-        return {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
-
-    def draw_answer(
-        self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
-    ) -> dict[str, int]:
-        """Answer correctly, err on one end, or choose any two."""
-        places = shuffled(range(1, len(_options(unit)) + 1), rng)
-        given = {} if right is None else dict(truth)
-        if right is False:
-            end = shuffled(sorted(given), rng)[0]
-            given[end] = next(place for place in places if place not in given.values())
-        for end in ENDS:
-            given.setdefault(end, next(place for place in places if place not in given.values()))
-        return given
 
     def again(self, given: Mapping[str, int]) -> dict[str, int]:
         """Expect only the same best caption; the worst of several bad ones varies."""
         return {BEST: given[BEST]}
 
     def is_right(self, given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
-        """Compare the ends that the control item expects: one or both."""
-        return all(given[end] == place for end, place in expected.items())
-
-    def recovers(self, found: Consensus, truth: Mapping[str, int]) -> bool:
-        return self.is_right(found.answer, truth)
+        return ends_are_right(given, expected)
 
 
 def _texts_of(image: Image) -> list[Text]:

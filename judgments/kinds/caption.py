@@ -10,7 +10,7 @@ import math
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +19,20 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from evaluation.statistics.significance import bootstrap_interval
+from judgments.drawing.controls import divided
 from judgments.drawing.draws import content_key, rng_for
-from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
-from judgments.drawing.packing import hits_of
-from judgments.kinds.base import Consensus, Figures, Judged, OpenKind
+from judgments.drawing.material import Batch, Group, Material, UnitSpec, drawn_images
+from judgments.kinds.base import (
+    Comparison,
+    Consensus,
+    Figures,
+    Judged,
+    OpenAggregation,
+    OpenKind,
+    Page,
+    Rehearsal,
+    Results,
+)
 from judgments.kinds.caption_rules import MOST_CHARACTERS, Rule, broken_rules, first_refusal, tidied
 
 if TYPE_CHECKING:
@@ -63,11 +73,12 @@ class UpperBound:
     signature: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields by name; nan becomes null."""
-        numbers = (
-            "micro", "macro", "low", "high", "deviation", "median", "least", "most", "floor", "floor_low", "floor_high",
-        )  # fmt: skip
-        return {**{name: _number(getattr(self, name)) for name in numbers}, "signature": self.signature}
+        """Return the fields by name, without the metric; nan becomes null."""
+        fields = {name: value for name, value in asdict(self).items() if name != "metric"}
+        return {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in fields.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +209,6 @@ def _upper_bound(
     )
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
 MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
 ALIKE = 0.5  # share of a simulated caption's words that one reference must contain
 # Captions of careless simulated workers, and a caption for images without references.
@@ -225,22 +232,58 @@ class RefusedCaption(ValueError):
         self.says = rule.says
 
 
+class AllCaptions(OpenAggregation):
+    """All captions in order; there is no winner (V15 §5)."""
+
+    rule = "none"
+    no_alpha = (
+        "sentences have no parts that two people would have to agree on; leave_one_out holds each caption against the "
+        "others of its image (WG16 §4)"
+    )
+
+    def together(self, answers: list[str]) -> Consensus:
+        return Consensus(n=len(answers), answer=answers)
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        return {}
+
+
+class HeldAgainstEachOther(Results):
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        texts: defaultdict[int, list[str]] = defaultdict(list)
+        for one in judged:
+            texts[one.unit.pk].append(one.given)
+        return Figures(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
+
+
+class CaptionRehearsal(Rehearsal):
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
+        return list(unit.item.references.order_by("position").values_list("text", flat=True))
+
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
+        """Vary a reference; truncate it when wrong; write a stock caption when random."""
+        if right is None:
+            return COPIED[int(rng.integers(len(COPIED)))]
+        if not truth:
+            return PLAIN
+        text = tidied(truth[int(rng.integers(len(truth)))])
+        draft = _varied(text, rng) if right else " ".join(text.split(" ")[:4])
+        return next((one for one in (draft, text) if not _refused(one)), PLAIN)
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Return whether over half of the captions share half of their words with a reference."""
+        if not truth:
+            return True
+        about = sum(any(_shared(text, one) >= ALIKE for one in truth) for text in found.answer)
+        return bool(2 * about > len(found.answer))
+
+
 class CaptionWriting(OpenKind):
     """Write one caption per image and worker."""
 
     name = "caption"
     title = "Caption writing: describe what is going on in the image"
-    level = "nominal"
-    aggregation = "none"
     writes_captions = True
-    no_alpha = (
-        "sentences have no parts that two people would have to agree on; leave_one_out holds each caption against the "
-        "others of its image (WG16 §4)"
-    )
-    instead_of_evaluate = (
-        "nobody judged the captions that were written, so no metric can be held against people; aggregate holds the "
-        "captions against each other, and adopt_captions lets later studies judge them."
-    )
     defaults = {
         "question": "Describe what is going on in the image.",
         "language": "en",
@@ -248,9 +291,18 @@ class CaptionWriting(OpenKind):
         "units_per_hit": 5,
         "seconds_per_unit": 40.0,
     }
-    template = "annotation/kinds/caption.html"
-    script = "js/kinds/caption.js"
-    guide = "annotation/kinds/caption_guide.html"
+    page = Page(
+        "annotation/kinds/caption.html",
+        script="js/kinds/caption.js",
+        guide="annotation/kinds/caption_guide.html",
+    )
+    aggregation = AllCaptions()
+    results = HeldAgainstEachOther()
+    comparison = Comparison(
+        refusal="nobody judged the captions that were written, so no metric can be held against people; aggregate "
+        "holds the captions against each other, and adopt_captions lets later studies judge them."
+    )
+    rehearsal = CaptionRehearsal()
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit per image; each HIT has ``judgments_per_unit`` assignments, so writers differ."""
@@ -260,30 +312,19 @@ class CaptionWriting(OpenKind):
                 "has no control items (a quiz before the work does their part).",
                 field="controls.per_hit",
             )
-        division = material.divided(
-            judged=design.sampling.split,
-            controls=design.controls.split,
-            seed=design.seed,
-            control_needed=False,
+        images = drawn_images(
+            divided(design, material).judged, design.sampling.images, rng_for(design.seed, "images")
         )
-        images = drawn_images(division.judged, design.sampling.images, rng_for(design.seed, "images"))
         if not images:
             raise DesignError(
                 f"dataset {material.name!r} has no image in split {design.sampling.split!r}.",
                 field="sampling.split",
             )
-        hits = hits_of(
-            [Group(image.name, (self._unit(design, image),)) for image in images],
-            design=design,
-            size=design.units_per_hit,
-            repeat_images=False,
-            control_images=(),
-            make_control=_no_control,
-        )
-        return Batch(hits=hits)
-
-    def _unit(self, design: StudyDesign, image: Image) -> UnitSpec:
-        return UnitSpec(key=content_key("unit", self.name, design.seed, image.name), image=image.name)
+        units = [
+            UnitSpec(key=content_key("unit", self.name, design.seed, image.name), image=image.name)
+            for image in images
+        ]
+        return Batch(hits=self.hits(design, [Group(unit.image, (unit,)) for unit in units]))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
@@ -308,54 +349,8 @@ class CaptionWriting(OpenKind):
         text = form.get(f"u{position}")
         return text if isinstance(text, str) and tidied(text) else None
 
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return all captions in order; there is no winner (V15 §5)."""
-        texts: defaultdict[int, list[str]] = defaultdict(list)
-        for unit, text in zip(units, values, strict=True):
-            texts[unit].append(text)
-        return {
-            unit: Consensus(n=len(own), value=None, share=None, margin=None, tie=False, votes={}, answer=own)
-            for unit, own in texts.items()
-        }
-
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]
-
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Return nothing: sentences have no parts to agree on."""
-        return {}
-
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        # Imported lazily: the metrics' machine code would cost every web process memory.
-
-        texts: defaultdict[int, list[str]] = defaultdict(list)
-        for one in judged:
-            texts[one.unit.pk].append(one.given)
-        return Figures(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
-
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        return list(unit.item.references.order_by("position").values_list("text", flat=True))
-
-    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> str:
-        """Vary a reference; truncate it when wrong; write a stock caption when random."""
-        if right is None:
-            return COPIED[int(rng.integers(len(COPIED)))]
-        if not truth:
-            return PLAIN
-        text = tidied(truth[int(rng.integers(len(truth)))])
-        draft = _varied(text, rng) if right else " ".join(text.split(" ")[:4])
-        return next((one for one in (draft, text) if not _refused(one)), PLAIN)
-
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether over half of the captions share half of their words with a reference."""
-        if not truth:
-            return True
-        about = sum(any(_shared(text, one) >= ALIKE for one in truth) for text in found.answer)
-        return bool(2 * about > len(found.answer))
-
-
-def _no_control(*_: Any) -> Group:
-    raise AssertionError("caption writing has no control items")
 
 
 def _refused(text: str) -> bool:

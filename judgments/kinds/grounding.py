@@ -20,12 +20,22 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.drawing.boxes import label_words, tags_of
-from judgments.drawing.controls import REFERENCE, needs_split
+from judgments.drawing.controls import REFERENCE, Makers, divided, needs_split
 from judgments.drawing.draws import content_key, rng_for, shuffled
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
-from judgments.drawing.packing import hits_of
 from judgments.drawing.phrases import plain, trimmed, words_of
-from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
+from judgments.kinds.base import (
+    Comparison,
+    Consensus,
+    Exchange,
+    Figures,
+    Judged,
+    OpenAggregation,
+    OpenKind,
+    Page,
+    Rehearsal,
+    Results,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -34,38 +44,136 @@ Links = dict[int, str]  # word -> box
 MISSED = 0.1  # probability that a careful simulated worker overlooks a link
 
 
+class MajorityOfLinks(OpenAggregation):
+    rule = "majority-of-links"
+    tie_rule = "no-link"
+
+    def together(self, answers: list[list[dict[str, Any]]]) -> Consensus:
+        """Return the majority link per word, where "no box" competes too.
+
+        A word with a tied majority stays unlinked and sets ``tie``. ``share`` and ``margin`` are means over the
+        words that anyone linked: of the winner, and of its lead over the runner-up.
+        """
+        given = [as_links(answer) for answer in answers]
+        n = len(answers)
+        links: Links = {}
+        votes: dict[str, int] = {}
+        shares, margins = [], []
+        tie = False
+        for word in sorted({word for answer in given for word in answer}):
+            counts = Counter(answer.get(word, "") for answer in given).most_common()
+            votes |= {f"{word}:{box}": count for box, count in sorted(counts) if box}
+            best, most = counts[0]
+            runner_up = counts[1][1] if len(counts) > 1 else 0
+            shares.append(most / n)
+            margins.append((most - runner_up) / n)
+            if most == runner_up:
+                tie = True
+            elif best:
+                links[word] = best
+        return Consensus(
+            n=n,
+            share=float(np.mean(shares)) if shares else 1.0,
+            margin=float(np.mean(margins)) if margins else 1.0,
+            tie=tie,
+            votes=votes,
+            answer=links_of(links),
+        )
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """Code each linkable word by the 1-based number of its box in the picture's order; 0 for no box."""
+        number = {box["id"]: float(place) for place, box in enumerate(unit.content["boxes"], start=1)}
+        links = as_links(given)
+        return {
+            str(word): number.get(links.get(word, ""), 0.0)
+            for word, token in enumerate(unit.first.text.split())
+            if trimmed(token)
+        }
+
+
+class NamedBoxes(Results):
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """Return ``content_selection`` (WG15 §5) and each unit's named ``boxes``."""
+        # Imported lazily: the metrics' machine code would cost every web process memory.
+        from judgments.kinds.links_figures import content_figures
+
+        units = {one.unit.pk: one.unit for one in judged}
+        found = MajorityOfLinks().consensus([one.unit.pk for one in judged], [one.given for one in judged])
+        named: defaultdict[str, list[set[int]]] = defaultdict(list)
+        boxes: dict[str, int] = {}
+        for pk, unit in units.items():
+            boxes[unit.item.name] = len(unit.content["boxes"])
+            named[unit.item.name].append(set(box_numbers(found[pk].answer, unit.content["boxes"])))
+        return Figures(
+            units={pk: {"boxes": boxes_named(found[pk].answer)} for pk in units},
+            study={"content_selection": content_figures(named, boxes, seed=seed)},
+        )
+
+
+class GroundingFormat(Exchange):
+    own_formats = ("grounding",)
+
+
+class GroundingRehearsal(Rehearsal):
+    def draw_truth(
+        self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
+    ) -> list[dict[str, Any]]:
+        """Link label words to their boxes; name half of the other boxes by random words."""
+        links = said_labels(unit.first.text, unit.content["boxes"])
+        free = [word for word in _linkable(unit) if word not in links]
+        for box in unit.content["boxes"]:
+            if box["id"] not in links.values() and free and rng.random() < 0.5:
+                links[free.pop(int(rng.integers(len(free))))] = box["id"]
+        return links_of(links)
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> list[dict[str, Any]]:
+        """Return the truth with links overlooked, one wrong link, or random links."""
+        words, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
+        links = as_links(truth)
+        if right is None:
+            drawn = rng.permutation(len(words))[: int(rng.integers(0, 4))].tolist()
+            return links_of({words[place]: boxes[int(rng.integers(len(boxes)))] for place in drawn})
+        if right:
+            certain = set(links) if unit.control else set(said_labels(unit.first.text, unit.content["boxes"]))
+            return links_of({w: b for w, b in links.items() if w in certain or rng.random() >= MISSED})
+        if links:
+            word = shuffled(sorted(links), rng)[0]
+            others = [box for box in boxes if box != links[word]]
+            if others and rng.random() < 0.5:
+                return links_of(links | {word: others[int(rng.integers(len(others)))]})
+            return links_of({w: b for w, b in links.items() if w != word})
+        return links_of({words[int(rng.integers(len(words)))]: boxes[0]} if words else {})
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        return found.answer == truth
+
+
 class Grounding(OpenKind):
-    """Link words to boxes; the consensus is the majority per word."""
+    """Link words to boxes."""
 
     name = "grounding"
     title = "Grounding: which words stand for which boxes?"
-    level = "nominal"
-    aggregation = "majority-of-links"
-    tie_rule = "no-link"
-    has_figures = True
-    own_formats = ("grounding",)
-    instead_of_evaluate = (
-        "links say which objects a caption names, not how good it is; export_judgments --format grounding writes what "
-        "the content selection measures of docs/content-and-keywords.md take."
-    )
     defaults = {
         "question": "Which words of the caption stand for which boxes?",
         "units_per_hit": 5,
         "seconds_per_unit": 25.0,
     }
-    template = "annotation/kinds/grounding.html"
-    self_contained = False
-    script = "js/kinds/grounding.js"
-    asks = {"sampling.references": Entry("Captions of each image", "'all' or a number, drawn with the seed.")}
+    page = Page("annotation/kinds/grounding.html", script="js/kinds/grounding.js", self_contained=False)
+    aggregation = MajorityOfLinks()
+    results = NamedBoxes()
+    comparison = Comparison(
+        refusal="links say which objects a caption names, not how good it is; export_judgments --format grounding "
+        "writes what the content selection measures of docs/content-and-keywords.md take."
+    )
+    exchange = GroundingFormat()
+    rehearsal = GroundingRehearsal()
+    asks = ("sampling.references",)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit for each reference of each image of the split with boxes."""
-        division = material.divided(
-            judged=design.sampling.split,
-            controls=design.controls.split,
-            seed=design.seed,
-            control_needed=needs_split(design.controls),
-        )
+        division = divided(design, material)
         there = [image for image in division.judged if image.boxes and image.references]
         if not there:
             raise DesignError(
@@ -80,22 +188,20 @@ class Grounding(OpenKind):
             for text in self._drawn(design, image)
         ]
         usable = [image for image in division.controls if certain_links(image)]
-        if needs_split(design.controls) and len(usable) < 2:
+        if needs_split(design) and len(usable) < 2:
             raise DesignError(
                 f"controls.per_hit asks for control items, but the control split {design.controls.split!r} has "
                 f"{len(usable)} images with a caption that says a box's label word for word; at least two are needed "
                 "(or set controls.per_hit = 0).",
                 field="controls.split",
             )
-        hits = hits_of(
-            groups,
-            design=design,
-            size=design.units_per_hit,
-            repeat_images=False,
-            control_images=usable,
-            make_control=partial(self._control, design),
+        return Batch(hits=self.hits(design, groups, control_images=usable))
+
+    def control_items(self, design: StudyDesign) -> Makers:
+        return Makers(
+            reference=partial(self._control, design),
+            quiz_usable=lambda image: bool(certain_links(image)),
         )
-        return Batch(hits=hits)
 
     def _drawn(self, design: StudyDesign, image: Image) -> list[Text]:
         """Return the image's captions to link: all, or a seeded sample in order."""
@@ -114,14 +220,6 @@ class Grounding(OpenKind):
             first=text,
             content={"boxes": _frozen(image)},
         )
-
-    def quiz_usable(self, image: Image) -> bool:
-        return bool(certain_links(image))
-
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        return self._control(design, place, image, images, rng)
 
     def in_words(self, given: Any) -> str:
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
@@ -200,82 +298,10 @@ class Grounding(OpenKind):
         }
         return links_of(links) if links or f"{name}-none" in form else None
 
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return the majority link per word, where "no box" competes too.
-
-        A word with a tied majority stays unlinked and sets ``tie``. ``share`` and ``margin`` are means
-        over the words that anyone linked: of the winner, and of its lead over the runner-up.
-        """
-        given: dict[int, list[Links]] = {}
-        for unit, value in zip(units, values, strict=True):
-            given.setdefault(unit, []).append(as_links(value))
-        return {unit: _majority(answers) for unit, answers in given.items()}
-
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Code each linkable word by the 1-based number of its box in the picture's order; 0 for no box."""
-        number = {box["id"]: float(place) for place, box in enumerate(unit.content["boxes"], start=1)}
-        links = as_links(given)
-        return {
-            str(word): number.get(links.get(word, ""), 0.0)
-            for word, token in enumerate(unit.first.text.split())
-            if trimmed(token)
-        }
-
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """Return ``content_selection`` (WG15 §5) and each unit's named ``boxes``."""
-        # Imported lazily: the metrics' machine code would cost every web process memory.
-        from judgments.kinds.links_figures import content_figures
-
-        units = {one.unit.pk: one.unit for one in judged}
-        found = self.consensus([one.unit.pk for one in judged], [one.given for one in judged])
-        named: defaultdict[str, list[set[int]]] = defaultdict(list)
-        boxes: dict[str, int] = {}
-        for pk, unit in units.items():
-            boxes[unit.item.name] = len(unit.content["boxes"])
-            named[unit.item.name].append(set(box_numbers(found[pk].answer, unit.content["boxes"])))
-        return Figures(
-            units={pk: {"boxes": boxes_named(found[pk].answer)} for pk in units},
-            study={"content_selection": content_figures(named, boxes, seed=seed)},
-        )
-
     def is_right(self, given: Any, expected: Any) -> bool:
         """Return whether the expected links are present; extra links are ignored."""
         links, wanted = as_links(given), as_links(expected)
         return all(links.get(word) == box for word, box in wanted.items())
-
-    def draw_truth(
-        self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
-        """Link label words to their boxes; name half of the other boxes by random words."""
-        links = said_labels(unit.first.text, unit.content["boxes"])
-        free = [word for word in _linkable(unit) if word not in links]
-        for box in unit.content["boxes"]:
-            if box["id"] not in links.values() and free and rng.random() < 0.5:
-                links[free.pop(int(rng.integers(len(free))))] = box["id"]
-        return links_of(links)
-
-    def draw_answer(
-        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
-    ) -> list[dict[str, Any]]:
-        """Return the truth with links overlooked, one wrong link, or random links."""
-        words, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
-        links = as_links(truth)
-        if right is None:
-            drawn = rng.permutation(len(words))[: int(rng.integers(0, 4))].tolist()
-            return links_of({words[place]: boxes[int(rng.integers(len(boxes)))] for place in drawn})
-        if right:
-            certain = set(links) if unit.control else set(said_labels(unit.first.text, unit.content["boxes"]))
-            return links_of({w: b for w, b in links.items() if w in certain or rng.random() >= MISSED})
-        if links:
-            word = shuffled(sorted(links), rng)[0]
-            others = [box for box in boxes if box != links[word]]
-            if others and rng.random() < 0.5:
-                return links_of(links | {word: others[int(rng.integers(len(others)))]})
-            return links_of({w: b for w, b in links.items() if w != word})
-        return links_of({words[int(rng.integers(len(words)))]: boxes[0]} if words else {})
-
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        return found.answer == truth
 
 
 def as_links(answer: Any) -> Links:
@@ -327,31 +353,3 @@ def _frozen(image: Image) -> list[dict[str, Any]]:
 
 def _linkable(unit: Any) -> list[int]:
     return [word for word, token in enumerate(unit.first.text.split()) if trimmed(token)]
-
-
-def _majority(answers: Sequence[Links]) -> Consensus:
-    n = len(answers)
-    links: Links = {}
-    votes: dict[str, int] = {}
-    shares, margins = [], []
-    tie = False
-    for word in sorted({word for answer in answers for word in answer}):
-        counts = Counter(answer.get(word, "") for answer in answers).most_common()
-        votes |= {f"{word}:{box}": count for box, count in sorted(counts) if box}
-        best, most = counts[0]
-        runner_up = counts[1][1] if len(counts) > 1 else 0
-        shares.append(most / n)
-        margins.append((most - runner_up) / n)
-        if most == runner_up:
-            tie = True
-        elif best:
-            links[word] = best
-    return Consensus(
-        n=n,
-        value=None,
-        share=float(np.mean(shares)) if shares else 1.0,
-        margin=float(np.mean(margins)) if margins else 1.0,
-        tie=tie,
-        votes=votes,
-        answer=links_of(links),
-    )

@@ -1,8 +1,7 @@
-"""Share the code of kinds that judge one caption of one image: relevance, graded and slider."""
+"""What relevance, graded and slider share: one caption of one image is judged."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.caption_pairs import CaptionDraw, draw_captions
+from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions, draw_captions
 from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
@@ -20,10 +19,11 @@ from judgments.drawing.controls import (
     Makers,
     degraded_text,
     foreign_captions,
+    known_items,
     known_problem,
 )
-from judgments.drawing.draws import content_key, shuffled
-from judgments.drawing.material import Group, Image, Material, Text, UnitSpec
+from judgments.drawing.draws import content_key, rng_for, shuffled
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import ChoiceKind
 
 if TYPE_CHECKING:
@@ -38,21 +38,43 @@ class ImageCaptionKind(ChoiceKind):
             ``is_right`` takes.
     """
 
-    judges_one_caption = True
-    chosen_by_id = True
     good: ClassVar[Any]
     bad: ClassVar[Any]
 
-    def draw(self, design: StudyDesign, material: Material) -> CaptionDraw:
-        return draw_captions(design, material, partial(self.unit_key, design))
-
-    def require_units(self, design: StudyDesign, groups: Sequence[Group]) -> None:
-        """Raise DesignError if the filter left no group."""
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """Return HITs of the drawn pairs that pass the filter; no HIT repeats an image."""
+        draw = draw_captions(design, material, partial(self.unit_key, design))
+        groups = [
+            Group(one.image.name, units) for one in draw.images for units in self.groups(design, draw, one)
+        ]
         if not groups:
             raise DesignError(
                 f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
                 field="filter.bleu_pre",
             )
+        hits = self.hits(
+            design,
+            groups,
+            control_images=draw.division.controls,
+            known=known_items(design.controls.known, material),
+        )
+        filled = sum(unit.filtered for group in groups for unit in group.units)
+        return Batch(hits=hits, notes={**draw.notes, **({"filled": filled} if filled else {})})
+
+    def groups(
+        self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
+    ) -> list[tuple[UnitSpec, ...]]:
+        """Return the units of an image, in groups that stay together."""
+        return [
+            (unit,) for unit in self.judged(design, one, rng_for(design.seed, f"captions {one.image.name}"))
+        ]
+
+    def judged(self, design: StudyDesign, one: ImageCaptions, rng: np.random.Generator) -> list[UnitSpec]:
+        """Return the units of an image that the filter passes, and those of the audit."""
+        audit = rng_for(design.seed, f"audited {one.image.name}")
+        return [
+            self.unit(design, one.image, text, audited=audited) for text, audited in one.judged(rng, audit)
+        ]
 
     def unit_key(self, design: StudyDesign, image: Image, text: Text) -> str:
         return content_key("unit", self.name, design.seed, image.name, text.key)
@@ -69,26 +91,17 @@ class ImageCaptionKind(ChoiceKind):
             audited=audited,
         )
 
-    @abstractmethod
-    def describes(self, value: float) -> bool:
-        """Return whether the consensus is that the caption describes the image."""
-
+    @property
     def expectations(self) -> tuple[Any, ...]:
         return (self.good, self.bad)
 
-    def makers(self, design: StudyDesign) -> Makers:
-        """Return the makers of its control items."""
+    def control_items(self, design: StudyDesign) -> Makers:
         return Makers(
             reference=partial(self.reference_control, design),
             degraded=partial(self.degraded_control, design),
             known=partial(self.known_control, design),
             known_together=self.grouped,
         )
-
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        return self.reference_control(design, place, image, images, rng)
 
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
@@ -162,7 +175,3 @@ class ImageCaptionKind(ChoiceKind):
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},
         }
-
-
-def chunked(items: Sequence[UnitSpec], size: int) -> list[tuple[UnitSpec, ...]]:
-    return [tuple(items[start : start + size]) for start in range(0, len(items), size)]

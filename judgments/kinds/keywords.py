@@ -18,11 +18,23 @@ import numpy as np
 from django.utils.translation import gettext, gettext_lazy
 
 from common.errors import DesignError
+from judgments.drawing.controls import divided
 from judgments.drawing.draws import content_key, rng_for
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
-from judgments.drawing.packing import hits_of
 from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
-from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
+from judgments.kinds.base import (
+    Comparison,
+    Consensus,
+    Exchange,
+    Figures,
+    Judged,
+    OpenAggregation,
+    OpenKind,
+    Page,
+    Rehearsal,
+    Results,
+    by_count,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -46,35 +58,106 @@ class NoKeyword(ValueError):
         self.says = says % {"word": _shortened(keyword, bare=True)}
 
 
+class KeywordCounts(OpenAggregation):
+    """Keyword -> number of workers, compared without case; ``share`` is that of the most frequent one."""
+
+    rule = "counts"
+
+    def together(self, answers: list[list[str]]) -> Consensus:
+        counts = by_count(Counter(word for answer in answers for word in {phrase(one) for one in answer}))
+        most = max(counts.values(), default=0)
+        return Consensus(
+            n=len(answers),
+            share=most / len(answers) if counts else None,
+            votes=counts,
+            answer=counts,
+        )
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """Code every word of the text and every offered collocation as 0 or 1."""
+        chosen = {phrase(one) for one in given}
+        names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
+        return {name: float(name in chosen) for name in names}
+
+
+class KeywordResults(Results):
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """Return ``pairwise_f1``, by words and merged by stem, and each unit's ``stems``."""
+        # Imported lazily: the statistics' machine code would cost every web process memory.
+        from evaluation.metrics.keywords import keyword_forms
+        from judgments.kinds.links_figures import pairwise_f1
+
+        words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
+        for one in judged:
+            words[one.unit.pk].append(frozenset(phrase(keyword) for keyword in one.given))
+        stems = {
+            unit: [frozenset(keyword_forms(sorted(one))) for one in given] for unit, given in words.items()
+        }
+        counts = {unit: Counter(word for one in given for word in one) for unit, given in words.items()}
+        return Figures(
+            units={unit: {"stems": stemmed(found)} for unit, found in counts.items()},
+            study={
+                "pairwise_f1": pairwise_f1(words, seed=seed),
+                "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),
+            },
+        )
+
+
+class KeywordFormat(Exchange):
+    own_formats = ("keywords",)
+
+
+class KeywordRehearsal(Rehearsal):
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
+        """Draw three to six words that are no stop words, and sometimes a collocation."""
+        stop_words = _stop_words()
+        words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
+        offered = list(unit.content["collocations"])
+        drawn = _drawn(words or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
+        return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> list[str]:
+        """Return the truth with an omission, half of it with other words, or random words."""
+        words = list(dict.fromkeys(words_of(unit.content["text"])))
+        if right is None:
+            return _drawn(words, int(rng.integers(1, 5)), rng)
+        if right:
+            kept = [one for one in truth if rng.random() >= OMITTED]
+            return kept or list(truth[:1])
+        others = [word for word in words if word not in truth]
+        return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Return whether the majority's keywords reach an F1 of ``CLOSE`` with the truth."""
+        most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
+        wanted = {phrase(one) for one in truth}
+        return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
+
+
 class Keywords(OpenKind):
     """Choose words and collocations of the text; the consensus counts workers per keyword."""
 
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
     no_source = "keywords shows the text of each item already"
-    level = "nominal"
-    aggregation = "counts"
-    has_figures = True
-    own_formats = ("keywords",)
-    instead_of_evaluate = (
-        "keywords are no captions; export_judgments --format keywords writes the gold standard that the keyword "
-        "measures of docs/content-and-keywords.md take."
-    )
     defaults = {
         "question": "Which words of the text describe the picture?",
         "judgments_per_unit": 5,
         "units_per_hit": 5,
         "seconds_per_unit": 60.0,
     }
-    template = "annotation/kinds/keywords.html"
-    script = "js/kinds/keywords.js"
-    asks = {
-        "keywords.titles": Entry(
-            "Titles",
-            "One a line. Those that stand in a text are offered with it; empty: frequent runs of words are.",
-        ),
-        "keywords.longest": Entry("Words in a phrase at most"),
-    }
+    page = Page("annotation/kinds/keywords.html", script="js/kinds/keywords.js")
+    aggregation = KeywordCounts()
+    results = KeywordResults()
+    comparison = Comparison(
+        refusal="keywords are no captions; export_judgments --format keywords writes the gold standard that the "
+        "keyword measures of docs/content-and-keywords.md take."
+    )
+    exchange = KeywordFormat()
+    rehearsal = KeywordRehearsal()
+    asks = ("keywords.titles", "keywords.longest")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return one unit for each image of the split that has a text."""
@@ -84,13 +167,7 @@ class Keywords(OpenKind):
                 "to 0 (a quiz and the agreement with others tell careful workers).",
                 field="controls.per_hit",
             )
-        division = material.divided(
-            judged=design.sampling.split,
-            controls=design.controls.split,
-            seed=design.seed,
-            control_needed=False,
-        )
-        there = [image for image in division.judged if image.text]
+        there = [image for image in divided(design, material).judged if image.text]
         if not there:
             raise DesignError(
                 f"no image of split {design.sampling.split!r} of dataset {material.name!r} stands with a text; "
@@ -101,14 +178,7 @@ class Keywords(OpenKind):
         titles = design.keywords.titles
         offered = self._offered(design, images, there)
         groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]
-        hits = hits_of(
-            groups,
-            design=design,
-            size=design.units_per_hit,
-            repeat_images=False,
-            control_images=(),
-            make_control=_no_control,
-        )
+        hits = self.hits(design, groups)
         count = sum(map(len, offered.values()))
         source = (
             f"from the {len(titles):,} titles of the design"
@@ -186,70 +256,6 @@ class Keywords(OpenKind):
         keywords = [one for one in typed if one] + ticked
         return keywords if keywords or f"{name}-none" in form else None
 
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return keyword -> number of workers, most frequent first; ``share`` is that of the first.
-
-        Keywords are compared without case.
-        """
-        given: dict[int, list[list[str]]] = {}
-        for unit, value in zip(units, values, strict=True):
-            given.setdefault(unit, []).append(value)
-        return {unit: _counted(answers) for unit, answers in given.items()}
-
-    def codes(self, unit: Any, given: Any) -> dict[str, float]:
-        """Code every word of the text and every offered collocation as 0 or 1."""
-        chosen = {phrase(one) for one in given}
-        names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
-        return {name: float(name in chosen) for name in names}
-
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        """Return ``pairwise_f1``, by words and merged by stem, and each unit's ``stems``."""
-        # Imported lazily: the statistics' machine code would cost every web process memory.
-        from evaluation.metrics.keywords import keyword_forms
-        from judgments.kinds.links_figures import pairwise_f1
-
-        words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
-        for one in judged:
-            words[one.unit.pk].append(frozenset(phrase(keyword) for keyword in one.given))
-        stems = {
-            unit: [frozenset(keyword_forms(sorted(one))) for one in given] for unit, given in words.items()
-        }
-        counts = {unit: Counter(word for one in given for word in one) for unit, given in words.items()}
-        return Figures(
-            units={unit: {"stems": stemmed(found)} for unit, found in counts.items()},
-            study={
-                "pairwise_f1": pairwise_f1(words, seed=seed),
-                "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),
-            },
-        )
-
-    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
-        """Draw three to six words that are no stop words, and sometimes a collocation."""
-        stop_words = _stop_words()
-        words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
-        offered = list(unit.content["collocations"])
-        drawn = _drawn(words or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
-        return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
-
-    def draw_answer(
-        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
-    ) -> list[str]:
-        """Return the truth with an omission, half of it with other words, or random words."""
-        words = list(dict.fromkeys(words_of(unit.content["text"])))
-        if right is None:
-            return _drawn(words, int(rng.integers(1, 5)), rng)
-        if right:
-            kept = [one for one in truth if rng.random() >= OMITTED]
-            return kept or list(truth[:1])
-        others = [word for word in words if word not in truth]
-        return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
-
-    def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether the majority's keywords reach an F1 of ``CLOSE`` with the truth."""
-        most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
-        wanted = {phrase(one) for one in truth}
-        return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
-
 
 def _stop_words() -> frozenset[str]:
     """Return SMART's stop words, imported lazily: web processes start without the compiler."""
@@ -268,24 +274,7 @@ def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
     merged: Counter[str] = Counter()
     for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):
         merged[form] += count
-    return dict(sorted(merged.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def _counted(answers: Sequence[Sequence[str]]) -> Consensus:
-    counts: Counter[str] = Counter()
-    for answer in answers:
-        counts.update({phrase(one) for one in answer})
-    ordered = dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-    most = max(ordered.values(), default=0)
-    return Consensus(
-        n=len(answers),
-        value=None,
-        share=most / len(answers) if ordered else None,
-        margin=None,
-        tie=False,
-        votes=ordered,
-        answer=ordered,
-    )
+    return by_count(merged)
 
 
 @lru_cache(maxsize=256)  # the answers of one form concern few texts and are checked at every save
@@ -301,7 +290,3 @@ def _shortened(keyword: str, *, bare: bool = False) -> str:
 def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
     ordered = list(pool)
     return [ordered[place] for place in rng.permutation(len(ordered))[:count].tolist()]
-
-
-def _no_control(place: str, image: Image, images: Sequence[Image], rng: np.random.Generator) -> Group:
-    raise AssertionError("keywords have no control items")

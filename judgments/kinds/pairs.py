@@ -1,8 +1,9 @@
-"""Share the code of triplet and pairwise: two candidates, a forced choice, majority."""
+"""What triplet and pairwise share: two candidates, a forced choice, the majority."""
 
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
@@ -19,16 +20,16 @@ from judgments.drawing.controls import (
     Known,
     Makers,
     degraded_text,
+    divided,
     foreign_captions,
     known_items,
     known_problem,
-    needs_split,
 )
 from judgments.drawing.draws import balanced_sides, content_key, shuffled
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
-from judgments.drawing.packing import hits_of, hits_with_an_image_twice
+from judgments.drawing.packing import hits_with_an_image_twice
 from judgments.drawing.pairing import draw_pairs, pairs_left_out
-from judgments.kinds.base import Choice, ChoiceKind, Consensus
+from judgments.kinds.base import Aggregation, Choice, ChoiceKind, ChoiceRehearsal, Consensus, Sides
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -42,19 +43,75 @@ NOTES = {
 }
 
 
+FIRST, SECOND = 1, 2
+
+
+class TwoSides(Sides):
+    """Whether the second candidate is shown first; sides are balanced to within one."""
+
+    def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
+        return balanced_sides(len(units), rng)
+
+    def mirrored(self, side: Any) -> bool:
+        return not side
+
+    def canonical(self, given: int, *, side: Any) -> int:
+        return FIRST + SECOND - given if side else given
+
+    def seen(self, given: int, *, side: Any) -> int:
+        return self.canonical(given, side=side)
+
+
+class Majority(Aggregation):
+    """The majority with explicit ties (V15 §3)."""
+
+    rule = "majority"
+    tie_rule = "set-aside"
+    settles = True
+
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+        votes = majority_vote(units, values, labels=(FIRST, SECOND))
+        rows = zip(
+            votes.units.tolist(),
+            votes.values(),
+            votes.counts.tolist(),
+            votes.share.tolist(),
+            votes.margin.tolist(),
+            votes.tie.tolist(),
+            strict=True,
+        )
+        return {
+            unit: Consensus(
+                n=sum(counts),
+                value=value,
+                share=share,
+                margin=margin,
+                tie=tie,
+                votes=dict(zip(("1", "2"), counts, strict=True)),
+            )
+            for unit, value, counts, share, margin, tie in rows
+        }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        return majority_range(values.count(FIRST), values.count(SECOND), remaining)
+
+
+def leaning(qualities: Sequence[float]) -> list[float]:
+    """Return a logistic curve of the difference: 0.95 for a reference against another image's caption."""
+    first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
+    return [first, 1 - first]
+
+
 class PairKind(ChoiceKind):
     """Choose between two candidates; ``value`` 1 is the first and 2 the second."""
 
-    values = (1, 2)
-    level = "nominal"
-    aggregation = "majority"
-    tie_rule = "set-aside"
+    values = (FIRST, SECOND)
     two_sided = True
-    guessed_right = 1 / 2
     compares_pairs = True
-    settles = True
-    chosen_by_id = True
-    choices = (Choice(1, "B", "1"), Choice(2, "C", "2"))
+    choices = (Choice(FIRST, "B", "1"), Choice(SECOND, "C", "2"))
+    sides = TwoSides()
+    aggregation = Majority()
+    rehearsal = ChoiceRehearsal((FIRST, SECOND), leaning, operator.eq)
     control_references: ClassVar[int] = 1
 
     @abstractmethod
@@ -65,30 +122,13 @@ class PairKind(ChoiceKind):
         """Return sentence A of a control item, for kinds that show one."""
         return None
 
+    @property
     def expectations(self) -> tuple[Any, ...]:
         return self.values
 
-    def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
-        """Draw whether the second candidate is shown first; sides are balanced to within one."""
-        return balanced_sides(len(units), rng)
-
-    def mirrored(self, side: Any) -> bool:
-        return not side
-
-    def canonical(self, given: int, *, side: Any) -> int:
-        return 3 - given if side else given
-
-    def seen(self, given: int, *, side: Any) -> int:
-        return self.canonical(given, side=side)
-
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Return HITs of the pairs' units, with control items from the control split."""
-        division = material.divided(
-            judged=design.sampling.split,
-            controls=design.controls.split,
-            seed=design.seed,
-            control_needed=needs_split(design.controls),
-        )
+        division = divided(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawn = draw_pairs(
             material,
@@ -104,18 +144,10 @@ class PairKind(ChoiceKind):
         groups = [
             Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
         ]
-        hits = hits_of(
+        hits = self.hits(
+            design,
             groups,
-            design=design,
-            size=design.units_per_hit,
-            repeat_images=not self.shows_picture,
             control_images=division.controls,
-            make_control=Makers(
-                reference=partial(self._reference_control, design.seed),
-                degraded=partial(self._degraded_control, design.seed),
-                known=partial(self._known_control, design.seed),
-                least_references=self.control_references,
-            ),
             known=known_items(design.controls.known, material),
         )
         notes: dict[str, Any] = {}
@@ -133,10 +165,13 @@ class PairKind(ChoiceKind):
             notes=notes | ({"sentences": sentences} if sentences else {}),
         )
 
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        return self._reference_control(design.seed, place, image, images, rng)
+    def control_items(self, design: StudyDesign) -> Makers:
+        return Makers(
+            reference=partial(self._reference_control, design.seed),
+            degraded=partial(self._degraded_control, design.seed),
+            known=partial(self._known_control, design.seed),
+            least_references=self.control_references,
+        )
 
     def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
@@ -204,35 +239,3 @@ class PairKind(ChoiceKind):
             expected=expected,
         )
         return Group(image.name, (unit,))
-
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """Return the majority with explicit ties (V15 §3)."""
-        votes = majority_vote(units, values, labels=self.values)
-        rows = zip(
-            votes.units.tolist(),
-            votes.values(),
-            votes.counts.tolist(),
-            votes.share.tolist(),
-            votes.margin.tolist(),
-            votes.tie.tolist(),
-            strict=True,
-        )
-        return {
-            unit: Consensus(
-                n=sum(counts),
-                value=value,
-                share=share,
-                margin=margin,
-                tie=tie,
-                votes=dict(zip(("1", "2"), counts, strict=True)),
-            )
-            for unit, value, counts, share, margin, tie in rows
-        }
-
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        return majority_range(values.count(1), values.count(2), remaining)
-
-    def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """Return a logistic curve of the difference: 0.95 for a reference against another image's caption."""
-        first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
-        return [first, 1 - first]

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from judgments.design.wordings import CAPTION, PAIRWISE_WORDS
 from judgments.drawing.draws import content_key
 from judgments.drawing.material import Pair, Text, UnitSpec
-from judgments.kinds.base import Choice
+from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
 
 
@@ -22,8 +22,7 @@ class Pairwise(PairKind):
     wording = PAIRWISE_WORDS[CAPTION]
     choices = (Choice(1, "Description B", "1"), Choice(2, "Description C", "2"))
     defaults = {"question": "Which is the better description?", "seconds_per_unit": 8.0}
-    template = "annotation/kinds/pairwise.html"
-    letters = ("B", "C")
+    page = Page("annotation/kinds/pairwise.html", letters=("B", "C"))
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
         return [

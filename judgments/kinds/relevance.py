@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +20,56 @@ from judgments.drawing.controls import (
     Known,
     degraded_text,
     foreign_captions,
-    known_items,
     right_caption_count,
 )
 from judgments.drawing.draws import rng_for, shuffled
-from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
-from judgments.drawing.packing import hits_of
-from judgments.kinds.base import Choice, Consensus
-from judgments.kinds.image_caption import ImageCaptionKind, chunked
+from judgments.drawing.material import Group, Image, Text, UnitSpec
+from judgments.kinds.base import (
+    Aggregation,
+    Choice,
+    ChoiceRehearsal,
+    Comparison,
+    Consensus,
+    Page,
+    RelevanceScale,
+)
+from judgments.kinds.image_caption import ImageCaptionKind
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+
+
+class TwoThirds(Aggregation):
+    """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
+
+    rule = "two-thirds"
+    settles = True
+
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+        votes = relevance_vote(units, values)
+        rows = zip(
+            votes.units.tolist(), votes.yes.tolist(), votes.n.tolist(), votes.share.tolist(), votes.relevant.tolist(),
+            strict=True,
+        )  # fmt: skip
+        return {
+            unit: Consensus(
+                n=n,
+                value=int(relevant),
+                share=share,
+                margin=abs(2 * yes - n) / n,
+                votes={"0": n - yes, "1": yes},
+            )
+            for unit, yes, n, share, relevant in rows
+        }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        return relevance_range(values.count(1), values.count(0), remaining)
+
+
+def leaning(qualities: Sequence[float]) -> list[float]:
+    """Return even odds at the middle of the scale; 0.05 for a caption of another image."""
+    yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
+    return [1 - yes, yes]
 
 
 class Relevance(ImageCaptionKind):
@@ -40,18 +80,17 @@ class Relevance(ImageCaptionKind):
     wordings = RELEVANCE_WORDS
     wording = RELEVANCE_WORDS[CAPTION]
     values = (0, 1)
-    level = "nominal"
-    aggregation = "two-thirds"
     grouped = True
-    settles = True
     choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
     defaults = {
         "question": "Which of these captions describe the image?",
         "seconds_per_unit": 3.0,
     }
-    template = "annotation/kinds/relevance.html"
-    people_cuts = (0.33, 0.66, 1.0)
-    guessed_right = 1 / 2
+    page = Page("annotation/kinds/relevance.html")
+    aggregation = TwoThirds()
+    comparison = Comparison(cuts=(0.33, 0.66, 1.0))
+    relevance = RelevanceScale(describes=lambda value: value == 1)
+    rehearsal = ChoiceRehearsal((0, 1), leaning, operator.eq)
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,44 +113,23 @@ class Relevance(ImageCaptionKind):
                 f"workers could tell them from smaller groups; expected {size}"
             )
 
-    def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return groups of ten filtered pairs, the last filled up, in HITs with one control image."""
-        draw = self.draw(design, material)
-        groups = [
-            Group(one.image.name, units) for one in draw.images for units in self._groups(design, draw, one)
-        ]
-        self.require_units(design, groups)
-        hits = hits_of(
-            groups,
-            design=design,
-            size=design.images_per_hit,
-            repeat_images=False,
-            control_images=draw.division.controls,
-            make_control=self.makers(design),
-            known=known_items(design.controls.known, material),
-        )
-        filled = sum(unit.filtered for group in groups for unit in group.units)
-        return Batch(hits=hits, notes={**draw.notes, **({"filled": filled} if filled else {})})
-
-    def _groups(
+    def groups(
         self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
         """Split the image's filtered captions into tens and fill up the last (H13)."""
-        image = one.image
-        rng = rng_for(design.seed, f"captions {image.name}")
-        audit = rng_for(design.seed, f"audited {image.name}")
-        units = [self.unit(design, image, text, audited=audited) for text, audited in one.judged(rng, audit)]
+        rng = rng_for(design.seed, f"captions {one.image.name}")
+        units = self.judged(design, one, rng)
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
             units += [
-                self.unit(design, image, text, filtered=True)
+                self.unit(design, one.image, text, filtered=True)
                 for text in one.fill(short, draw.pool, draw.division.judged, rng)
             ]
             tail = len(units) % size or size
             units[-tail:] = shuffled(units[-tail:], rng)
-        return chunked(units, size)
+        return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
@@ -157,9 +175,7 @@ class Relevance(ImageCaptionKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """Return the designer's captions of an image, filled up with captions of other images as wrong
-        answers.
-        """
+        """Return the designer's captions of an image, and captions of other images as wrong answers."""
         units = [self.known_unit(design, place, item) for item in items[: design.captions_per_image]]
         units += self._filled(design, place, items[0].image, images, units, rng)
         return Group(items[0].image.name, tuple(shuffled(units, rng)))
@@ -179,34 +195,3 @@ class Relevance(ImageCaptionKind):
         spare = foreign_captions(image, images, lacking + len(taken), rng)
         wrong = [text for text in spare if text.text not in taken][:lacking]
         return [self.control(design, place, image, text, self.bad, REFERENCE) for text in wrong]
-
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """Return relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
-        votes = relevance_vote(units, values)
-        rows = zip(
-            votes.units.tolist(), votes.yes.tolist(), votes.n.tolist(), votes.share.tolist(), votes.relevant.tolist(),
-            strict=True,
-        )  # fmt: skip
-        return {
-            unit: Consensus(
-                n=n,
-                value=int(relevant),
-                share=share,
-                margin=abs(2 * yes - n) / n,
-                tie=False,
-                votes={"0": n - yes, "1": yes},
-            )
-            for unit, yes, n, share, relevant in rows
-        }
-
-    def describes(self, value: float) -> bool:
-        return value == self.good
-
-    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
-        """Return 1 for relevant: two thirds say yes."""
-        return relevance_range(values.count(1), values.count(0), remaining)
-
-    def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """Return even odds at the middle of the scale; 0.05 for a caption of another image."""
-        yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
-        return [1 - yes, yes]

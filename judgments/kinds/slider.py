@@ -12,8 +12,17 @@ from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import mean_grade, standardised_mean
 from judgments.design.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
-from judgments.kinds.base import Consensus, Figures, Judged
-from judgments.kinds.graded import Graded
+from judgments.kinds.base import (
+    ChoiceRehearsal,
+    Comparison,
+    Consensus,
+    Figures,
+    Judged,
+    Page,
+    RelevanceScale,
+    Results,
+)
+from judgments.kinds.graded import Graded, MeanGrade, nearest_grade
 
 SAME = 15  # maximal difference in points of equal answers to a repeated caption
 NEAR = 10  # points within which a rehearsal's answer is right
@@ -29,42 +38,10 @@ SLIDER_WORDS = {
 }
 
 
-class Slider(Graded):
-    """Grade on a finer scale, with a mean as the consensus, and z-scores."""
+POSITIONS = tuple(range(101))
 
-    name = "slider"
-    title = "Slider: from 0 to 100, how well does the caption describe the image?"
-    wordings = SLIDER_WORDS
-    wording = SLIDER_WORDS[CAPTION]
-    values = tuple(range(101))
-    choices = ()
-    labelled = (0, 100)
-    good, bad = "70-100", "0-30"
-    people_cuts = tuple(float(cut) for cut in range(90, 0, -10))
-    guessed_right = 31 / 101
-    defaults = {
-        "question": "How well does the caption describe the image?",
-        "seconds_per_unit": 10.0,
-    }
-    template = "annotation/kinds/slider.html"
-    script = "js/kinds/slider.js"
-    keys = (
-        (("0", "…", "9"), _("0, 10, 20 … 90")),
-        (("←", "→"), _("one less, one more")),
-        ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
-        ((_("Home"), _("End")), _("0 and 100")),
-    )
-    has_figures = True
-    per_image = True
 
-    def again(self, given: int) -> str:
-        return f"{max(given - SAME, 0)}-{min(given + SAME, 100)}"
-
-    def is_right(self, given: int, expected: Any) -> bool:
-        """Check a control item's range, or nearness to a rehearsal's truth."""
-        low, _, high = str(expected).partition("-")
-        return int(low) <= given <= int(high) if high else abs(given - int(low)) <= NEAR
-
+class MeanPosition(MeanGrade):
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """Return the mean; votes list only the values given."""
         votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -75,26 +52,21 @@ class Slider(Graded):
             unit: Consensus(
                 n=votes[unit].total(),
                 value=mean,
-                share=None,
-                margin=None,
-                tie=False,
                 votes={str(value): count for value, count in sorted(votes[unit].items())},
             )
             for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
         }
 
+
+class StandardisedMeans(Results):
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
         """Return ``z`` of each unit: the mean of answers standardised per worker (mean 0, deviation 1)."""
         result = standardised_mean(
             [one.unit.pk for one in judged], [one.worker for one in judged], [one.given for one in judged]
         )
+        rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
         return Figures(
-            units={
-                unit: {"z": None if math.isnan(z) else z, "z_n": n}
-                for unit, z, n in zip(
-                    result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True
-                )
-            },
+            units={unit: {"z": None if math.isnan(z) else z, "z_n": n} for unit, z, n in rows},
             study={
                 "standardised": {
                     "workers": len(result.raters),
@@ -104,18 +76,21 @@ class Slider(Graded):
             },
         )
 
-    def describes(self, value: float) -> bool:
-        return value > 50
 
-    def relevance(self, value: float) -> int:
-        return math.ceil(value - 0.5)
+def is_right(given: int, expected: Any) -> bool:
+    """Check a control item's range, or nearness to a rehearsal's truth."""
+    low, _, high = str(expected).partition("-")
+    return int(low) <= given <= int(high) if high else abs(given - int(low)) <= NEAR
 
-    def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """Weight values by nearness to the quality, mapped from grades 1 to 4."""
-        centre = (qualities[0] - 1) / 3 * 100
-        weights = [math.exp(-abs(value - centre) / SPREAD) for value in self.values]
-        return [weight / sum(weights) for weight in weights]
 
+def leaning(qualities: Sequence[float]) -> list[float]:
+    """Weight values by nearness to the quality, mapped from grades 1 to 4."""
+    centre = (qualities[0] - 1) / 3 * 100
+    weights = [math.exp(-abs(value - centre) / SPREAD) for value in POSITIONS]
+    return [weight / sum(weights) for weight in weights]
+
+
+class SliderRehearsal(ChoiceRehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
         """Place mistakes up to thirty points beyond the right range."""
         if right is not False:
@@ -125,3 +100,41 @@ class Slider(Graded):
         below, above = min(good) - far, max(good) + far
         fitting = [value for value in (below, above) if value in self.values]
         return int(rng.choice(fitting)) if fitting else super().draw_answer(unit, truth, right=right, rng=rng)
+
+
+class Slider(Graded):
+    """Grade on a finer scale, with z-scores."""
+
+    name = "slider"
+    title = "Slider: from 0 to 100, how well does the caption describe the image?"
+    wordings = SLIDER_WORDS
+    wording = SLIDER_WORDS[CAPTION]
+    values = POSITIONS
+    choices = ()
+    labelled = (0, 100)
+    good, bad = "70-100", "0-30"
+    defaults = {
+        "question": "How well does the caption describe the image?",
+        "seconds_per_unit": 10.0,
+    }
+    page = Page(
+        "annotation/kinds/slider.html",
+        script="js/kinds/slider.js",
+        keys=(
+            (("0", "…", "9"), _("0, 10, 20 … 90")),
+            (("←", "→"), _("one less, one more")),
+            ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
+            ((_("Home"), _("End")), _("0 and 100")),
+        ),
+    )
+    aggregation = MeanPosition()
+    results = StandardisedMeans()
+    comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
+    relevance = RelevanceScale(describes=lambda mean: mean > 50, grade=nearest_grade, averaged=True)
+    rehearsal = SliderRehearsal(POSITIONS, leaning, is_right)
+
+    def again(self, given: int) -> str:
+        return f"{max(given - SAME, 0)}-{min(given + SAME, 100)}"
+
+    def is_right(self, given: int, expected: Any) -> bool:
+        return is_right(given, expected)

@@ -8,7 +8,7 @@ import numpy as np
 
 from judgments.drawing.draws import content_key
 from judgments.drawing.material import Image, Pair, Text, UnitSpec
-from judgments.kinds.base import Choice
+from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
 
 
@@ -22,9 +22,7 @@ class Triplet(PairKind):
         "question": "Which of the two sentences, B or C, is more similar to A?",
         "seconds_per_unit": 6.0,
     }
-    template = "annotation/kinds/triplet.html"
-    letters = ("A", "B", "C")
-    shows_picture = False
+    page = Page("annotation/kinds/triplet.html", letters=("A", "B", "C"), shows_picture=False)
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:

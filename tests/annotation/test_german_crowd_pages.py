@@ -190,10 +190,10 @@ def test_a_hit_that_is_given_back_or_passed_on_is_told_in_german() -> None:
     )
 
 
-@pytest.mark.parametrize("protocol", [name for name, kind in KINDS.items() if kind.self_contained])
+@pytest.mark.parametrize("protocol", [name for name, kind in KINDS.items() if kind.page.self_contained])
 def test_a_page_that_needs_no_server_says_nothing_in_english(protocol: str) -> None:
     # the researcher's words are German too
-    own: dict[str, Any] = {"template": {"html": TONE}} if KINDS[protocol].own_pages else {}
+    own: dict[str, Any] = {"template": {"html": TONE}} if KINDS[protocol].page.custom else {}
     design, hit, units = make_hit(protocol, consent=CONSENT, **own)
     for unit in units if own else []:
         unit.content = {"fields": {"text": "Es regnet.", "id": "1"}}

@@ -277,7 +277,7 @@ def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_
             for unit, votes in cast.items()
         }
         flat = [(unit, value) for unit, votes in full.items() for value in votes]
-        found = kind.consensus([unit for unit, _ in flat], [value for _, value in flat])
+        found = kind.aggregation.consensus([unit for unit, _ in flat], [value for _, value in flat])
         if not kind.compares_pairs:
             assert {unit: one.value for unit, one in found.items()} == {
                 unit: one.value for unit, one in ended.of_unit.items()

@@ -95,7 +95,7 @@ def test_half_of_the_assignments_see_the_mirror_and_their_answers_mean_the_same_
             dog.locator("input").check()
         turk.submit()
         found = turk.read()
-        canonical = KINDS["triplet"].canonical
+        canonical = KINDS["triplet"].sides.canonical
         chosen.append(
             {
                 turk.units[unit].key: canonical(one["value"], side=side)
@@ -252,7 +252,7 @@ def test_pages_of_every_kind_fit_their_screen_and_can_be_used_by_everybody(
     looks: Callable[[int, str], Page], width: int, scheme: str
 ) -> None:
     page = looks(width, scheme)
-    for protocol in (name for name, kind in KINDS.items() if kind.self_contained):
+    for protocol in (name for name, kind in KINDS.items() if kind.page.self_contained):
         Turk(page, protocol, units=2, instructions="Take *your* time.", consent="You may stop.").open()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), protocol
         assert problems(page) == [], protocol

@@ -10,8 +10,7 @@ from django.test import Client
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.filter_audit import audit_filter, audit_sentence
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds import KINDS, Consensus
-from judgments.kinds.image_caption import ImageCaptionKind
+from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Study
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_study_page import IMAGES, address, words
@@ -22,17 +21,17 @@ def said(value: float | None, yes: int, no: int) -> Consensus:
     return Consensus(n=yes + no, value=value, share=None, margin=None, tie=False, votes=votes)
 
 
-def kind_of(name: str) -> ImageCaptionKind:
-    kind = KINDS[name]
-    assert isinstance(kind, ImageCaptionKind)
-    return kind
+def relevance_of(name: str) -> RelevanceScale:
+    relevance = KINDS[name].relevance
+    assert relevance is not None
+    return relevance
 
 
 def test_the_missed_share_has_wilson_s_interval_and_a_weight() -> None:
     found = {1: said(1, 3, 0), 2: said(0, 0, 3), 3: said(1, 2, 1), 11: said(0, 0, 3), 12: said(0, 1, 2)}
     found |= {13: said(1, 3, 0), 14: said(0, 0, 3)}
     audit = audit_filter(
-        kind_of("relevance"),
+        relevance_of("relevance"),
         found,
         passed=[1, 2, 3],
         audited=[11, 12, 13, 14, 15],
@@ -57,7 +56,7 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
     # H13 §4.3.2: 98.3 % of the audited pairs were no by everybody
     found = {unit: said(0, 0, 3) if unit < 983 else said(0, 1, 2) for unit in range(1000)}
     audit = audit_filter(
-        kind_of("relevance"), found, passed=[], audited=range(1000), pairs=5000, passed_pairs=0
+        relevance_of("relevance"), found, passed=[], audited=range(1000), pairs=5000, passed_pairs=0
     )
     assert audit["unanimous_no"] / audit["judged"] == 0.983
     assert audit["missed"] == 0
@@ -66,18 +65,18 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
 
 
 def test_nothing_is_said_before_anything_is_judged() -> None:
-    audit = audit_filter(kind_of("graded"), {}, passed=[1], audited=[2, 3], pairs=10, passed_pairs=1)
+    audit = audit_filter(relevance_of("graded"), {}, passed=[1], audited=[2, 3], pairs=10, passed_pairs=1)
     assert (audit["share"], audit["recall"]["value"], audit["missed_in_all"]["high"]) == (None, None, None)
     assert "none of them is yet" in audit_sentence(audit)
 
 
 @pytest.mark.parametrize(("mean", "good"), [(2.5, False), (2.6, True), (4.0, True), (1.0, False)])
 def test_a_graded_caption_describes_its_image_from_the_third_grade_on(mean: float, good: bool) -> None:
-    assert kind_of("graded").describes(mean) is good
+    assert relevance_of("graded").describes(mean) is good
 
 
 def test_a_slider_says_so_from_its_upper_half_on() -> None:
-    assert [kind_of("slider").describes(mean) for mean in (50.0, 50.5, 100.0)] == [False, True, True]
+    assert [relevance_of("slider").describes(mean) for mean in (50.0, 50.5, 100.0)] == [False, True, True]
 
 
 @pytest.mark.django_db

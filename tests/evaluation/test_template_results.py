@@ -79,11 +79,11 @@ def test_closed_questions_go_by_most_votes_numbers_by_mean_and_median_and_texts_
 def test_a_question_that_people_answer_evenly_is_a_tie():
     kind = KINDS["template"].with_setting(TONE)
     answers = [{"tone": "pos", "flags": []}, {"tone": "neg", "flags": ["rude"]}]
-    found = kind.consensus([1, 1], answers)[1]
+    found = kind.aggregation.consensus([1, 1], answers)[1]
     assert (found.answer["tone"]["answer"], found.tie) == (None, True)
     assert found.answer["flags"]["answer"] == []
     assert found.share == 0.5  # of tone 1/2, of the only box that anybody ticked 1/2
-    assert kind.consensus([1], [{"tone": "pos", "flags": []}])[1].share == 1.0
+    assert kind.aggregation.consensus([1], [{"tone": "pos", "flags": []}])[1].share == 1.0
 
 
 def test_agreement_is_krippendorffs_alpha_of_each_question(answered):

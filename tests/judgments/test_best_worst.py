@@ -14,6 +14,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
+from judgments.kinds.best_worst import BestWorst
 
 KIND = KINDS["best-worst"]
 
@@ -140,15 +141,15 @@ def test_an_image_with_one_caption_gives_the_control_it_can() -> None:
 
 def test_the_worker_s_order_is_undone() -> None:
     unit, rng = unit_of(5), np.random.default_rng(1)
-    for side in KIND.sides([unit] * 20, rng):
+    for side in KIND.sides.draw([unit] * 20, rng):
         shown = KIND.shown(unit, side=side, picture_url="/p")
         texts = [option["text"] for option in shown["options"]]
         assert sorted(texts) == [f"text {n}" for n in range(5)]
         given = {"best": 2, "worst": 5}
-        kept = KIND.canonical(given, side=side)
+        kept = KIND.sides.canonical(given, side=side)
         for end in ("best", "worst"):
             assert unit.content["options"][kept[end] - 1]["text"] == texts[given[end] - 1]
-        assert KIND.seen(kept, side=side) == given
+        assert KIND.sides.seen(kept, side=side) == given
     assert set(shown) == {"image", "options"}
     assert all(set(option) == {"text"} for option in shown["options"])
 
@@ -177,7 +178,9 @@ def test_a_plain_form_is_read_when_both_ends_are_given() -> None:
 
 def test_the_consensus_names_who_was_an_end_most_often() -> None:
     answers = [(7, 1, 4), (7, 1, 3), (7, 2, 4), (8, 1, 2), (8, 2, 1)]
-    found = KIND.consensus([unit for unit, *_ in answers], [{"best": b, "worst": w} for _, b, w in answers])
+    found = KIND.aggregation.consensus(
+        [unit for unit, *_ in answers], [{"best": b, "worst": w} for _, b, w in answers]
+    )
     assert (found[7].n, found[7].answer, found[7].tie) == (3, {"best": 1, "worst": 4}, False)
     assert found[7].votes == {"best 1": 2, "best 2": 1, "worst 3": 1, "worst 4": 2}
     assert (found[8].answer, found[8].tie, found[8].value) == ({"best": None, "worst": None}, True, None)
@@ -186,12 +189,15 @@ def test_the_consensus_names_who_was_an_end_most_often() -> None:
 def test_files_name_captions_by_id() -> None:
     content = unit_of().content
     given = {"best": 2, "worst": 4}
-    told = KIND.exported(given, content=content)
+    told = KIND.exchange.exported(given, content=content)
     assert told == {"best": "c1", "worst": "c3"}
-    assert KIND.imported(told, content=content) == given
-    assert KIND.exported({"best": None, "worst": 1}, content=content) == {"best": None, "worst": "c0"}
+    assert KIND.exchange.imported(told, content=content) == given
+    assert KIND.exchange.exported({"best": None, "worst": 1}, content=content) == {
+        "best": None,
+        "worst": "c0",
+    }
     with pytest.raises(ValueError, match="ids of two captions"):
-        KIND.imported({"best": "elsewhere", "worst": "c0"}, content=content)
+        KIND.exchange.imported({"best": "elsewhere", "worst": "c0"}, content=content)
 
 
 def test_a_control_expects_one_end_and_leaves_the_other_open() -> None:
@@ -201,13 +207,19 @@ def test_a_control_expects_one_end_and_leaves_the_other_open() -> None:
 
 def test_a_rehearsal_answers_right_wrong_and_at_random() -> None:
     rng, unit = np.random.default_rng(3), unit_of()
-    truth = KIND.draw_truth(unit, [], rng)
-    assert KIND.draw_truth(unit, [], rng) == truth, "a caption's worth goes with its id, not with the draw"
+    truth = BestWorst.rehearsal.draw_truth(unit, [], rng)
+    assert BestWorst.rehearsal.draw_truth(unit, [], rng) == truth, (
+        "a caption's worth goes with its id, not with the draw"
+    )
     for _ in range(50):
-        assert KIND.is_right(KIND.draw_answer(unit, truth, right=True, rng=rng), truth)
-        wrong = KIND.draw_answer(unit, truth, right=False, rng=rng)
+        assert KIND.is_right(BestWorst.rehearsal.draw_answer(unit, truth, right=True, rng=rng), truth)
+        wrong = BestWorst.rehearsal.draw_answer(unit, truth, right=False, rng=rng)
         assert not KIND.is_right(wrong, truth)
         assert KIND.checked(wrong, unit=unit, design=design_of()) == wrong
-        assert not KIND.is_right(KIND.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3})
-    careless = Counter(KIND.draw_answer(unit, truth, right=None, rng=rng)["best"] for _ in range(400))
+        assert not KIND.is_right(
+            BestWorst.rehearsal.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3}
+        )
+    careless = Counter(
+        BestWorst.rehearsal.draw_answer(unit, truth, right=None, rng=rng)["best"] for _ in range(400)
+    )
     assert min(careless[place] for place in range(1, 5)) > 60

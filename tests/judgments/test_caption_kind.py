@@ -14,7 +14,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
-from judgments.kinds.caption import COPIED, folded
+from judgments.kinds.caption import COPIED, CaptionWriting, folded
 from tests.judgments.material import made_up
 
 KIND = KINDS["caption"]
@@ -115,7 +115,7 @@ def test_a_worker_sees_the_image_and_no_caption() -> None:
 
 
 def test_the_captions_of_a_unit_stand_together_in_order_and_none_wins() -> None:
-    found = KIND.consensus([4, 9, 4], ["A dog.", "A cat.", "The dog."])
+    found = KIND.aggregation.consensus([4, 9, 4], ["A dog.", "A cat.", "The dog."])
     assert (found[4].n, found[4].answer, found[4].value, found[4].tie) == (
         2,
         ["A dog.", "The dog."],
@@ -142,7 +142,9 @@ def test_the_presets_say_what_the_papers_ask_for(name: str, writers: int, words:
 def rehearsed(right: bool | None, references: list[str], times: int = 40) -> list[str]:
     unit = SimpleNamespace()
     rng = np.random.default_rng(1)
-    return [KIND.draw_answer(unit, references, right=right, rng=rng) for _ in range(times)]
+    return [
+        CaptionWriting.rehearsal.draw_answer(unit, references, right=right, rng=rng) for _ in range(times)
+    ]
 
 
 def test_simulated_people_write_what_the_server_takes() -> None:
@@ -161,10 +163,10 @@ def test_simulated_people_write_what_the_server_takes() -> None:
 
 def test_a_rehearsal_tells_captions_of_the_image_from_copied_ones() -> None:
     references = ["Two dogs run through the snow .", "Brown dogs play in snow ."]
-    careful = KIND.consensus([1] * 40, rehearsed(True, references))[1]
-    careless = KIND.consensus([1] * 40, rehearsed(None, references))[1]
-    assert KIND.recovers(careful, references)
-    assert not KIND.recovers(careless, references)
+    careful = KIND.aggregation.consensus([1] * 40, rehearsed(True, references))[1]
+    careless = KIND.aggregation.consensus([1] * 40, rehearsed(None, references))[1]
+    assert CaptionWriting.rehearsal.recovers(careful, references)
+    assert not CaptionWriting.rehearsal.recovers(careless, references)
 
 
 def test_two_captions_are_the_same_whatever_their_case_and_punctuation() -> None:

@@ -13,7 +13,6 @@ from judgments.design.reading import make_design
 from judgments.drawing.controls import REPEATS, pool_of
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.image_caption import ImageCaptionKind
 from tests.judgments.material import made_up
 
 PLAIN = ["triplet", "pairwise", "relevance", "graded", "slider"]
@@ -81,8 +80,8 @@ def test_a_damaged_caption_is_new_and_the_wrong_one(protocol: str) -> None:
                 and unit.first.key.startswith(f"{unit.image}#")
             )
             kind = KINDS[protocol]
-            assert isinstance(kind, ImageCaptionKind)
-            assert unit.expected == (kind.good if good else kind.bad)
+            right, wrong = kind.expectations
+            assert unit.expected == (right if good else wrong)
     if protocol in ("triplet", "pairwise"):
         assert {unit.expected for unit in controls} == {1, 2}
 

@@ -12,6 +12,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
+from judgments.kinds.grounding import Grounding
 
 GROUNDING = KINDS["grounding"]
 
@@ -149,7 +150,7 @@ def test_a_caption_may_be_shown_again_to_see_whether_its_links_stay_the_same():
 
 def test_the_consensus_is_the_majority_word_by_word():
     dress, car = {"word": 5, "box": "0"}, {"word": 12, "box": "3"}
-    found = GROUNDING.consensus([4] * 3, [[dress, car], [dress], [{"word": 5, "box": "2"}]])[4]
+    found = GROUNDING.aggregation.consensus([4] * 3, [[dress, car], [dress], [{"word": 5, "box": "2"}]])[4]
     # word 5: two of three say the dress; word 12: two of three say no box
     assert found.answer == [dress]
     assert (found.n, found.tie, found.votes) == (3, False, {"5:0": 2, "5:2": 1, "12:3": 1})
@@ -158,14 +159,14 @@ def test_the_consensus_is_the_majority_word_by_word():
 
 
 def test_a_word_whose_answers_are_tied_stays_unlinked_and_the_tie_is_told():
-    found = GROUNDING.consensus([4, 4], [[{"word": 5, "box": "0"}], []])[4]
+    found = GROUNDING.aggregation.consensus([4, 4], [[{"word": 5, "box": "0"}], []])[4]
     assert (found.answer, found.tie) == ([], True)
-    unlinked = GROUNDING.consensus([4, 4], [[], []])[4]
+    unlinked = GROUNDING.aggregation.consensus([4, 4], [[], []])[4]
     assert (unlinked.answer, unlinked.tie, unlinked.share) == ([], False, 1)
 
 
 def test_agreement_is_measured_on_every_word_that_could_be_linked():
-    codes = GROUNDING.codes(unit(), PRINTED)
+    codes = GROUNDING.aggregation.codes(unit(), PRINTED)
     assert len(codes) == 13  # all tokens but the full stop
     assert {word: code for word, code in codes.items() if code} == {"1": 3, "5": 1, "8": 6, "12": 4}
 
@@ -181,13 +182,13 @@ def test_what_is_shown_tells_neither_expected_links_nor_synsets():
 def test_a_simulated_crowd_gives_what_the_page_would_take(control):
     rng = np.random.default_rng(5)
     one = unit(control=control)
-    truth = PRINTED if control else GROUNDING.draw_truth(one, [4.0], rng)
+    truth = PRINTED if control else Grounding.rehearsal.draw_truth(one, [4.0], rng)
     assert GROUNDING.checked(truth, unit=one, design=design()) == truth
     for right in (True, False, None):
         for _ in range(30):
-            given = GROUNDING.draw_answer(one, truth, right=right, rng=rng)
+            given = Grounding.rehearsal.draw_answer(one, truth, right=right, rng=rng)
             assert GROUNDING.checked(given, unit=one, design=design()) == given
             if right is not None and control:
                 assert GROUNDING.is_right(given, truth) is right
-    careful = [GROUNDING.draw_answer(one, truth, right=True, rng=rng) for _ in range(15)]
-    assert GROUNDING.recovers(GROUNDING.consensus([1] * 15, careful)[1], truth)
+    careful = [Grounding.rehearsal.draw_answer(one, truth, right=True, rng=rng) for _ in range(15)]
+    assert Grounding.rehearsal.recovers(GROUNDING.aggregation.consensus([1] * 15, careful)[1], truth)

@@ -12,7 +12,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.keywords import stemmed
+from judgments.kinds.keywords import Keywords, stemmed
 
 KEYWORDS = KINDS["keywords"]
 NEWS = (
@@ -120,7 +120,7 @@ def test_the_plain_form_takes_commas_line_breaks_and_ticks():
 
 def test_the_gold_standard_counts_workers_for_each_keyword():
     answers = [["Tank", "Red Square"], ["tank", "tanks"], ["tank"], [], ["sight"]]
-    found = KEYWORDS.consensus([7, 7, 7, 7, 8], answers)
+    found = KEYWORDS.aggregation.consensus([7, 7, 7, 7, 8], answers)
     assert found[7].answer == {"tank": 3, "red square": 1, "tanks": 1}
     assert (found[7].n, found[7].share, found[7].value) == (4, 0.75, None)
     assert found[8].answer == {"sight": 1}
@@ -132,21 +132,21 @@ def test_one_stem_is_merged_in_a_view_so_that_a_count_may_exceed_the_annotators(
 
 
 def test_agreement_is_measured_on_every_word_of_the_text_and_every_phrase():
-    codes = KEYWORDS.codes(unit("Red tanks in Red Square ."), ["tanks", "Red Square"])
+    codes = KEYWORDS.aggregation.codes(unit("Red tanks in Red Square ."), ["tanks", "Red Square"])
     assert codes == {"red": 0, "tanks": 1, "in": 0, "square": 0, "red square": 1}
 
 
 def test_a_simulated_crowd_gives_what_the_page_would_take():
     rng = np.random.default_rng(5)
-    truth = KEYWORDS.draw_truth(unit(), [], rng)
+    truth = Keywords.rehearsal.draw_truth(unit(), [], rng)
     for right in (True, False, None):
         for _ in range(30):
-            given = KEYWORDS.draw_answer(unit(), truth, right=right, rng=rng)
+            given = Keywords.rehearsal.draw_answer(unit(), truth, right=right, rng=rng)
             assert KEYWORDS.checked(given, unit=unit(), design=design()) == given
-    careful = [KEYWORDS.draw_answer(unit(), truth, right=True, rng=rng) for _ in range(15)]
-    assert KEYWORDS.recovers(KEYWORDS.consensus([1] * 15, careful)[1], truth)
-    wrong = [KEYWORDS.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
-    assert not KEYWORDS.recovers(KEYWORDS.consensus([1] * 15, wrong)[1], truth)
+    careful = [Keywords.rehearsal.draw_answer(unit(), truth, right=True, rng=rng) for _ in range(15)]
+    assert Keywords.rehearsal.recovers(KEYWORDS.aggregation.consensus([1] * 15, careful)[1], truth)
+    wrong = [Keywords.rehearsal.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
+    assert not Keywords.rehearsal.recovers(KEYWORDS.aggregation.consensus([1] * 15, wrong)[1], truth)
 
 
 def test_a_word_with_a_joiner_is_a_keyword_of_the_text_that_holds_it():

@@ -1,6 +1,7 @@
 """What each kind makes of a dataset (H13, V15), and what several answers say together."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -215,7 +216,7 @@ def test_relevance_without_systems_is_refused() -> None:
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
 def test_majority_names_winner_share_margin_and_tie(protocol: str) -> None:
-    found = KINDS[protocol].consensus([7, 7, 7, 8, 8, 9], [1, 2, 1, 1, 2, 2])
+    found = KINDS[protocol].aggregation.consensus([7, 7, 7, 8, 8, 9], [1, 2, 1, 1, 2, 2])
     assert (found[7].value, found[7].n, found[7].tie, found[7].votes) == (1, 3, False, {"1": 2, "2": 1})
     assert found[7].share == pytest.approx(2 / 3)
     assert found[7].margin == pytest.approx(1 / 3)
@@ -224,7 +225,7 @@ def test_majority_names_winner_share_margin_and_tie(protocol: str) -> None:
 
 
 def test_relevant_is_two_thirds_yes_compared_exactly() -> None:
-    found = KINDS["relevance"].consensus(
+    found = KINDS["relevance"].aggregation.consensus(
         [1] * 3 + [2] * 3 + [3] * 6 + [4] * 6, [1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0]
     )
     assert [found[unit].value for unit in (1, 2, 3, 4)] == [1, 0, 1, 0]
@@ -232,7 +233,7 @@ def test_relevant_is_two_thirds_yes_compared_exactly() -> None:
 
 
 def test_a_grade_is_the_mean() -> None:
-    found = KINDS["graded"].consensus([1, 1, 1, 2], [4, 3, 3, 1])
+    found = KINDS["graded"].aggregation.consensus([1, 1, 1, 2], [4, 3, 3, 1])
     assert found[1].value == pytest.approx(10 / 3)
     assert found[1].votes == {"1": 0, "2": 0, "3": 2, "4": 1}
     assert found[2].value == 1
@@ -243,3 +244,22 @@ def test_a_grade_is_the_mean() -> None:
 )
 def test_a_graded_control_takes_two_grades(value: int, expected: str, right: bool) -> None:
     assert KINDS["graded"].is_right(value, expected) is right
+
+
+def test_the_example_of_the_documentation_is_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path("docs/adding-a-kind.md").read_text(encoding="utf-8")
+    block = page.partition("```python\n")[2].partition("```")[0]
+    module: dict[str, Any] = {"__name__": "offence"}
+    exec(block, module)  # noqa: S102
+    kind = module["Offence"]()
+    monkeypatch.setitem(KINDS, kind.name, kind)
+    batch = batch_of(made_up(), "offence", units_per_hit=7)
+    assert [len(hit.units) for hit in batch.hits] == [7] * 10
+    unit = batch.hits[0].units[0]
+    assert unit.first is not None
+    assert kind.shown(unit, side=None, picture_url="") == {"caption": {"text": unit.first.text}}
+    given = kind.checked(kind.read_form({"u1": "1"}, 1, unit), unit=unit, design=None)
+    assert (given, kind.in_words(given)) == (1, "Yes")
+    assert kind.aggregation.consensus([1, 1, 1], [1, 1, 0])[1].value == 1
+    with pytest.raises(DesignError, match="'reference'"):
+        batch_of(made_up(), "offence", controls={"per_hit": 1})

@@ -67,7 +67,7 @@ def test_an_empty_field_is_no_answer_and_zero_is_one() -> None:
 
 
 def test_the_consensus_is_the_mean_and_lists_what_was_given() -> None:
-    found = KIND.consensus([1, 1, 1, 2], [10, 20, 60, 0])
+    found = KIND.aggregation.consensus([1, 1, 1, 2], [10, 20, 60, 0])
     assert (found[1].value, found[1].n, found[1].votes) == (30.0, 3, {"10": 1, "20": 1, "60": 1})
     assert (found[2].value, found[2].share, found[2].tie) == (0.0, None, False)
 
@@ -79,33 +79,35 @@ def test_units_have_a_z_that_forgives_strict_workers() -> None:
         for worker, values in ((1, (80, 90, 100)), (2, (0, 20, 40)))
         for unit, given in zip(units, values, strict=True)
     ]
-    figures = KIND.figures(judged, seed=0)
+    figures = Slider.results.figures(judged, seed=0)
     assert [figures.units[pk]["z"] for pk in (1, 2, 3)] == pytest.approx([-1, 0, 1])
     assert figures.study["standardised"]["workers_without_z"] == 0
     assert figures.units[1]["z_n"] == 2
 
 
 def test_relevance_in_qrels_is_the_nearest_whole_number() -> None:
-    assert [KIND.relevance(value) for value in (0.0, 0.4, 0.5, 0.6, 99.7)] == [0, 0, 0, 1, 100]
+    assert [Slider.relevance.grade(value) for value in (0.0, 0.4, 0.5, 0.6, 99.7)] == [0, 0, 0, 1, 100]
 
 
 def test_a_rehearsal_leans_the_way_captions_are_good() -> None:
     rng = np.random.default_rng(2)
-    good, bad = ([KIND.draw_truth(None, [quality], rng) for _ in range(300)] for quality in (3.7, 1.2))
+    good, bad = (
+        [Slider.rehearsal.draw_truth(None, [quality], rng) for _ in range(300)] for quality in (3.7, 1.2)
+    )
     assert np.mean(good) > 75
     assert np.mean(bad) < 25
     for truth in ("70-100", "0-30", 55):
         for _ in range(50):
-            assert KIND.is_right(KIND.draw_answer(None, truth, right=True, rng=rng), truth)
-            wrong = KIND.draw_answer(None, truth, right=False, rng=rng)
+            assert KIND.is_right(Slider.rehearsal.draw_answer(None, truth, right=True, rng=rng), truth)
+            wrong = Slider.rehearsal.draw_answer(None, truth, right=False, rng=rng)
             assert wrong in KIND.values
             assert not KIND.is_right(wrong, truth)
 
 
 def test_the_mean_recovers_a_truth_nearby() -> None:
-    found = KIND.consensus([1, 1], [50, 60])[1]
-    assert KIND.recovers(found, 60)
-    assert not KIND.recovers(found, 80)
+    found = KIND.aggregation.consensus([1, 1], [50, 60])[1]
+    assert Slider.rehearsal.recovers(found, 60)
+    assert not Slider.rehearsal.recovers(found, 80)
 
 
 def test_a_new_kind_costs_one_module_a_template_and_a_script() -> None:

@@ -60,7 +60,7 @@ def test_a_lead_is_the_last_word_under_the_margin_rule_alone() -> None:
 
 
 def test_a_mean_is_never_settled() -> None:
-    assert KINDS["graded"].outcome_range([4, 4, 4], 1) == (-1, 1)
+    assert KINDS["graded"].aggregation.outcome_range([4, 4, 4], 1) == (-1, 1)
 
 
 @pytest.mark.django_db

@@ -59,7 +59,7 @@ def said_by(kind: Kind) -> list[str]:
     return [
         *words,
         *map(str, (wording.label, wording.hint, wording.twice)),
-        *(str(does) for _, does in kind.keys if kind.name != "slider"),
+        *(str(does) for _, does in kind.page.keys if kind.name != "slider"),
     ]
 
 

@@ -163,7 +163,7 @@ def html_page(
         QuestionProblem: a host is malformed.
     """
     kind = KINDS[design.protocol].of(design)
-    if not kind.self_contained:
+    if not kind.page.self_contained:
         raise KindNotCarried(
             f"HIT {hit.key}: {kind.name} cannot be asked on a page that stands alone; expected "
             'crowd.question = "external".'
@@ -202,7 +202,7 @@ def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Lay
     drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, struck_too=True)
     if not drawn.sides:
         return [drawn]
-    return [drawn, Layout(order=drawn.order, sides=[kind.mirrored(side) for side in drawn.sides])]
+    return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirrored(side) for side in drawn.sides])]
 
 
 def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> PageAnswers:
@@ -238,11 +238,11 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
 
 def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
     kind = KINDS[design.protocol]
-    needed = kind.shows_picture and design.about_pictures
+    needed = kind.page.shows_picture and design.about_pictures
 
     def address(place: Place) -> str:
         item = place.unit.item
-        there = needed or ((kind.shows_picture or kind.own_pages) and bool(item.picture or item.url))
+        there = needed or ((kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url))
         return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""
 
     return address

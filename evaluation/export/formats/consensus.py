@@ -64,7 +64,7 @@ class Qrels(LineParts):
     """Write TREC relevance judgments: ``query 0 document relevance``.
 
     With ``task`` annotation the image is the query, with search the caption. Relevance is the adjudicated
-    answer or the consensus (``Kind.relevance``). Units without either are omitted.
+    answer or the consensus (``RelevanceScale.grade``). Units without either are omitted.
     """
 
     def __init__(self, task: str) -> None:
@@ -72,11 +72,12 @@ class Qrels(LineParts):
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         kind, decisions = KINDS[work.study.protocol], work.moment.decisions
+        assert kind.relevance is not None  # the format refuses other kinds
         if decisions:
             work.counts.setdefault("adjudicated", 0)
         places = [place for place, unit in enumerate(units) for _ in unit.values]
         values = [value for unit in units for value in unit.values]
-        found = kind.consensus(places, values) if values else {}
+        found = kind.aggregation.consensus(places, values) if values else {}
         for place, unit in enumerate(units):
             decision = decisions.get(unit.pk)
             if place not in found and decision is None:
@@ -88,7 +89,7 @@ class Qrels(LineParts):
             assert value is not None  # these kinds have no ties
             image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
             query, document = (image, caption) if self.task == "annotation" else (caption, image)
-            yield f"{query} 0 {document} {kind.relevance(value)}"
+            yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 
 
 class Flickr8kCrowd(LineParts):

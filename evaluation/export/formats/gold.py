@@ -124,7 +124,9 @@ def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tu
     answers = [(unit, given) for unit, own in some for given in own]
     if not answers:
         return
-    found = KINDS[study.protocol].consensus([unit for unit, _ in answers], [given for _, given in answers])
+    found = KINDS[study.protocol].aggregation.consensus(
+        [unit for unit, _ in answers], [given for _, given in answers]
+    )
     units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])
     for unit, _ in some:
         if unit in found:

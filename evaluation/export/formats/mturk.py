@@ -185,7 +185,7 @@ def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[s
     Plain names for HITs of one unit, as requesters' scripts expect; prefixed by ``u<number>_`` otherwise.
     """
     unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
-    names = list(kind.results_inputs(unit or {})), kind.results_names()
+    names = list(kind.exchange.mturk_inputs(unit or {})), kind.exchange.mturk_names()
     inputs, answers = (
         [_named(number, name, single=most <= 1) for number in range(1, max(1, most) + 1) for name in own]
         for own in names
@@ -201,7 +201,7 @@ def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool)
     return {
         _named(number, name, single=single): cell
         for number, unit in _numbered(units)
-        for name, cell in kind.results_inputs(unit["content"]).items()
+        for name, cell in kind.exchange.mturk_inputs(unit["content"]).items()
     }
 
 
@@ -212,7 +212,7 @@ def _own_answers(
         _named(number, name, single=single): cell
         for number, unit in _numbered(units)
         if unit["pk"] in given and given[unit["pk"]][1] is not None
-        for name, cell in kind.results_cells(given[unit["pk"]][1]).items()
+        for name, cell in kind.exchange.mturk_cells(given[unit["pk"]][1]).items()
     }
 
 
@@ -237,7 +237,7 @@ def _answers(
             continue
         value, answer, seconds, comment = given[unit["pk"]]
         if answer is not None:
-            value = json.dumps(kind.exported(answer, content=unit["content"]), ensure_ascii=False)
+            value = json.dumps(kind.exchange.exported(answer, content=unit["content"]), ensure_ascii=False)
         cells |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
     return cells
 

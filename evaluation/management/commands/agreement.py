@@ -26,7 +26,7 @@ from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import find_study
 
-_PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
+_PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
 STUDY = "study:"
 # What is said of a comparison alone; each is refused without --with.
 OF_TWO = (

@@ -140,7 +140,7 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     if inputs.kind.is_open:
         return {}
     counted = inputs.table.counted
-    exact = {exact_cut(cut): cut for cut in inputs.kind.people_cuts}
+    exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
     found = one_against_cut(
         inputs.table.unit[counted], inputs.table.value[counted], list(exact), seed=inputs.seed,
         resamples=FEWEST_RESAMPLES,

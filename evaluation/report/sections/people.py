@@ -125,7 +125,7 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
     ratings = ratings_of_judgments(
         judgments.unit[counted], judgments.worker[counted], judgments.value[counted]
     )
-    pairs = agreement_by_pair(ratings, inputs.kind.level)
+    pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
     if not len(pairs.units):
         return None
     numbers = {row["worker"]: place for place, row in enumerate(ranked(inputs), start=1)}

@@ -37,8 +37,8 @@ def grades(inputs: ReportInputs) -> Section | None:
 
     Return None if no proposed caption was judged, or answers are not averaged.
     """
-    cuts = sorted(inputs.kind.people_cuts, reverse=True)
-    first = _first_captions(inputs) if cuts and inputs.kind.level == MEANS else {}
+    cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
+    first = _first_captions(inputs) if cuts and inputs.kind.aggregation.level == MEANS else {}
     if not first:
         return None
     grade = {name: np.array(list(own.values()), dtype=np.float64) for name, own in first.items()}

@@ -1,4 +1,4 @@
-"""The design editor: the form with a preview of what the unsaved design comes to."""
+"""The design editor: the form beside a preview of the unsaved design."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEPT = 4  # two open forms, and what each showed before
 
 
 def keep_look(session: MutableMapping[str, Any], design: StudyDesign) -> str:
-    """Keep a design; the key to find it by."""
+    """Store a design in the session and return its key."""
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
     shelf: dict[str, Any] = session.get(SHELF, {})
@@ -49,18 +49,16 @@ def keep_look(session: MutableMapping[str, Any], design: StudyDesign) -> str:
 
 
 def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
-    """Let the look of that key show this row of inputs, in place of a dataset; the last one that is kept."""
+    """Let the preview of that design show this row of inputs instead of its dataset."""
     session[ROWS] = {key: dict(cells)}
 
 
 def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
-    """The row that the look of that key shows; None where it shows its dataset."""
     row: dict[str, str] | None = session.get(ROWS, {}).get(key)
     return row
 
 
 def find_look(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
-    """The design of that key; None where this session keeps none."""
     values = session.get(SHELF, {}).get(key)
     return StudyDesign.model_validate(values) if values is not None else None
 
@@ -76,14 +74,14 @@ ASKED_AS = {
 
 @dataclass(slots=True)
 class Desk:
-    """What the page of a design shows.
+    """The page of a design.
 
     Attributes:
         base: values of what the form does not ask; they travel with it.
-        toml: the study file of the form as it stands, or what was typed in its place and refused.
-        toml_problem: why it was refused.
-        key: of the design that preview and numbers show; '' while there is none.
-        asked: whether the person asked to look: then the numbers are counted at once.
+        toml: the study file of the form, or refused text that was typed in its place.
+        toml_problem: why that text was refused.
+        key: of the design that preview and numbers show; '' without one.
+        asked: whether the person asked for a preview: then the numbers are counted at once.
     """
 
     form: DesignForm
@@ -96,7 +94,6 @@ class Desk:
 
     @property
     def context(self) -> dict[str, Any]:
-        """For the templates."""
         return {
             "form": self.form,
             "desk": self,
@@ -120,7 +117,7 @@ class Desk:
 def open_desk(
     request: HttpRequest, *, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> Desk:
-    """The form as it was asked for or posted; nothing is saved."""
+    """Return the form as requested or posted; save nothing."""
     base = _base_sent(request) or base
     if request.method != "POST":
         form = DesignForm(base=base, datasets=datasets)
@@ -149,7 +146,7 @@ def open_desk(
 
 
 def answer_look(desk: Desk) -> JsonResponse:
-    """The look of a script: what is wrong, the study file, and where preview and numbers are."""
+    """Answer a script: problems, study file, and the addresses of preview and numbers."""
     return JsonResponse(
         {
             "problems": [
@@ -169,12 +166,11 @@ def answer_look(desk: Desk) -> JsonResponse:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether a script asks."""
     return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
 
 
 def count_now(desk: Desk, request: HttpRequest) -> None:
-    """The numbers on the page itself, and what is wrong with them beside the fields, for who has no scripts."""
+    """Add the numbers to the page, and their problems to the fields, for browsers without scripts."""
     design = find_look(request.session, desk.key) if desk.key else None
     if design is None or not desk.asked:
         return
@@ -185,7 +181,7 @@ def count_now(desk: Desk, request: HttpRequest) -> None:
 
 
 def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
-    """What a design that this person looks at comes to, counted on a real draw; a part of a page."""
+    """Show the plan of a design of this session as a part of a page."""
     design = find_look(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
@@ -193,7 +189,7 @@ def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
-    """The plan of a design, and what speaks against it, each with the field that causes it."""
+    """Return the plan of a design and its problems, each with the field that causes it."""
     context: dict[str, Any] = {"design": design, "counted": True, "notes": []}
     problems: list[DesignError] = []
     dataset = visible_rows(Dataset.objects.filter(name=design.dataset), request.user).first()
@@ -217,12 +213,10 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
 
 
 def preview_of(key: str) -> str:
-    """Where the worker's page of an unsaved design stands."""
     return reverse("annotation:look", args=[key]) if key else ""
 
 
 def numbers_of(key: str) -> str:
-    """Where its numbers stand."""
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
@@ -234,7 +228,7 @@ def _with_look(request: HttpRequest, desk: Desk) -> Desk:
 
 
 def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
-    """The values that travelled with the form; None where there are none that a design could have."""
+    """Return the values that travelled with the form; None if no design could have them."""
     try:
         sent = json.loads(request.POST.get("_base", "null"))
     except (ValueError, RecursionError):
@@ -250,14 +244,14 @@ def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _as_posted(base: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
-    """What a browser would send for a form that shows ``base``."""
+    """Return what a browser would send for a form that shows ``base``."""
     form = DesignForm(base=base, datasets=datasets)
     values = {name: form.get_initial_for_field(one, name) for name, one in form.fields.items()}
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 def _unsaid(design: StudyDesign) -> list[DesignError]:
-    """What the study asks of workers and its crowd can neither state nor check."""
+    """Return the requirements that the crowd can neither state nor check, as problems."""
     refused = not_stated(design.workers, design.crowd.backend)
     return [
         DesignError(
@@ -271,5 +265,4 @@ def _unsaid(design: StudyDesign) -> list[DesignError]:
 
 
 def _nearest_field(key: str) -> str:
-    """As the form names it; pairs are asked kind by kind."""
     return html_name("sampling.pairs.HC" if key == "sampling.pairs" else key)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import tomli_w
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BoundField
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -23,18 +24,7 @@ from unfold.widgets import (
 )
 
 from common.errors import DesignError
-from judgments.design.editing.sections import (
-    CHOICES,
-    LINES,
-    LONG_TEXTS,
-    PAIRS,
-    RADIOS,
-    ROWS,
-    SEVERAL,
-    Entry,
-    Section,
-    sections_for,
-)
+from judgments.design.editing.sections import Entry, Section, extra_of, field_of, sections_for
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.quizzes import QUIZ_PRESETS
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
@@ -47,11 +37,6 @@ class AllOrNumberField(forms.CharField):
     """``all`` or a whole number from 1 on."""
 
     def to_python(self, value: Any) -> Any:
-        """The word, or the number.
-
-        Raises:
-            ValidationError: neither.
-        """
         text = str(super().to_python(value)).strip().lower()
         if text in ("", "all"):
             return "all" if text else ""
@@ -61,19 +46,16 @@ class AllOrNumberField(forms.CharField):
 
 
 class LinesField(forms.CharField):
-    """A list of texts, one a line; empty lines are left out."""
+    """A list of texts, one a line."""
 
     def __init__(self, *, rows: int, **options: Any) -> None:
-        """``rows``: height of the field."""
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        """The list as lines."""
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
 
     def to_python(self, value: Any) -> Any:
-        """The lines as a list."""
         return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
 
 
@@ -81,17 +63,11 @@ class PairsField(LinesField):
     """A list of pairs of texts, one pair a line with a tab between."""
 
     def prepare_value(self, value: Any) -> Any:
-        """The pairs as lines."""
         if not isinstance(value, (list, tuple)):
             return value
         return "\n".join("\t".join(pair) for pair in value)
 
     def to_python(self, value: Any) -> Any:
-        """The lines as a list of pairs.
-
-        Raises:
-            ValidationError: a line has not two texts.
-        """
         pairs = [[cell.strip() for cell in line.split("\t")] for line in super().to_python(value)]
         for number, pair in enumerate(pairs, start=1):
             if len(pair) != 2 or not all(pair):
@@ -102,27 +78,20 @@ class PairsField(LinesField):
 
 
 class RowsField(forms.CharField):
-    """A list of tables, typed as in a study file."""
+    """A list of tables, typed as in a study file; ``name`` stands in the double brackets."""
 
     def __init__(self, name: str, *, rows: int, **options: Any) -> None:
-        """``name``: what stands in the double brackets; ``rows``: height of the field."""
         self.table = name
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        """The tables as TOML."""
         if not isinstance(value, (list, tuple)):
             return value
         tables = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in value]
         return tomli_w.dumps({self.table: tables}, multiline_strings=True).strip() if tables else ""
 
     def to_python(self, value: Any) -> Any:
-        """The tables.
-
-        Raises:
-            ValidationError: not TOML, or something else than these tables.
-        """
         text = str(super().to_python(value))
         try:
             found = tomllib.loads(text)
@@ -135,10 +104,7 @@ class RowsField(forms.CharField):
 
 
 class SeveralField(forms.MultipleChoiceField):
-    """Some of a few words."""
-
     def __init__(self, **options: Any) -> None:
-        """As of a field of several choices."""
         super().__init__(widget=UnfoldAdminCheckboxSelectMultipleWidget, **options)
 
 
@@ -148,7 +114,7 @@ REQUIREMENTS = "workers.requirements"
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    """A complete design to start from, its name, slug and dataset left open.
+    """Return a complete design to start from, without name, slug and dataset.
 
     Raises:
         DesignError: no such preset or protocol.
@@ -160,7 +126,7 @@ def starting_values(
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
-    """A complete design from a study file that may leave name, slug and dataset open, for the form to begin with.
+    """Return a complete design from a study file, which may leave out name, slug and dataset.
 
     Raises:
         DesignError: the file is refused for anything else; the sentence begins with the line.
@@ -176,22 +142,22 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
 
 
 def in_words(key: str, value: Any) -> str:
-    """A value as the form says it; a dash for what is left empty."""
+    """Return a value as the form shows it; a dash for an empty one."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value in ("", []):
         return "–"
-    if key in PAIRS:
-        return str(PairsField(rows=1).prepare_value(value))
-    if key in ROWS:
-        return str(RowsField(key.split(".")[-1], rows=1).prepare_value(value))
     if isinstance(value, list):
+        field = field_of(key)
+        shown = _list_field(key, field, rows=1) if field else None
+        if isinstance(shown, (PairsField, RowsField)):
+            return str(shown.prepare_value(value))
         return ", ".join(in_words(key, one) for one in value)
-    return dict(CHOICES.get(key, [])).get(value, str(value))
+    words: dict[Any, str] = extra_of(key).get("words", {})
+    return words.get(value, str(value))
 
 
 def html_name(key: str) -> str:
-    """The form field of a dotted key."""
     return key.replace(".", "-")
 
 
@@ -199,8 +165,8 @@ class DesignForm(forms.Form):
     """A study design as fields.
 
     Attributes:
-        values: what a checked form says, valid or not, as a study file would.
-        design: the checked result of a valid form.
+        values: the content of a checked form as in a study file, valid or not.
+        design: the design of a valid form.
     """
 
     values: dict[str, Any]
@@ -231,12 +197,11 @@ class DesignForm(forms.Form):
             self._take_requirements_off()
 
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
-        """Each section with its fields, for the page."""
         for section in self.sections:
             yield section, [self[html_name(key)] for key in section.entries]
 
     def clean(self) -> dict[str, Any]:
-        """Check the whole as one design; everything that is wrong is said beside the field it is about."""
+        """Check the whole as one design and add each error to its field."""
         cleaned = super().clean() or {}
         self.values = self._values(cleaned)
         # a stand-in for what is still open, so that its want hides nothing else
@@ -251,8 +216,10 @@ class DesignForm(forms.Form):
         return cleaned
 
     def sketch(self) -> StudyDesign | None:
-        """The design that panes beside the form can show: the form's, or with stand-ins for a name and slug that are
-        not chosen yet; None while anything else is wrong, or no dataset is chosen."""
+        """Return a design to preview, with stand-ins for a missing name or slug.
+
+        None if anything else is wrong, or no dataset is chosen.
+        """
         if not self.is_bound:
             values = deepcopy(self.base) | {
                 "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
@@ -272,7 +239,7 @@ class DesignForm(forms.Form):
             return None
 
     def problems(self) -> list[tuple[BoundField | None, list[str]]]:
-        """What is wrong, in the order of the fields; None for what is about no single field."""
+        """Return the errors in the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
         found += [
@@ -283,9 +250,9 @@ class DesignForm(forms.Form):
         return found
 
     def _take_requirements_off(self) -> None:
-        """Clear what a ready set of requirements filled in, where another one or none is chosen now.
+        """Clear what a ready set of requirements filled in, if another one or none is chosen now.
 
-        Fields that were typed in beside it say that somebody chooses one by one: then all stay as they are.
+        Leave everything if one of these fields was edited.
         """
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
@@ -307,13 +274,13 @@ class DesignForm(forms.Form):
             return False
 
     def _field_of(self, key: str) -> str | None:
-        """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
+        """Return the field of a dotted key; for a key within tables, that of the tables."""
         while key and html_name(key) not in self.fields:
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """The base with the form's answers laid over it; what is left empty falls back to the default."""
+        """Return the base with the form's answers laid over it; an empty answer means the default."""
         values = deepcopy(self.base)
         built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
@@ -331,8 +298,10 @@ class DesignForm(forms.Form):
 
 
 def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
-    """Dotted key -> the source of what the design's preset asks of workers because its paper does; none where the
-    design was changed there."""
+    """Return dotted key -> source, for what the preset asks of workers because its paper does.
+
+    Leave out what the design changed.
+    """
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}
@@ -350,7 +319,7 @@ def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _put(values: dict[str, Any], key: str, answer: Any) -> None:
-    """Set a dotted key; an empty answer takes the key out, so that its default holds."""
+    """Set a dotted key; an empty answer removes it, so that its default holds."""
     *tables, last = key.split(".")
     for table in tables:
         values = values.setdefault(table, {})
@@ -361,7 +330,7 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:
-    """What nested dicts hold under a dotted key; None where there is nothing."""
+    """Return the value of a dotted key in nested dicts, or None."""
     found: Any = values
     for part in key.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -369,80 +338,67 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 
 
 def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
-    """The form field of a key, by the type the design gives it."""
-    label, text = entry.label, entry.help
+    """Return the form field of a key, by the type the design gives it."""
+    options: dict[str, Any] = {"label": entry.label, "help_text": entry.help}
+    text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
     if key == "dataset":
         choices = [("", "Choose a dataset"), *((name, name) for name in datasets)]
-        return forms.ChoiceField(label=label, help_text=text, choices=choices, widget=UnfoldAdminSelectWidget)
-    if key in SEVERAL:
-        return SeveralField(label=label, help_text=text, choices=CHOICES[key])
-    if key in ROWS:
-        return RowsField(key.split(".")[-1], label=label, help_text=text, rows=ROWS[key])
-    if key in LINES:
-        return LinesField(label=label, help_text=text, rows=LINES[key])
-    if key in PAIRS:
-        return PairsField(label=label, help_text=text, rows=PAIRS[key])
-    if key in CHOICES:
-        widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
-        required = all(value for value, _ in CHOICES[key])
-        return forms.ChoiceField(
-            label=label, help_text=text, required=required, choices=CHOICES[key], widget=widget
-        )
+        return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
     if key in ("sampling.references", "sampling.images"):
-        return AllOrNumberField(label=label, help_text=text, widget=UnfoldAdminTextInputWidget)
+        return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
     if key.startswith("sampling.pairs."):
         return forms.IntegerField(
-            label=label, help_text=text, required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget
+            required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget, **options
         )
     if key.startswith(("panel.codes.", "panel.addresses.")):
-        return forms.CharField(
-            label=label,
-            help_text=text,
-            required=False,
-            max_length=1000 if key.startswith("panel.addresses.") else 80,
-            empty_value=None,
-            widget=UnfoldAdminTextInputWidget,
-        )
-    annotation, least, most, longest = _constraints(key)
-    if annotation is bool:
-        return forms.BooleanField(label=label, help_text=text, required=False, widget=UnfoldBooleanWidget)
-    if annotation is int:
-        return forms.IntegerField(
-            label=label, help_text=text, min_value=least, max_value=most, widget=UnfoldAdminIntegerFieldWidget
-        )
-    if annotation is float:
+        longest = 1000 if key.startswith("panel.addresses.") else 80
+        return forms.CharField(max_length=longest, empty_value=None, **text)
+    field, extra = field_of(key), extra_of(key)
+    assert field is not None
+    if words := extra.get("words"):
+        choices = list(words.items())
+        if get_origin(field.annotation) is tuple:
+            return SeveralField(choices=choices, **options)
+        widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
+        return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
+    if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):
+        return rows
+    limits = _limits(field)
+    bounds = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
+    if field.annotation is bool:
+        return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
+    if field.annotation is int:
+        return forms.IntegerField(widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
+    if field.annotation is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
-        return forms.FloatField(label=label, help_text=text, min_value=least, max_value=most, widget=widget)
-    if key in LONG_TEXTS:
-        widget = UnfoldAdminTextareaWidget(attrs={"rows": LONG_TEXTS[key]})
-        return forms.CharField(label=label, help_text=text, required=False, max_length=longest, widget=widget)
-    return forms.CharField(
-        label=label,
-        help_text=text,
-        required=key == "name",
-        max_length=longest,
-        widget=UnfoldAdminTextInputWidget,
-    )
+        return forms.FloatField(widget=widget, **bounds, **options)
+    if "rows" in extra:
+        text["widget"] = UnfoldAdminTextareaWidget(attrs={"rows": extra["rows"]})
+    return forms.CharField(max_length=limits.get("max_length"), **text)
 
 
-def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
-    """Type, least, most and greatest length that the design gives a key."""
-    model: type[BaseModel] = StudyDesign
-    *tables, last = key.split(".")
-    for table in tables:
-        inner = model.model_fields[table].annotation
-        assert isinstance(inner, type)
-        assert issubclass(inner, BaseModel)
-        model = inner
-    field = model.model_fields[last]
-    bounds = {
+def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> forms.Field | None:
+    """Return the form field of a list: of tables, of pairs or of texts; None for a key that holds no list."""
+    if get_origin(field.annotation) is not tuple:
+        return None
+    (member, *_) = get_args(field.annotation)
+    if get_origin(member) is Annotated:
+        (member, *_) = get_args(member)
+    if get_origin(member) is tuple:
+        return PairsField(rows=rows, **options)
+    if isinstance(member, type) and issubclass(member, BaseModel):
+        return RowsField(key.split(".")[-1], rows=rows, **options)
+    return LinesField(rows=rows, **options)
+
+
+def _limits(field: FieldInfo) -> dict[str, Any]:
+    """Return the bounds and the greatest length that the design gives a field, by pydantic's names."""
+    return {
         name: getattr(rule, name)
         for rule in field.metadata
         for name in ("ge", "le", "max_length")
         if hasattr(rule, name)
     }
-    annotation = field.annotation if isinstance(field.annotation, type) else None
-    return annotation, bounds.get("ge"), bounds.get("le"), bounds.get("max_length")
 
 
 class StudyFileForm(forms.Form):
@@ -458,7 +414,6 @@ class StudyFileForm(forms.Form):
     file = forms.FileField(label="or a file", required=False)
 
     def clean(self) -> dict[str, Any]:
-        """Exactly one of the two, as text."""
         cleaned = super().clean() or {}
         upload, text = cleaned.get("file"), cleaned.get("text", "")
         if bool(upload) == bool(text.strip()):

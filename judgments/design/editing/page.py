@@ -69,12 +69,11 @@ RENDERED: dict[str, Callable[[str], str]] = {
 
 
 def dataset_names(request: HttpRequest) -> list[str]:
-    """What a design can be about: datasets that the person may look at."""
     return list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
 
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """The choice of a protocol, then the form filled with its values."""
+    """Show the choice of a protocol, then the form with its values."""
     saved = saved_presets()
     base = _asked_start(request, saved)
     names = dataset_names(request)
@@ -104,7 +103,6 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """A study from pasted or uploaded TOML."""
     form = StudyFileForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -122,7 +120,7 @@ def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpRespons
 
 
 def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
-    """The form of a draft; the design to read of any other study."""
+    """Show the form of a draft, or the design of any other study."""
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:
@@ -145,12 +143,11 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
 
 
 def _is_save(request: HttpRequest) -> bool:
-    """Neither a look nor a study file that fills the form."""
+    """Return whether the form is saved, not previewed or filled from a study file."""
     return request.method == "POST" and not ({"_look", "_apply"} & request.POST.keys())
 
 
 def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
-    """The study file, to keep."""
     return HttpResponse(
         write_toml(design_of(study)),
         content_type="application/toml; charset=utf-8",
@@ -159,14 +156,16 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 
 def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
-    """For pages that belong to no study yet."""
     return {**admin.admin_site.each_context(request), "opts": Study._meta, "title": "New study"}
 
 
 def _asked_start(
     request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """The values of the preset or protocol that the address names; ``kept`` gives name, slug, dataset and seed."""
+    """Return the values of the preset or protocol in the address.
+
+    ``kept`` gives name, slug, dataset and seed.
+    """
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
     if preset not in {**saved, **PRESETS} and protocol not in KINDS:
         return None
@@ -189,7 +188,7 @@ def _form_context(desk: Desk, saved: dict[str, Preset]) -> dict[str, Any]:
 
 
 def _stored(form: DesignForm, store: Any) -> Study | None:
-    """What ``store`` makes of the form's design; a refusal is said beside its field."""
+    """Store the form's design; add a refusal to its field and return None."""
     try:
         study: Study = store(form.design)
     except DesignError as error:
@@ -210,7 +209,7 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The design as titles and labelled values; Markdown and the question as HTML, as workers read them."""
+    """Return the design as titles and labelled values, with Markdown as HTML."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
@@ -242,7 +241,7 @@ def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
-    """The design page stands at the admin's own change address."""
+    """Fail: the design page is the admin's own change page."""
     return redirect(page_address(study, "change"))
 
 
@@ -254,12 +253,12 @@ MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; t
 
 
 def is_designed(study: Study) -> bool:
-    """Published judgments have no design of their own to try again."""
+    """Return whether it has a design of its own; published judgments have none."""
     return study.source == Study.Source.DESIGNED
 
 
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The forms for a copy and for a preset, and what the design can be compared with."""
+    """Show the forms for a copy and for a preset, and the designs to compare with."""
     refusal = take_refusal(request, study)
     number = next_copy(study)
     others = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
@@ -278,8 +277,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Two designs by their names in the address, which can be passed on; who may not see a study is told it is not
-    there."""
+    """Compare the two designs in the address; studies that the person may not see are not found."""
     context: Context = {
         **admin.admin_site.each_context(request),
         "opts": Study._meta,
@@ -306,7 +304,7 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
-    """The differences under the titles of the form's sections, each key with its label where the form has one."""
+    """Return the differences by section of the form, with the labels of its fields."""
     titles: dict[str, tuple[str, str]] = {}
     for design in (that.design, this.design):
         for section in sections_for(KINDS[design.protocol]):
@@ -327,7 +325,7 @@ add_operation(save_preset, label="Save as a preset", leads_to=lambda study: "reu
 
 @admin.register(SavedPreset)
 class SavedPresetAdmin(QuorumAdmin):
-    """Made on a study's page "Use again", never here."""
+    """Presets are made on a study's page “Use again”, never here."""
 
     empty_words = "A study's page “Use again” saves its design as a preset."
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")
@@ -339,42 +337,33 @@ class SavedPresetAdmin(QuorumAdmin):
 
     @display(description="")
     def used(self, preset: SavedPreset) -> SafeString:
-        """The way to a new study from it."""
         address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
         return format_html('<a class="q-name" href="{}">New study from it</a>', address)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SavedPreset]:
-        """All of them: they belong to no study."""
         return SavedPreset.objects.all()
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """It stands at "New study", not in the list of models."""
         return self.has_view_permission(request)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whoever may make or look at studies."""
         return request.user.has_perm("judgments.add_study") or request.user.has_perm("judgments.view_study")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """A preset is made from a study."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Its maker."""
         return self.has_view_permission(request) and (
             obj is None or may_change_preset(obj, signed_in(request))
         )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Its maker."""
         return self.has_change_permission(request, obj)
 
     def save_model(
         self, request: HttpRequest, obj: SavedPreset, form: forms.ModelForm[Any], change: bool
     ) -> None:
-        """By the service, which looks at the row as it is now."""
         rename_preset(slug=obj.slug, title=obj.title, description=obj.description, by=signed_in(request))
 
     def delete_model(self, request: HttpRequest, obj: SavedPreset) -> None:
-        """By the service."""
         delete_preset(slug=obj.slug, by=signed_in(request))

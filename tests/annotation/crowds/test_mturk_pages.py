@@ -28,7 +28,7 @@ from judgments.kinds import KINDS
 from tests.annotation.crowds.hits import make_hit
 
 HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
-CARRIED = [name for name, kind in KINDS.items() if kind.self_contained]
+CARRIED = [name for name, kind in KINDS.items() if kind.page.self_contained]
 
 
 def page_of(protocol: str, **values: Any) -> str:
@@ -173,7 +173,7 @@ def test_the_mirror_shows_the_same_the_other_way_round(protocol: str) -> None:
             for each in shown
         ]
         assert texts[0] == list(reversed(texts[1]))
-        assert kind.mirrored(other.side) == one.side
+        assert kind.sides.mirrored(other.side) == one.side
 
 
 def test_kinds_without_sides_have_one_layout() -> None:
@@ -226,7 +226,7 @@ def test_the_layout_that_was_shown_decides_what_an_answer_means() -> None:
     assert read("triplet", posted) == drawn
     meant = [
         [
-            kind.canonical(one["value"], side=side)
+            kind.sides.canonical(one["value"], side=side)
             for one, side in zip(found.answers, found.layout.sides, strict=True)
         ]
         for found in (drawn, mirror)
