@@ -111,7 +111,7 @@ class PreparedReferences:
         return cls([list(own) for own in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
-        """Score the candidates, in the order of the references, as `score` does. Raise InvalidInput."""
+        """Score the candidates, in the order of the references, as `score` does."""
         check_texts(candidates, "candidates")
         if len(candidates) != len(self.references):
             raise InvalidInput(

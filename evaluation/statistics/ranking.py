@@ -1,9 +1,8 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
-A ranking is a query's list of items from best to worst; `relevant` says per query which items are
-relevant: a collection of them (everything else is known not to be), or a mapping from items to grades, where
-above zero is relevant and an item that is not in it was never judged. What an unjudged item may change is
-always counted: how many were looked at, and what the measure would be if all of them were relevant.
+A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the
+relevant items, or a mapping from judged items to grades (relevant above zero). For unjudged items, results
+count those that a measure looked at, and hold its value if all of them were relevant.
 """
 
 from __future__ import annotations
@@ -49,15 +48,12 @@ _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class RankingResult:
-    """One measure over Q queries.
+    """One measure, such as "R@5", over Q queries.
 
-    measure: its text form, such as "R@5". value: the mean over queries (of "median rank": the median).
-    per_query: (Q,); nan where a query has no relevant item at all, which `undefined` counts and the
-    value leaves out; a rank is inf where no relevant item was returned. unjudged: looked-at items that
-    nobody judged, over all queries (under "leave-out": all that were taken out); None where `relevant` does
-    not tell judged from unjudged. unjudged_per_query: (Q,). best_case: the value if every unjudged item that
-    was looked at were relevant, and best_per_query; `value` itself is what the judged items are sure of.
-    `reason` says why the value is nan.
+    value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); inf is the rank
+    where no relevant item was returned; `undefined` queries have no relevant item and are nan. unjudged:
+    unjudged items that the measure looked at (with "leave-out": that were taken out), in total and (Q,) per
+    query; None if `relevant` does not tell. best_case, best_per_query: the values if these were relevant.
     """
 
     measure: str
@@ -75,11 +71,11 @@ class RankingResult:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRankings:
-    """Q lists laid end to end, with what is known of every item; made by `judge_rankings` or `judge_run`.
+    """Q lists laid end to end, with the judgment of every item, by `judge_rankings` or `judge_run`.
 
-    starts: (Q + 1,) where each list begins. codes: (N,) int8, 1 relevant, 0 judged not relevant, -1 never judged.
-    total: (Q,) relevant items of the query, returned or not. queries: (Q,) names. judged: whether it is known
-    which items were judged. left_out: (Q,) unjudged items that were taken out, None where none were to be.
+    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items of
+    the query, returned or not. queries: (Q,) names. judged: whether unjudged items are known. left_out: (Q,)
+    unjudged items that were taken out, or None.
     """
 
     starts: Ints
@@ -98,10 +94,9 @@ def recall_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return R@k: the part of a query's relevant items among its first k (H13: of the one original item).
+    """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item).
 
-    In the best case the unjudged items among the first k are relevant, and no others. Raises BadShape,
-    BadValue, BadOption.
+    In the best case the unjudged items among the first k are relevant, and no others.
     """
     cut = positive(k, "k")
     lists = _opened(rankings, relevant, unjudged)
@@ -118,7 +113,7 @@ def success_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return S@k: whether a relevant item is among the first k. Raises BadShape, BadValue, BadOption."""
+    """Return S@k: whether a relevant item is among the first k."""
     cut = positive(k, "k")
     lists = _opened(rankings, relevant, unjudged)
     hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
@@ -133,10 +128,7 @@ def r_precision(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return precision at rank r for a query with r relevant items; a list shorter than r is not forgiven.
-
-    The best case leaves r as it is known. Raises BadShape, BadValue, BadOption.
-    """
+    """Return the precision at rank r for a query with r relevant items; a shorter list counts as r long."""
     lists = _opened(rankings, relevant, unjudged)
     hits, blank = _seen(lists, lists.total)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
@@ -150,10 +142,10 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return median over queries of the rank, from 1, of the first relevant item; inf where none was returned.
+    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was
+    returned.
 
-    A reader looks down to the first relevant item, or to the end; in the best case the first unjudged item on
-    that way is it. Raises BadShape, BadValue, BadOption.
+    In the best case the first unjudged item above it is relevant.
     """
     lists = _opened(rankings, relevant, unjudged)
     rank = _first(lists, _RELEVANT)
@@ -164,9 +156,9 @@ def median_rank(
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Look every item up once, for any number of measures; queries are named by position.
+    """Look up every item once, for any number of measures; queries are named by position.
 
-    Raises BadShape, BadValue (an item twice in a list, a grade that is no number).
+    Raises BadValue for an item twice in a list, or a grade that is no number.
     """
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
@@ -205,11 +197,10 @@ def judge_run(
     relevant_items: Iterable[Any],
     grades: ArrayLike | None = None,
 ) -> JudgedRankings:
-    """Do the same from columns, as a TREC run and its judgments ("qrels") have them, for millions of rows.
+    """Do the same from columns, as in a TREC run and its judgments ("qrels").
 
-    A list holds one row an item: (N,) query, item, and rank, the smallest first. The judgments are (M,) query,
-    item and grade; without grades every row is a relevant item and all others are known not to be. Queries
-    are those of either table, ascending; one without a list returned nothing. Raises BadShape, BadValue.
+    The run has (N,) queries, items and ranks, the judgments (M,) queries, items and grades; without grades
+    every row is relevant and all other items are not. A query without a list returned nothing.
     """
     ran = one_per_row(queries, "queries")
     judged = one_per_row(relevant_queries, "relevant_queries")
@@ -234,7 +225,6 @@ def judge_run(
 
 
 def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
-    """Number the items, in the lists and among the relevant ones."""
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         return (
@@ -254,7 +244,7 @@ def _looked_up(
     names: NDArray[Any],
     graded: Flags,
 ) -> JudgedRankings:
-    """Look up rows of the lists, sorted by query, among the judgments: one key for a query and an item."""
+    """Look up rows of the lists, sorted by query, among the judgments."""
     size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
     keys, judged = query * size + item, wanted_query * size + wanted
     starts = np.searchsorted(query, np.arange(len(names) + 1))
@@ -301,14 +291,14 @@ def _opened(
 
 
 def _seen(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
-    """Return (Q,) relevant items, and unjudged ones, among the first `depth` (Q,) of each list."""
+    """Return (Q,) relevant and unjudged items among the first `depth` (Q,) of each list."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
 
 
 def _first(lists: JudgedRankings, code: int) -> Floats:
-    """Return (Q,) rank from 1 of the first item of a code; inf where there is none."""
+    """Return (Q,) rank from 1 of the first item with the code; inf if there is none."""
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     place = places[np.searchsorted(places, lists.starts[:-1])]
     return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)

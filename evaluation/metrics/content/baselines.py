@@ -130,7 +130,7 @@ def mentions_of(
     """The labels that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`.
 
     `labels` holds for every training image the label of each box, `descriptions` for every image and
-    description the numbers of the boxes it names, in the order of the words. Raises InvalidInput.
+    description the numbers of the boxes it names, in the order of the words.
     """
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")

@@ -153,7 +153,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
     (0.77 +- 0.11 both), while F from those two would be the same number again, and 0.74 +- 0.12 is
     printed. A held-out description that names nothing is left out.
 
-    An image with fewer than two descriptions that name a box is undefined. Raises InvalidInput.
+    An image with fewer than two descriptions that name a box is undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size

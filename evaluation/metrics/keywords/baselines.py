@@ -137,7 +137,7 @@ def corpus_frequency(
     section 4.3).
 
     `gold` holds the tag counts of every image. Counts the terms of the `training` captions, by default
-    the tags of all images but the one at hand. Raises InvalidInput.
+    the tags of all images but the one at hand.
     """
     pick = _Pick.of(keywords, vocabulary)
     check_gold(gold)
@@ -168,7 +168,7 @@ def document_title(
 ) -> KeywordList:
     """Return the distinct terms of each title in order (MC12 section 4.4), at most `keywords` if given.
 
-    `titles` are lists of terms. Raises InvalidInput.
+    `titles` are lists of terms.
     """
     pick = _Pick.of(keywords, vocabulary)
     check_lists(titles, "titles", "terms")
@@ -187,7 +187,6 @@ def sentence_extraction(
 
     `documents` are lists of sentences, which are lists of terms; sentences without terms are skipped. A
     `vocabulary` is applied before sentences are compared. `smoothing` is a, above 0 (see the module).
-    Raises InvalidInput.
     """
     pick = _Pick.of(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:

@@ -52,7 +52,7 @@ def keyword_terms(
     """The terms of each text in their order: words without stop words, stemmed as in `keyword_forms`.
 
     `stop_words` go before stemming (`stemming.smart_stop_words()` is a list); they are compared with
-    lower-case words. Texts are documents, titles or sentences. Raises InvalidInput, UnknownName.
+    lower-case words. Texts are documents, titles or sentences.
     """
     check_texts(texts, "texts")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
@@ -74,7 +74,7 @@ def gold_tags(
 
     `annotations` holds for every image the keywords of each annotator; what one annotator gives twice
     counts once. Keywords of one form are merged by adding their counts, as in the paper's gold standard,
-    also where they are one annotator's. Blank keywords are no tags. Raises InvalidInput, UnknownName.
+    also where they are one annotator's. Blank keywords are no tags.
     """
     found = []
     for image, people in enumerate(annotations):

@@ -125,7 +125,7 @@ def keyword_best(
 
     `annotations` holds each image's guesses of a system, best first; credits of several guesses are
     averaged. `gold` holds the tag counts of every image. `vocabulary` selects the standard evaluation,
-    `duplicates` the value of a repeated guess (see above). Raises InvalidInput, UnknownName.
+    `duplicates` the value of a repeated guess (see above).
     """
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
@@ -204,7 +204,7 @@ def keyword_f1(
     """Return precision, recall and F1 of the first ten keywords against the gold ones (MC12 section 5.2).
 
     `annotations` as in `keyword_best`, `gold` holds the gold keywords of every image (counts are
-    ignored), `guesses` is the number that is read; systems may give fewer. Raises InvalidInput.
+    ignored), `guesses` is the number that is read; systems may give fewer.
     """
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")

@@ -1,8 +1,7 @@
 """Mean grades of units: plain, weighted, and standardised by rater as WMT does.
 
-Graham, Baldwin, Moffat, Zobel 2013, *Continuous measurement scales in human evaluation of machine translation*, and
-Bojar et al. 2016 (WMT16): people use a scale from 0 to 100 each in their own way, so a rating becomes
-z = (x - mean of the rater) / (standard deviation of the rater) before the ratings of a unit are averaged.
+Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): raters use a scale differently, so a rating
+becomes z = (x - mean of the rater) / (standard deviation of the rater) before ratings of a unit are averaged.
 """
 
 from __future__ import annotations
@@ -40,10 +39,8 @@ _LIGHT = 1e-9
 class StandardisedResult:
     """Means of U units, raw and standardised by rater.
 
-    units: (U,) names ascending. n: (U,) ratings, and mean: (U,) their mean. z_n: (U,) ratings by raters who have a
-    z, and z: (U,) the mean of those, nan where there is none. raters: (R,) names ascending, with rater_mean and
-    rater_deviation (n - 1; nan for one rating). `left_out` raters gave one rating, or the same throughout: they have
-    no z.
+    n, mean: (U,) ratings. z_n, z: (U,) ratings of raters with a z, and the mean of those. rater_mean,
+    rater_deviation: (R,), with n - 1. `left_out` raters have no z: one rating, or all equal.
     """
 
     units: NDArray[Any]
@@ -62,10 +59,7 @@ class StandardisedResult:
 def standardised_mean(
     units: Iterable[Any], raters: Iterable[Any], values: Iterable[Any]
 ) -> StandardisedResult:
-    """Return mean rating of each unit, raw and as z-scores, of one rating a row: three (N,) columns.
-
-    Raises BadShape, BadValue.
-    """
+    """Return the mean rating of each unit, raw and as z-scores, of three (N,) columns."""
     unit_names, unit = encode(units, "units")
     rater_names, rater = encode(raters, "raters")
     rating = finite_column(values, "values")
@@ -99,10 +93,10 @@ def standardised_mean(
 
 @dataclass(frozen=True, slots=True)
 class MeanResult:
-    """Mean grade of each of U units, its judgments, and their standard deviation (n - 1; nan for one).
+    """Mean grade of U units, judgments, and their standard deviation (n - 1).
 
-    weight: (U,) sums of weights where there are some; a unit of weight zero has mean nan, and the `reason`
-    says so. The deviation then divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal weights.
+    weight: (U,) sums of weights, or None. With weights the deviation divides by sum(w) - sum(w^2) / sum(w),
+    which is n - 1 for equal ones.
     """
 
     units: NDArray[Any]
@@ -116,13 +110,13 @@ class MeanResult:
 
 @signed("mean-grade")
 def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
-    """Return mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
+    """Return the mean grade of each unit (H13 section 4.2.1)."""
     return _mean(units, values, None)
 
 
 @signed("weighted-mean")
 def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
-    """Return the weighted mean grade per unit: `weights` (N,) from zero on, one a judgment."""
+    """Return the mean grade of each unit with (N,) weights of judgments, from zero on."""
     return _mean(units, values, judgment_weights(weights))
 
 
@@ -163,10 +157,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
-    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
-
-    Raises BadShape, BadValue, BadOption.
-    """
+    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1)."""
     grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")
     if not len(grades):
         return np.full(len(cuts), math.nan)

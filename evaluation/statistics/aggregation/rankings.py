@@ -1,11 +1,10 @@
-"""Rankings of items: Borda's count of several rankings, and the tournament of paired comparisons.
+"""Rankings of items: Borda's count of rankings, and the tournament of paired comparisons.
 
-Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; items are ordered by their sums of
-points, ties by the median of their ranks.
+Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; ties of the sums are
+ordered by the median of the ranks.
 
-Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons that count, a system's fraction
-is sum_j w_ij / sum_j n_ij. By people from the winners of candidate pairs, by a metric from `meta.metric_winners` of its
-scores; the two fractions of the same pairs are then set against each other with `correlation`.
+Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons, a system's fraction
+is sum_j w_ij / sum_j n_ij, by people or by a metric (`meta.metric_winners`).
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 class BordaResult:
     """The joint ranking of N items.
 
-    points: (N,) sums. median: (N,) median ranks from 0. order: (N,) positions in `items`, best first.
-    rank: (N,) from 0; items equal in points and median share the smallest rank of theirs and stand in
-    `order` as in `items`. tied: (N,) whether an item shares its rank.
+    points: (N,) sums. median: (N,) median ranks from 0. order: (N,) positions in `items`, best first. rank:
+    (N,) from 0; items equal in points and median share the smallest. tied: (N,) whether an item shares its
+    rank.
     """
 
     items: NDArray[Any]
@@ -65,10 +64,7 @@ class BordaResult:
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
-    """Join rankings, each a sequence of all N items (any names) from best to worst.
-
-    Raises BadShape where a ranking lacks items or has too many, BadValue where it has one twice.
-    """
+    """Join rankings: sequences of all N items from best to worst."""
     lists = [
         one_per_row(ranking, f"ranking {place}")
         for place, ranking in enumerate(one_per_row(rankings, "rankings"))
@@ -111,13 +107,11 @@ def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
 
 @dataclass(frozen=True, slots=True)
 class TournamentResult:
-    """How often each of K systems won against the others.
+    """Fractions of comparisons won by K systems, with an interval over `resampled` units.
 
-    fraction: (K,) of its comparisons, with the percentile interval low, high over `resampled` units; nan,
-    with the `reason`, where a system has no comparison that counts. wins, losses, tied: (K,) counts. table: (K, K)
-    fraction of comparisons with the column's system that the row's won; nan where there were none.
-    compared: (K, K) comparisons. order: (K,) positions from the largest fraction to the smallest, nan last.
-    undefined_resamples: (K,) resamples in which a system had no comparison that counts; left out of its interval.
+    wins, losses, tied: (K,). table: (K, K) fraction of comparisons with the column's system that the row's
+    won. compared: (K, K) comparisons. order: (K,) positions from the largest fraction, nan last.
+    undefined_resamples: (K,).
     """
 
     systems: NDArray[Any]
@@ -154,12 +148,11 @@ def tournament(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> TournamentResult:
-    """Return fractions of wins from one candidate pair a row: (N,) systems and (N,) winners 1, 2 or 0 for a tie.
+    """Return fractions of wins of (N,) systems from (N,) winners: 1, 2, or 0 for a tie.
 
-    A tie is "half" a win for both, "no-win" for either (it counts as a comparison, as V15 count a metric's
-    tie as wrong), or "set-aside". The bootstrap redraws rows, or with `clusters` (N,) all rows of an image
-    (or worker) together: candidate pairs of one image are no independent evidence. `resamples=0` leaves
-    the intervals out. Raises BadShape, BadValue, BadOption.
+    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". The
+    bootstrap resamples rows, or whole `clusters` (N,), such as images or workers. `resamples=0` gives no
+    intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -215,7 +208,7 @@ def tournament(
 
 
 def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    """Return (K, K) wins of the row's system, and comparisons that count, under the rule for ties."""
+    """Return (K, K) wins of the row's system, and comparisons, under the rule for ties."""
     met = beaten + beaten.T
     if ties == "set-aside":
         return beaten, met
@@ -229,7 +222,7 @@ def _redrawn_rows(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions. A system's own wins, losses and ties in a redraw are one multinomial draw."""
+    """Return (resamples, K) fractions; a system's wins, losses and ties are one multinomial draw."""
     counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
     games = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
@@ -251,7 +244,7 @@ def _redrawn_clusters(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions, all rows of a cluster being drawn together."""
+    """Return (resamples, K) fractions of resampled clusters."""
     clusters, systems = shape
     half = 0.5 if ties == "half" else 0.0
     counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)

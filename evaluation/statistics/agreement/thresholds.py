@@ -1,7 +1,4 @@
-"""Agreement of two sources of scores, each cut into yes and no at a threshold (H13 Tables 8 to 10).
-
-A crowd's share of yes against the experts' mean grade, or a metric's score against either.
-"""
+"""Agreement of two sources of scores, each cut into yes and no at a threshold (H13 Tables 8 to 10)."""
 
 from __future__ import annotations
 
@@ -48,10 +45,9 @@ ONE_SIDE = "both sources say the same about every pair"
 class ThresholdAgreement:
     """Two sources cut at thresholds: kappa, and precision, recall and F1 of the first against the second.
 
-    both, first_only, second_only, neither: pairs by who says yes. `filled` pairs lacked a score that was
-    taken as no, `left_out` pairs lacked one and were dropped; `n` pairs were compared. Intervals are
-    percentile bootstrap intervals over pairs. A figure is nan where it is undefined; `reason` says why
-    kappa is. `seed` is None where a running random stream was handed in.
+    both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones
+    lacked a score, taken as no; `left_out` ones lacked one and were dropped. `reason` and
+    `undefined_resamples` are those of kappa.
     """
 
     first_at_least: float
@@ -77,7 +73,7 @@ class ThresholdAgreement:
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid:
-    """Every pair of thresholds, row by row of the first's; `best` has the highest kappa (or is None)."""
+    """Every pair of thresholds, row by row of the first's; `best` has the highest kappa, or is None."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
@@ -86,16 +82,13 @@ class KappaGrid:
     signature: str = ""
 
     def values(self) -> Floats:
-        """Return (first thresholds, second thresholds) kappas; nan where undefined."""
+        """Return (first thresholds, second thresholds) kappas."""
         shape = (len(self.first_thresholds), len(self.second_thresholds))
         return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
 
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
-    """Return (N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
-
-    A nan reaches none. Raises BadShape, BadValue, BadOption.
-    """
+    """Return which of (N,) scores reach the threshold, up to rounding; nan reaches none."""
     _check_threshold(threshold)
     return float_vector(scores, "scores") >= _cut(threshold)
 
@@ -121,11 +114,11 @@ def threshold_kappa(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> ThresholdAgreement:
-    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
+    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores
+    each.
 
-    nan is a score that was never given: `missing` refuses it, leaves the pair out, or takes it as no
-    (H13's table takes pairs that the filter kept from the crowd as not relevant). The thresholds without
-    being named are H13's, the crowd's share of yes first. Raises BadShape, BadValue, BadOption.
+    nan is a missing score: `missing` refuses it, drops the pair ("leave-out"), or takes it as no, as H13 do
+    for pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first.
     """
     first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
@@ -145,7 +138,7 @@ def _compared(
     resamples: int,
     seed: Seed,
 ) -> ThresholdAgreement:
-    """Return the figures of how many pairs both, the first only, the second only and neither says yes to."""
+    """Return the figures of a table of both, first only, second only, neither."""
     check_confidence(confidence)
     generator, reported = generator_of(seed)
     n = int(table.sum())
@@ -194,10 +187,7 @@ def kappa_grid(
     resamples: int = RESAMPLES,
     seed: int | np.integer[Any] = 0,
 ) -> KappaGrid:
-    """Return `threshold_kappa` at every pair of thresholds; each cell takes the same seed.
-
-    The scores are read once, however many thresholds there are. Raises BadShape, BadValue, BadOption.
-    """
+    """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
     first_thresholds = one_per_row(first_thresholds, "first_thresholds")
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
@@ -237,7 +227,7 @@ def _reached(scores: Floats, thresholds: Sequence[float]) -> Ints:
 
 
 def _places(thresholds: Sequence[float]) -> list[int]:
-    """Return how many of the thresholds a score reaches at the least that reaches this one."""
+    """Return for each threshold how many thresholds a score reaches at least that reaches this one."""
     ascending = np.sort(np.asarray(thresholds, dtype=np.float64))
     return (np.searchsorted(ascending, thresholds) + 1).tolist()
 
