@@ -1,9 +1,8 @@
-"""METEOR's alignment of a candidate with a reference, as the official program makes it, and its statistics.
+"""METEOR's alignment of a candidate with a reference, and its statistics.
 
-Lavie and Denkowski 2009 and Denkowski and Lavie 2011 define it: every word is matched at most once; most words
-matched, then fewest chunks, then the smallest sum of distances between the starts of matches. A match that is the
-only one for all words it covers is taken at once, the others are searched (see `search`). A candidate that equals
-the reference is matched word by word.
+Lavie, Denkowski 2009; Denkowski, Lavie 2011: every word is matched at most once; most words matched, then
+fewest chunks, then the smallest sum of distances between the starts of matches. A match without competitors
+is taken at once, the others are searched (see `search`).
 """
 
 from evaluation.arrays import Ints
@@ -42,7 +41,7 @@ def align(
 ) -> Matches:
     """Write the statistics (FIELDS,) of the best alignment of text `ours`, a candidate, with text `theirs`.
 
-    Returns the array for matches, which may have grown.
+    Return the matches' array, which may have grown.
     """
     begin_1, begin_2 = lookup.starts[ours], lookup.starts[theirs]
     length_1, length_2 = lookup.starts[ours + 1] - begin_1, lookup.starts[theirs + 1] - begin_2
@@ -84,9 +83,9 @@ def _take_only_choices(
     pair: Pair,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
-    """Take the matches that no other one competes with.
+    """Take the matches without competitors.
 
-    Returns from which word on `matches` holds those that were found, and whether any are left to choose from.
+    Return the word from which on `matches` is filled, and whether any choice is left.
     """
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
@@ -134,7 +133,7 @@ def _take_only_choices(
 
 @compiled
 def _count(lookup: Lookup, begin_1: int, pair: Pair, chosen: Matches, statistics: Ints) -> None:
-    """Count matches by stage and kind of word, and chunks; `begin_1` is where the candidate's words begin."""
+    """Count matches by stage and kind of word, and chunks; `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
     place, open_end = 0, NONE
     while place < pair.end - pair.begin:

@@ -1,9 +1,9 @@
-"""All matches of the words of a reference with the words of a candidate, in the order of the official program.
+"""All matches between a reference and a candidate, in the order of the official program.
 
-The order matters: the search tries matches in it, and of alignments that are equally good keeps the first. It
-is: equal words, stems, synonyms, each from left to right in the candidate; then phrases of the reference that
-a paraphrase in the candidate may replace, short phrases first, then by the table; then phrases of the
-candidate that a paraphrase in the reference may replace, from left to right, short ones first, by the table.
+The search tries matches in this order, and keeps the first of equally good alignments: equal words, stems,
+synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
+candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the
+reference, from left to right, short ones first, by the table.
 """
 
 from typing import NamedTuple
@@ -33,10 +33,9 @@ PHRASE_BITS, PLACE_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """What all captions share: their words (as in `Words`), which of them match, and their phrases.
+    """Common data of all captions: words (as in `Words`), matching words, and phrases.
 
-    `is_function` (vocabulary,) marks function words. `enough` is the number of matches of two texts above which no
-    more are looked for at once.
+    is_function: (vocabulary,) function words. enough: number of matches at which to pause.
     """
 
     words: Numbers
@@ -48,12 +47,11 @@ class Lookup(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """Where the words and phrases of the candidate at hand stand, from left to right; -1 ends each list.
+    """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
-    `first_place` (vocabulary,) and `next_place` (longest,) lead from a word to its places, `first_found` (phrases,)
-    and `next_found` from a phrase to its finds, whose places are `found_places`. `replaceable` and `replacing`
-    (phrases,) hold the number of the last text with a phrase that may stand for this one, or that this one may
-    stand for: most phrases of a reference have none in the candidate, and their lists are long.
+    first_place (vocabulary,), next_place (longest,): of words. first_found (phrases,), next_found,
+    found_places: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand
+    for this one, or that this one may stand for; they skip long lists.
     """
 
     first_place: Numbers
@@ -67,7 +65,7 @@ class Candidate(NamedTuple):
 
 @compiled
 def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
-    """Note where the words and phrases of a text stand."""
+    """Store the positions of a text's words and phrases."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     found = 0
@@ -95,7 +93,7 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
 
 @compiled
 def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
-    """Forget where the words and phrases of a text stand."""
+    """Remove the positions of a text's words and phrases."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     for at in range(begin, end):
@@ -120,11 +118,11 @@ def find_matches(
     matches: Matches,
     ends: Ints,
 ) -> tuple[Matches, int]:
-    """Find the matches of text `ours`, which was entered, with the words from `begin` on of a text that ends at `end`.
+    """Find the matches of text `ours`, entered before, with the words from `begin` to before `end`.
 
-    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small, word by word;
-    `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: with
-    more than `lookup.enough` matches it stops before the end.
+    Fill `matches` (any size, COLUMNS), word by word, or a larger array; `ends` (end - begin,) gets the end of
+    each word's matches. Return the array and the word where it stopped, at the end or after more than
+    `lookup.enough` matches.
     """
     phrases = lookup.phrases
     count = 0
@@ -165,7 +163,7 @@ def find_matches(
 def _replaceable(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Matches of a phrase of the reference with its paraphrases in the candidate."""
+    """Add the matches of a reference phrase with its paraphrases in the candidate."""
     theirs = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
         found = candidate.first_found[phrases.targets[index]]
@@ -187,7 +185,7 @@ def _replaceable(
 def _replacing(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Matches of a phrase of the reference with the phrases in the candidate that it may stand for."""
+    """Add the matches of a reference phrase with candidate phrases that it may stand for."""
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
         found = candidate.first_found[phrases.sources[index]]
         while found >= 0:
@@ -218,10 +216,7 @@ def _with_room(matches: Matches, count: int) -> Matches:
 
 @compiled
 def _put_in_order(matches: Matches, first: int, end: int) -> None:
-    """Sort the matches of one word by their order; no two are alike in it.
-
-    Shell 1959: by insertion, over ever smaller gaps; most words have two or three matches.
-    """
+    """Sort the matches of one word by their order (Shell 1959); most words have two or three."""
     gap = (end - first) // 2
     while gap > 0:
         for index in range(first + gap, end):

@@ -1,8 +1,7 @@
-"""Which phrases of the captions may stand for which, cut down to what the captions hold.
+"""The paraphrase table, reduced to the phrases of the captions.
 
-Of some millions of phrases in the table a set of captions holds thousands. Phrases whose words all occur go into
-a trie, one walk over the captions marks those that stand in them, and a second, smaller trie keeps the phrases
-that are left, with their paraphrases in the order of the table.
+Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller
+trie keeps these with their paraphrases in the order of the table.
 """
 
 from typing import NamedTuple
@@ -19,9 +18,9 @@ from evaluation.metrics.text.words import Numbers, Words, ranges, starts_of
 class Phrases(NamedTuple):
     """The phrases of the captions that have paraphrases there.
 
-    A node of `trie` that ends a phrase gives its number in `phrase_of_node`, others -1. Phrase p may be replaced
-    by `targets[target_starts[p]:target_starts[p + 1]]`, and stands for
-    `sources[source_starts[p]:source_starts[p + 1]]`, whose places in `targets` are `places`.
+    phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by
+    `targets[target_starts[p]:target_starts[p + 1]]`, and stands for `sources[source_starts[p]:source_starts[p
+    + 1]]`, whose positions in `targets` are `places`.
     """
 
     trie: Table
@@ -36,7 +35,6 @@ class Phrases(NamedTuple):
 
 
 def no_phrases() -> Phrases:
-    """What captions hold when there is no table."""
     nothing, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     root = np.full(1, -1, dtype=np.int32)
     return Phrases(
@@ -53,7 +51,6 @@ def no_phrases() -> Phrases:
 
 
 def phrases_in(words: Words, table: Paraphrases) -> Phrases:
-    """The phrases of the texts."""
     number_of = {word: number for number, word in enumerate(words.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # A phrase counts when its words occur, a pair when both of its phrases do.
@@ -91,14 +88,14 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
 
 
 def _held(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
-    """Which phrases have known words only."""
+    """Return which phrases have known words only."""
     sizes = table.starts[phrases + 1] - table.starts[phrases]
     words = known[table.words[ranges(table.starts[phrases], sizes)]]
     return np.asarray(np.bitwise_and.reduceat(words, np.cumsum(sizes) - sizes))
 
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Both sides, numbers below `size`, with new ones in the same order and without gaps; and the old of those."""
+    """Return both sides, numbers below `size`, renumbered without gaps, and the old numbers."""
     held = np.zeros(size, dtype=np.bool_)
     held[left] = held[right] = True
     new = np.cumsum(held) - 1
@@ -107,7 +104,7 @@ def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
 
 @compiled
 def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
-    """A trie of phrases, and the phrase that ends at each node."""
+    """Return a trie of phrases, and the phrase that ends at each node."""
     most = words.size + 1
     bits = trie_bits(most)
     trie = empty_trie(most)
@@ -129,7 +126,7 @@ def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
 def _seen(
     words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
-    """(phrases,) bool: which phrases stand in a text."""
+    """Return (phrases,) bool: which phrases occur in a text."""
     seen = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):
         for begin in range(starts[text], starts[text + 1]):

@@ -1,8 +1,7 @@
-"""The English stemmer of the Snowball project ("Porter 2") as METEOR 1.5 carries it.
+"""The English stemmer of the Snowball project ("Porter 2") in the form of METEOR 1.5.
 
-Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, in the form of 2001 to 2009. Later
-releases stem about one English word in a thousand differently (`evening`, `added`, `biologist`), and METEOR
-counts on the older form, so the rules are written down here.
+Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, of 2001 to 2009. Later releases stem
+about one word in a thousand differently (`evening`, `added`, `biologist`), so a current library does not do.
 """
 
 import re
@@ -12,7 +11,6 @@ SHORT = 2  # letters; such words stay as they are
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Suffixes or words and what takes their place."""
     return dict(rule.split(":") for rule in text.split())
 
 
@@ -35,7 +33,7 @@ _STEP_4 = _pairs(
 
 
 def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
-    """Finds the longest of the suffixes that a word ends in."""
+    """Return a pattern of the longest suffix that a word ends in."""
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?:{'|'.join(longest_first)})$")
 
@@ -54,7 +52,7 @@ _SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy
 
 
 def _after_region(word: str, start: int) -> int:
-    """Where the region begins that follows the first consonant after a vowel."""
+    """Return where the region after the first consonant behind a vowel begins."""
     match = _REGION.search(word, start)
     return match.end() if match else len(word)
 
@@ -88,7 +86,7 @@ def _past(word: str, first: int) -> str:
 
 
 def _derived(word: str, first: int, second: int) -> str:
-    """Steps 2 to 4: the longest suffix that fits goes, or is exchanged, where it stands in the right region."""
+    """Steps 2 to 4: remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
     if match and match.start() >= first:
         suffix, before = match.group(), word[match.start() - 1]
@@ -134,5 +132,5 @@ def _stem(word: str) -> str:
 
 
 def snowball_stems(words: Sequence[str]) -> list[str]:
-    """The stem of each lower-case word."""
+    """Return the stems of lower-case words."""
     return [_stem(word) for word in words]
