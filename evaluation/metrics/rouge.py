@@ -139,10 +139,10 @@ def explain_rouge_n(case: Case, order: int) -> Explanation:
 
 
 def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
-    """Count pairs of words up to `window` places apart, and single words but a text's last `spared` ones
-    (negative: all).
+    """Count pairs of words up to `window` places apart, and single words but a text's last `spared` ones.
 
-    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
+    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1. A
+    negative `spared` counts no single words.
     """
     words, pairs = comparison.words(view), comparison.pairs(view)
     totals = _gram_totals(words.lengths, window, spared)
