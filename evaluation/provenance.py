@@ -97,20 +97,22 @@ def plain(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def as_json(value: Any) -> Any:
-    """Return ``value`` for JSON at any depth: dataclasses become objects, undefined numbers null.
+def as_json(value: Any, *names: str) -> Any:
+    """Return ``value`` for JSON at any depth, or only its fields ``names``.
 
-    An object's own ``as_json`` method takes precedence.
+    Dataclasses become objects, arrays lists, undefined numbers null. An object's own ``as_json`` method takes
+    precedence.
     """
+    if names:
+        return {name: as_json(getattr(value, name)) for name in names}
     if hasattr(value, "as_json"):
         return as_json(value.as_json())
     if is_dataclass(value):
         return {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {key: as_json(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
         return [as_json(one) for one in value]
     return plain(value) if isinstance(value, float) else value
-
-
-without_nan = as_json

@@ -10,7 +10,7 @@
 | `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
 
 `power` and `people` simulate how many judgments a study needs. `catalogue.call_of` turns a result's signature
-into its call, and `results.as_json` writes a result as JSON.
+into its call.
 
 All functions raise BadShape, BadValue or BadOption for arguments that they cannot take. All results are nan
 where a figure is undefined; their `reason` says why. Intervals are percentile bootstrap intervals unless

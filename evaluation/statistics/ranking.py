@@ -22,17 +22,6 @@ from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import encode, finite_vector, one_of, one_per_row, positive, same_length
 from evaluation.statistics.results import signed
 
-__all__ = [
-    "JudgedRankings",
-    "RankingResult",
-    "judge_rankings",
-    "judge_run",
-    "median_rank",
-    "r_precision",
-    "recall_at_k",
-    "success_at_k",
-]
-
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
 

@@ -1,4 +1,4 @@
-"""Results carry a signature of their call, and become JSON.
+"""Results carry a signature of their call.
 
 `krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the
 statistic, the input where there are several, and every option.
@@ -6,9 +6,8 @@ statistic, the input where there are several, and every option.
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -80,20 +79,3 @@ def _value(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(_value(item) for item in value)
     return GIVEN
-
-
-def as_json(result: Any, *names: str) -> dict[str, Any]:
-    """Return the named fields of a dataclass, or all, as JSON: nan as None, arrays as lists, dataclasses as
-    objects.
-    """
-    return {name: _as_json(getattr(result, name)) for name in names or [one.name for one in fields(result)]}
-
-
-def _as_json(value: Any) -> Any:
-    if is_dataclass(value):
-        return as_json(value)
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_as_json(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -33,20 +33,6 @@ from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text.words import starts_of
 from evaluation.signatures import GIVEN, Value
 
-__all__ = [
-    "CALLS",
-    "BigramPrior",
-    "BoxRanks",
-    "UnigramPrior",
-    "bigram_ranks",
-    "centre_ranks",
-    "mean_ranks",
-    "mentions_of",
-    "random_ranks",
-    "size_ranks",
-    "unigram_ranks",
-]
-
 Seed = np.random.Generator | int | None
 
 SIDES = 4  # x, y, width, height

@@ -27,14 +27,6 @@ from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text.words import starts_of
 
-__all__ = [
-    "CALLS",
-    "ContentFigure",
-    "ContentScore",
-    "content_selection",
-    "content_upper_bound",
-]
-
 Boxes = Collection[int]
 
 UNDEFINED = "undefined"

@@ -35,16 +35,6 @@ from evaluation.metrics.keywords.measures import (
 )
 from evaluation.signatures import Value, name_given
 
-__all__ = [
-    "CALLS",
-    "KeywordList",
-    "corpus_frequency",
-    "document_title",
-    "sentence_extraction",
-    "term_frequency",
-    "tf_idf",
-]
-
 Terms = Sequence[str]
 SMOOTHING = 0.01
 MOST_SMOOTHING = 1000.0

@@ -15,13 +15,6 @@ from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
 from evaluation.metrics.text.tokenizers import tokenizer_named
 
-__all__ = [
-    "frequent_words",
-    "gold_tags",
-    "keyword_forms",
-    "keyword_terms",
-]
-
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
 
 STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {

@@ -39,17 +39,6 @@ from evaluation.metrics.annotation_signatures import (
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
-__all__ = [
-    "CALLS",
-    "KeywordOverlap",
-    "KeywordScore",
-    "keyword_best",
-    "keyword_best_mode",
-    "keyword_f1",
-    "keyword_oot",
-    "keyword_oot_mode",
-]
-
 Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
 

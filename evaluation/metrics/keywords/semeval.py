@@ -29,14 +29,6 @@ from evaluation.metrics.keywords.measures import (
     keyword_oot_mode,
 )
 
-__all__ = [
-    "SubstitutionGold",
-    "SubstitutionScores",
-    "read_answers",
-    "read_gold",
-    "substitution_scores",
-]
-
 MEASURES = ("best", "oot")
 _MARKS = {"best": "::", "oot": ":::"}
 
