@@ -403,8 +403,7 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
 
 
 def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str]]:
-    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs'
-    kinds.
+    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds.
 
     Only pairs with a consensus, in order; a metric's tie is wrong.
     """

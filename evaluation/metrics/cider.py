@@ -329,9 +329,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 
 @compiled
 def _multiply(ours: Vectors, theirs: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
-    """Write the products (references, n-grams of ours) of our only vector with the first of theirs, and their
-    sums.
-    """
+    """Write the products (references, n-grams of ours) of our only vector with the first of theirs, and their sums."""
     grams, values, size = ours.grams, ours.values, ours.bounds[1]
     their_grams, their_values, bounds = theirs.grams, theirs.values, theirs.bounds
     for other in range(sums.size):

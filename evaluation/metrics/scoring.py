@@ -206,8 +206,7 @@ class MetricCall:
 
 
 def call_of(signature: str) -> MetricCall:
-    """Return the call of a metric's signature; changes to captions before it (`own:dropped`) are left to the
-    caller.
+    """Return the call of a metric's signature; changes to captions before it (`own:dropped`) are left to the caller.
 
     Raises BadSignature, UnknownName and InvalidInput.
     """

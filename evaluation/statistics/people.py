@@ -49,10 +49,6 @@ class People:
         if self.pairs_each < 1:
             raise BadOption(f"pairs_each is {self.pairs_each!r}, expected 1 or more")
 
-    @property
-    def vote_right(self) -> float:
-        return self.right * (1 - self.careless) + self.careless / 2
-
 
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator

@@ -131,8 +131,7 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was
-    returned.
+    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned.
 
     In the best case the first unjudged item above it is relevant.
     """

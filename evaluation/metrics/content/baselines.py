@@ -178,9 +178,7 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
 
 
 def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Rank boxes with frequently named labels first; `labels` are those of each image's boxes (WG15 section
-    4.2).
-    """
+    """Rank boxes with frequently named labels first; `labels` are those of each image's boxes (WG15 section 4.2)."""
     _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
@@ -188,8 +186,7 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Rank boxes by a greedy walk through the bigram prior (WG15 section 4.2); `labels` as in
-    `unigram_ranks`.
+    """Rank boxes by a greedy walk through the bigram prior (WG15 section 4.2); `labels` as in `unigram_ranks`.
 
     Boxes that the walk does not reach are not selected.
     """

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from evaluation.metrics.annotation_signatures import whole_count
+from evaluation.metrics.annotation_signatures import check_collection, whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
 from evaluation.metrics.text.tokenizers import tokenizer_named
@@ -74,9 +74,7 @@ def gold_tags(
 
 
 def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) -> frozenset[str]:
-    """Return the terms that occur `least` times in training documents: the standard vocabulary (MC12 section
-    3.1).
-    """
+    """Return the terms that occur `least` times in training documents: the standard vocabulary (MC12 section 3.1)."""
     least = whole_count(least, "least")
     counts: Counter[str] = Counter()
     for document in documents:
@@ -86,11 +84,10 @@ def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) ->
 
 def check_texts(texts: Any, where: str) -> None:
     """Raise InvalidInput unless `texts` is a collection of texts, perhaps empty."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Collection):
-        raise InvalidInput(f"{where} is a {type(texts).__name__}, expected a list of texts")
-    for kind in set(map(type, texts)):
-        if not issubclass(kind, str):
-            raise InvalidInput(f"{where} holds a {kind.__name__}, expected texts")
+    check_collection(texts, where, "a list of texts")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidInput(f"{where} holds a {type(text).__name__}, expected texts")
 
 
 def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:

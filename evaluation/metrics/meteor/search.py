@@ -1,5 +1,4 @@
-"""The beam search for METEOR's best alignment, with the official program's behaviour that decides what it
-finds.
+"""The beam search for METEOR's best alignment, with the official program's behaviour that decides what it finds.
 
 It walks the reference from left to right and keeps the `BEAM` best partial alignments: most words matched,
 then fewest chunks, then the smallest sum of distances, then the first. As in the program:

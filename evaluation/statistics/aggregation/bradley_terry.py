@@ -200,9 +200,7 @@ def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[A
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
-    """Return (K,) items, ascending, (N,) codes of both items, outcomes 1, 2 or 0, and (3, K, K) counts by
-    outcome.
-    """
+    """Return (K,) items, ascending, (N,) codes of both items, outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
     from evaluation.statistics.aggregation.kernels import tally
 
     items, one, two = _encode_both(first, second, "first", "second")

@@ -76,8 +76,7 @@ def groups_of(tables: Tables) -> tuple[int, Ints]:
 
 
 def order_is_strength(tables: Tables) -> bool:
-    """Return whether strengths alone can explain an order effect: theta_i - theta_j = 1 for all i shown
-    before j.
+    """Return whether strengths alone can explain an order effect: theta_i - theta_j = 1 for all i shown before j.
 
     The items must be connected.
     """

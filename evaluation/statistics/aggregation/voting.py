@@ -307,8 +307,7 @@ def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
 
 @signed("pair-winners")
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
-    """Return the winner of each pair by majority (V15 section 3), from (N,) pairs and triplet winners 1, 2 or
-    0.
+    """Return the winner of each pair by majority (V15 section 3), from (N,) pairs and triplet winners 1, 2 or 0.
 
     `triplet_ties` sets tied triplets aside, or counts them: a winner then needs more than half of all.
     """

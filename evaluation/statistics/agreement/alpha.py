@@ -56,8 +56,7 @@ NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two oppos
 
 
 def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
-    """Return Krippendorff's alpha of a (raters, units) table in which nan or None is missing, or of
-    `Ratings`.
+    """Return Krippendorff's alpha of a (raters, units) table in which nan or None is missing, or of `Ratings`.
 
     `level` is one of LEVELS.
     """

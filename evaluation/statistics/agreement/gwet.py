@@ -110,8 +110,7 @@ def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | Non
 def percent_agreement(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return the share of agreeing pairs of judges of a (raters, units) table, nan or None missing, or of
-    `Ratings`.
+    """Return the share of agreeing pairs of judges of a (raters, units) table, nan or None missing, or of `Ratings`.
 
     `weights` other than identity give near misses partial credit. `categories` names the whole scale if its
     ends may not occur.

@@ -85,8 +85,7 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Return the sum of distances over all ordered pairs of ascending positions (V,), times both amounts
-    (V,).
+    """Return the sum of distances over all ordered pairs of ascending positions (V,), times both amounts (V,).
 
     One pass over the positions; roots and ratios take every pair.
     """
@@ -125,8 +124,7 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Write for each unit the sum of distances of all ordered pairs of its answers, its size, and its largest
-    amount.
+    """Write for each unit the sum of distances of all ordered pairs of its answers, its size, and its largest amount.
 
     starts: (U + 1,) into codes (N,) and amounts (N,); positions: (V,) of the values. With n_v the amount of
     value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
@@ -181,9 +179,7 @@ def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats,
 
 @compiled
 def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
-    """Return the number of pairs of raters with a common unit, and the most answers that one rater's partners
-    gave.
-    """
+    """Return the number of pairs of raters with a common unit, and the most answers that one rater's partners gave."""
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1

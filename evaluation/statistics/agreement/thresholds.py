@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints
-from evaluation.signatures import Signature, Value
+from evaluation.arrays import Flags, Floats
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.inputs import float_vector, is_real, one_of, one_per_row, same_length
 from evaluation.statistics.resampling import (
@@ -24,7 +23,7 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
-from evaluation.statistics.results import GIVEN, VERSION, signed
+from evaluation.statistics.results import signed
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
@@ -89,17 +88,9 @@ class KappaGrid:
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
     """Return which of (N,) scores reach the threshold, up to rounding; nan reaches none."""
-    _check_threshold(threshold)
-    return float_vector(scores, "scores") >= _cut(threshold)
-
-
-def _check_threshold(threshold: float) -> None:
     if not (is_real(threshold) and math.isfinite(threshold)):
         raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
-
-
-def _cut(threshold: float) -> float:
-    return float(threshold) - TOLERANCE * max(1.0, abs(threshold))
+    return float_vector(scores, "scores") >= float(threshold) - TOLERANCE * max(1.0, abs(threshold))
 
 
 @signed("threshold-kappa")
@@ -114,33 +105,18 @@ def threshold_kappa(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> ThresholdAgreement:
-    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores
-    each.
+    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
 
     nan is a missing score: `missing` refuses it, drops the pair ("leave-out"), or takes it as no, as H13 do
     for pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first.
     """
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
     first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
     yes_second = at_least(second, second_at_least)
     cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
     table = cells[::-1].astype(np.int64)  # both, first only, second only, neither
-    return _compared(table, first_at_least, second_at_least, filled, left_out, confidence, resamples, seed)
-
-
-def _compared(
-    table: Ints,
-    first_at_least: float,
-    second_at_least: float,
-    filled: int,
-    left_out: int,
-    confidence: float,
-    resamples: int,
-    seed: Seed,
-) -> ThresholdAgreement:
-    """Return the figures of a table of both, first only, second only, neither."""
-    check_confidence(confidence)
-    generator, reported = generator_of(seed)
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
     intervals = [(math.nan, math.nan, 0)] * 4
@@ -192,44 +168,21 @@ def kappa_grid(
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
         raise BadOption("the grid has no threshold, expected one or more for each source")
-    first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
-    reached = _reached(first, first_thresholds), _reached(second, second_thresholds)
-    rows, columns = len(first_thresholds) + 1, len(second_thresholds) + 1
-    counts = np.bincount(reached[0] * columns + reached[1], minlength=rows * columns).reshape(rows, columns)
-    # [i, j]: the pairs whose first score reaches i thresholds or more, and their second j or more.
-    beyond = counts[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
-    cells = []
-    for row, first_place in zip(first_thresholds, _places(first_thresholds), strict=True):
-        for column, second_place in zip(second_thresholds, _places(second_thresholds), strict=True):
-            both = beyond[first_place, second_place]
-            first_only, second_only = beyond[first_place, 0] - both, beyond[0, second_place] - both
-            table = np.array([both, first_only, second_only, len(first) - both - first_only - second_only])
-            cell = _compared(table, row, column, filled, left_out, confidence, resamples, seed)
-            settings: dict[str, Value] = {
-                "first_at_least": float(row),
-                "second_at_least": float(column),
-                "missing": missing,
-                "confidence": confidence,
-                "resamples": resamples,
-                "seed": GIVEN if cell.seed is None else cell.seed,
-            }
-            cells.append(replace(cell, signature=str(Signature("threshold-kappa", settings, VERSION))))
+    first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
+    options: dict[str, Any] = {
+        "missing": missing,
+        "confidence": confidence,
+        "resamples": resamples,
+        "seed": seed,
+    }
+    cells = tuple(
+        threshold_kappa(first, second, row, column, **options)
+        for row in first_thresholds
+        for column in second_thresholds
+    )
     defined = [cell for cell in cells if not math.isnan(cell.kappa.value)]
     best = max(defined, key=lambda cell: cell.kappa.value) if defined else None
-    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), tuple(cells), best)
-
-
-def _reached(scores: Floats, thresholds: Sequence[float]) -> Ints:
-    """Return (N,) how many of the thresholds each score reaches."""
-    for threshold in thresholds:
-        _check_threshold(threshold)
-    return np.searchsorted(np.sort([_cut(threshold) for threshold in thresholds]), scores, side="right")
-
-
-def _places(thresholds: Sequence[float]) -> list[int]:
-    """Return for each threshold how many thresholds a score reaches at least that reaches this one."""
-    ascending = np.sort(np.asarray(thresholds, dtype=np.float64))
-    return (np.searchsorted(ascending, thresholds) + 1).tolist()
+    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best)
 
 
 def _prepare(

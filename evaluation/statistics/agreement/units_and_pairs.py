@@ -119,9 +119,7 @@ class PairAgreement:
     signature: str = ""
 
     def matrix(self, figure: str) -> Floats:
-        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common
-        units.
-        """
+        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units."""
         one_of(figure, FIGURES, "figure")
         table = np.full((len(self.raters), len(self.raters)), np.nan)
         table[self.first, self.second] = getattr(self, figure)

@@ -52,9 +52,7 @@ SAME = "one metric is the other on another scale, so that nothing tells them apa
 
 @dataclass(frozen=True, slots=True)
 class CorrelationResult:
-    """A coefficient, its interval over observations, and its two-sided p; `left_out` observations lacked a
-    value.
-    """
+    """A coefficient, its interval over observations, and its two-sided p; `left_out` observations lacked a value."""
 
     coefficient: str
     value: float

@@ -1,6 +1,4 @@
-"""How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7,
-figure 3).
-"""
+"""How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7, figure 3)."""
 
 from __future__ import annotations
 

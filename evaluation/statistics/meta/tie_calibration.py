@@ -84,8 +84,7 @@ def pairwise_accuracy(
     max_pairs: int = _PAIRS,
     seed: Seed = 0,
 ) -> PairwiseAccuracyResult:
-    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of
-    people.
+    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
 
     Pairs are formed within `groups` (N,): items, to compare systems on each, or systems; the default is one
     group. `epsilon` is the largest gap of a tie, or "calibrate": the smallest one of highest accuracy among
@@ -205,9 +204,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
-    """Return positions of the lower and the higher score of pairs, and each pair's weight in the average of
-    groups.
-    """
+    """Return positions of the lower and the higher score of pairs, and each pair's weight in the average of groups."""
     total = int(data.pairs.sum())
     part = np.zeros(len(data.pairs))
     np.divide(1.0, data.pairs, out=part, where=data.pairs > 0)
