@@ -50,7 +50,7 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 class DataHash:
     """SHA-256 over judgments by unit, then worker name.
 
-    It depends on answers and their inclusion, not on row ids, times, or the database.
+    It depends on answers and whether they count, not on row ids, times, or the database.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,10 @@ class DataHash:
     def add_coded(
         self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
     ) -> None:
-        """Add many judgments at once; equal to repeated ``add``, with texts encoded once.
+        """Add many judgments at once, like repeated ``add``, with texts encoded once.
 
-        Args:
-            units, workers, answers: the distinct ones.
-            codes: four (N,) int64, in judgment order: positions in ``units``, ``workers`` and
-                ``answers``, and 0 or 1 for used.
+        ``units``, ``workers`` and ``answers`` are the distinct ones; ``codes`` are four (N,) int64: positions
+        in them, and 0 or 1 for used.
         """
         parts = (
             [f"[{encode_basestring(one)}, " for one in units],

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
@@ -27,7 +27,7 @@ def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
     """Return (n,) float64: Bleu(i, s); 0 for a caption without words."""
     hits = clipped_matches(comparison.task(view), 1)[:, 0]
     total = comparison.words(view).lengths[: comparison.size]
-    return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
+    return ratio(hits, total, otherwise=0.0)
 
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
@@ -36,7 +36,7 @@ def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
     hits = _summed_matches(comparison.task(view), len(words.vocabulary))
     group_totals = np.diff(words.starts[comparison.group_starts])
     total = group_totals[comparison.group_of]
-    return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
+    return ratio(hits, total, otherwise=0.0)
 
 
 @compiled

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.metrics import rouge_kernels as kernels
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput
@@ -46,9 +46,7 @@ def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Flo
     precision = np.maximum.reduceat(shares.precision, comparison.pair_starts)
     recall = np.maximum.reduceat(shares.recall, comparison.pair_starts)
     weighted = recall + beta**2 * precision
-    return np.divide(
-        (1 + beta**2) * precision * recall, weighted, out=np.zeros_like(weighted), where=weighted > 0
-    )
+    return ratio((1 + beta**2) * precision * recall, weighted, otherwise=0.0)
 
 
 class _Shares(NamedTuple):

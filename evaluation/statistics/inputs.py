@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
@@ -40,8 +40,7 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], I
         return array, np.empty(0, dtype=np.int64)
     low, high = array.min(), array.max()
     if not (np.isfinite(low) and np.isfinite(high)):
-        where = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise BadValue(f"{name}[{where}] is {array[where]}, expected a finite number")
+        refuse_values(array, ~np.isfinite(array), name, "a finite number")
     small = _encode_small_range(array, float(low), float(high))
     if small is not None:
         return small
@@ -148,6 +147,21 @@ def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
     return len(reference)
 
 
+def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) -> None:
+    """Raise BadValue for the first wrong value, if any is."""
+    places = np.flatnonzero(wrong)
+    if places.size:
+        raise BadValue(f"{name}[{places[0]}] is {values[places[0]]:g}, expected {expected}")
+
+
+def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
+    """Return the smallest (row, column) that occurs twice in (N,) codes."""
+    width = int(columns.max(initial=0)) + 1
+    keys = np.sort(rows * width + columns)
+    twice = keys[:-1][keys[1:] == keys[:-1]]
+    return divmod(int(twice[0]), width) if twice.size else None
+
+
 def finite_column(values: Iterable[Any], name: str) -> Floats:
     """Return the `finite_vector` of any iterable."""
     return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
@@ -156,9 +170,7 @@ def finite_column(values: Iterable[Any], name: str) -> Floats:
 def finite_vector(values: ArrayLike, name: str) -> Floats:
     """Return (N,) float64 without nan or infinity."""
     vector = float_vector(values, name)
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if bad.size:
-        raise BadValue(f"{name}[{bad[0]}] is {vector[bad[0]]}, expected a finite number")
+    refuse_values(vector, ~np.isfinite(vector), name, "a finite number")
     return vector
 
 
@@ -209,11 +221,7 @@ def gappy_vector(values: ArrayLike, name: str) -> Floats:
 
 
 def _moderate(vector: Floats, name: str) -> Floats:
-    wrong = np.flatnonzero(np.abs(vector) > LARGEST)
-    if wrong.size:
-        raise BadValue(
-            f"{name}[{wrong[0]}] is {vector[wrong[0]]}, expected a number of size {LARGEST:g} at most"
-        )
+    refuse_values(vector, np.abs(vector) > LARGEST, name, f"a number of size {LARGEST:g} at most")
     return vector
 
 

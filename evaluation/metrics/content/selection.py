@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.errors import InvalidInput, UnknownName
@@ -205,7 +205,7 @@ def _mean_by(values: Floats, group_of: Ints, groups: int) -> Floats:
     is_defined = ~np.isnan(values)
     count = np.bincount(group_of[is_defined], minlength=groups)
     total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)
-    return np.divide(total, count, out=np.full(groups, np.nan), where=count > 0)
+    return ratio(total, count)
 
 
 def _figure(images: Floats) -> ContentFigure:

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.metrics.annotation_signatures import (
     are_texts,
     check_collection,
@@ -187,10 +187,9 @@ def keyword_f1(
     )
     is_defined = wanted > 0
     is_attempted = is_defined & (given > 0)
-    precision, recall, f1 = (np.full(wanted.size, np.nan) for _ in range(3))
-    np.divide(hits, given, out=precision, where=is_attempted)
-    np.divide(hits, wanted, out=recall, where=is_defined)
-    np.divide(2 * hits, given + wanted, out=f1, where=is_attempted)
+    precision = ratio(hits, given, where=is_attempted)
+    recall = ratio(hits, wanted, where=is_defined)
+    f1 = ratio(2 * hits, given + wanted, where=is_attempted)
     mean_precision, mean_recall = _mean(precision[is_attempted]), _mean(recall[is_defined])
     total = mean_precision + mean_recall
     for images in (precision, recall, f1):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.errors import BadShape, BadValue
 from evaluation.statistics.inputs import encode, one_per_row, positive, same_length
@@ -177,9 +177,7 @@ def _half_scores(rows: _Answers, half: Flags) -> Floats:
     cells = rows.item * 2 + half[rows.answer]
     times = np.bincount(cells, minlength=2 * size)
     points = np.bincount(cells, weights=rows.point, minlength=2 * size)
-    scores = np.full(2 * size, math.nan)
-    np.divide(points, times, out=scores, where=times > 0)
-    return scores.reshape(size, 2)
+    return ratio(points, times).reshape(size, 2)
 
 
 def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.inputs import (
     check_cells,
@@ -225,9 +225,7 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
         # Equation 2.3; a label that is nowhere true says nothing of the worker.
         smoothed = counts + smoothing
         totals = smoothed.sum(axis=1, keepdims=True)
-        errors = np.full_like(counts, 1 / width)
-        np.divide(smoothed, totals, out=errors, where=totals > 0)
-        return errors
+        return ratio(smoothed, totals, otherwise=1 / width)
     total = counts.sum(axis=(1, 2)) + smoothing * width
     right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
     # With one label there is no wrong one, and the division is by no one.

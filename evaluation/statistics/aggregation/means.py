@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
 from evaluation.statistics.agreement.thresholds import at_least
 from evaluation.statistics.inputs import (
@@ -67,23 +67,19 @@ def standardised_mean(
     given = np.bincount(rater, minlength=len(rater_names))
     centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / given
     away = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
-    deviation = np.full(len(rater_names), math.nan)
-    np.divide(away, given - 1, out=deviation, where=given > 1)
-    deviation = np.sqrt(deviation)
+    deviation = np.sqrt(ratio(away, given - 1))
     size = np.abs(rating).max(initial=0.0)
     usable = np.nan_to_num(deviation) > ROUNDING * size
     scored = usable[rater]
     z = (rating[scored] - centre[rater[scored]]) / deviation[rater[scored]]
     n = np.bincount(unit, minlength=len(unit_names))
     z_n = np.bincount(unit[scored], minlength=len(unit_names))
-    mean_z = np.full(len(unit_names), math.nan)
-    np.divide(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n, out=mean_z, where=z_n > 0)
     return StandardisedResult(
         units=unit_names,
         n=n,
         mean=np.bincount(unit, weights=rating, minlength=len(unit_names)) / n,
         z_n=z_n,
-        z=mean_z,
+        z=ratio(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n),
         raters=rater_names,
         rater_mean=centre,
         rater_deviation=deviation,
@@ -142,8 +138,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     away = weighted * (scaled - mean[unit_codes]) ** 2
     squares = np.bincount(unit_codes, weights=away, minlength=len(names))
     freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
-    deviation = np.full(len(names), math.nan)
-    np.divide(squares, freedom, out=deviation, where=freedom > _LIGHT * whole)
+    deviation = ratio(squares, freedom, where=freedom > _LIGHT * whole)
     with np.errstate(over="ignore"):  # grades near both ends of the doubles differ by more than a double
         deviation = np.ldexp(np.sqrt(deviation), size)
     return MeanResult(

@@ -18,10 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import encode, one_of, one_per_row, positive, same_length
+from evaluation.statistics.inputs import (
+    encode,
+    first_repeated,
+    one_of,
+    one_per_row,
+    positive,
+    same_length,
+)
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -74,10 +81,9 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     names, codes = encode([item for ranking in lists for item in ranking], "rankings")
     lengths = np.array([len(ranking) for ranking in lists])
     row = np.repeat(np.arange(len(lists)), lengths)
-    keys = np.sort(row * len(names) + codes)
-    twice = keys[:-1][keys[1:] == keys[:-1]]
-    if twice.size:
-        place, item = divmod(int(twice[0]), len(names))
+    twice = first_repeated(row, codes)
+    if twice is not None:
+        place, item = twice
         raise BadValue(f"ranking {place} has {names.tolist()[item]!r} twice, expected every item once")
     short = np.flatnonzero(lengths != len(names))
     if short.size:
@@ -161,7 +167,7 @@ def tournament(
     drawn, won, lost = cells
     beaten, tied = won + lost.T, drawn + drawn.T
     gained, met = _counted(beaten, tied, ties)
-    fraction = _divided(gained.sum(axis=1), met.sum(axis=1))
+    fraction = ratio(gained.sum(axis=1), met.sum(axis=1))
     missing = [str(systems.tolist()[place]) for place in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
@@ -192,7 +198,7 @@ def tournament(
         wins=beaten.sum(axis=1),
         losses=beaten.sum(axis=0),
         tied=tied.sum(axis=1),
-        table=_divided(gained, met),
+        table=ratio(gained, met),
         compared=beaten + beaten.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
@@ -230,7 +236,7 @@ def _redrawn_rows(
         shares = np.append(own, games - own.sum()) / games
         won, lost, drawn, _ = generator.multinomial(games, shares, size=resamples).T
         gained = won + drawn / 2 if ties == "half" else won
-        draws[:, place] = _divided(gained, won + lost if ties == "set-aside" else won + lost + drawn)
+        draws[:, place] = ratio(gained, won + lost if ties == "set-aside" else won + lost + drawn)
     return draws
 
 
@@ -257,14 +263,7 @@ def _redrawn_clusters(
 
     def fractions(weights: Floats) -> Floats:
         sums = weights @ scores
-        return _divided(sums[:, :systems], sums[:, systems:])
+        return ratio(sums[:, :systems], sums[:, systems:])
 
     frequency = np.ones(clusters, dtype=np.int64)
     return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
-
-
-def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
-    """Return part / whole, nan where whole is zero."""
-    share = np.full(part.shape, math.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share

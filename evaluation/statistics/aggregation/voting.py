@@ -24,6 +24,7 @@ from evaluation.statistics.inputs import (
     finite_vector,
     one_of,
     one_per_row,
+    refuse_values,
     same_length,
 )
 from evaluation.statistics.resampling import Seed, generator_of
@@ -241,9 +242,7 @@ def relevance_vote(
     names, unit_codes = encode(units, "units")
     answers = finite_column(values, "values")
     same_length(units=unit_codes, values=answers)
-    wrong = np.flatnonzero((answers != 0) & (answers != 1))
-    if wrong.size:
-        raise BadValue(f"values[{wrong[0]}] is {answers[wrong[0]]:g}, expected 0 or 1")
+    refuse_values(answers, (answers != 0) & (answers != 1), "values", "0 or 1")
     n = np.bincount(unit_codes, minlength=len(names))
     yes = np.bincount(unit_codes[answers == 1], minlength=len(names))
     return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
@@ -251,21 +250,15 @@ def relevance_vote(
 
 def judgment_weights(weights: ArrayLike) -> Floats:
     vector = finite_vector(weights, "weights")
-    bad = np.flatnonzero((vector < 0) | (vector > _HEAVIEST))
-    if bad.size:
-        raise BadValue(
-            f"weights[{bad[0]}] is {vector[bad[0]]:g}, expected a number from zero to {_HEAVIEST:g}"
-        )
+    wrong = (vector < 0) | (vector > _HEAVIEST)
+    refuse_values(vector, wrong, "weights", f"a number from zero to {_HEAVIEST:g}")
     return vector
 
 
 def _counts(values: ArrayLike, name: str) -> Ints:
     vector = finite_vector(values, name)
-    bad = np.flatnonzero((vector < 0) | (vector > _MOST) | (vector != np.floor(vector)))
-    if bad.size:
-        raise BadValue(
-            f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on, 2^52 at most"
-        )
+    wrong = (vector < 0) | (vector > _MOST) | (vector != np.floor(vector))
+    refuse_values(vector, wrong, name, "a whole number from zero on, 2^52 at most")
     return vector.astype(np.int64)
 
 
@@ -299,9 +292,7 @@ def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
     whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
     outcome = np.asarray(winners) if whole else finite_vector(winners, name)
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
-        wrong = np.flatnonzero((outcome != 0) & (outcome != 1) & (outcome != 2))
-        if wrong.size:
-            raise BadValue(f"{name}[{wrong[0]}] is {outcome[wrong[0]]:g}, expected 1, 2, or 0 for a tie")
+        refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), name, "1, 2, or 0 for a tie")
     return outcome.astype(np.int64, copy=False)
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -42,7 +42,12 @@ from evaluation.statistics.agreement.ratings import (
     ratings_of_judgments,
 )
 from evaluation.statistics.errors import DuplicateJudgment
-from evaluation.statistics.inputs import encode, one_of, same_length
+from evaluation.statistics.inputs import (
+    encode,
+    first_repeated,
+    one_of,
+    same_length,
+)
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
 
@@ -152,9 +157,7 @@ class Alpha:
                 return math.nan
             positions = np.cumsum(totals) - totals / 2 if self.level == "ordinal" else places
             apart = units.disagreement(weights, kind, positions)
-            share = np.zeros(len(pairs))
-            np.divide(sizes, pairs, out=share, where=pairs > 0)
-            observed = float((counting * share) @ apart)
+            observed = float((counting * ratio(sizes, pairs, otherwise=0.0)) @ apart)
             expected = all_distances(kind, positions, totals)
             return 1 - (float(totals.sum()) - 1) * observed / expected if expected > 0 else math.nan
 
@@ -180,7 +183,10 @@ class AlphaOfParts:
         places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
         owner = np.zeros(len(places), dtype=np.int64)
         owner[cell] = unit
-        _refuse_duplicates(cell, worker, len(worker_names))
+        if first_repeated(cell, worker) is not None:
+            raise DuplicateJudgment(
+                "a worker gave a part of a unit two values, expected one value a part and worker"
+            )
         counts = csr_array((np.ones(len(cell)), (cell, code)), shape=(len(places), len(labels)))
         every_part = np.ones(len(places), dtype=np.int64)
         patterns = Patterns(labels, counts, every_part, len(unit_names), len(worker_names), len(cell))
@@ -196,14 +202,6 @@ class AlphaOfParts:
             raters=len(worker_names),
             judgments=len(np.unique(unit * max(len(worker_names), 1) + worker)),
             reason=NO_VARIATION if len(compared) else NO_PAIRS,
-        )
-
-
-def _refuse_duplicates(cell: Ints, worker: Ints, workers: int) -> None:
-    keys = np.sort(cell * max(workers, 1) + worker)
-    if (keys[1:] == keys[:-1]).any():
-        raise DuplicateJudgment(
-            "a worker gave a part of a unit two values, expected one value a part and worker"
         )
 
 
@@ -235,9 +233,7 @@ class AlphaOfWeights:
             observed = weights @ self._observed
             n = weights @ self._size
             expected = self._expected(weights, n)
-        alpha = np.full(len(weights), np.nan)
-        np.divide((n - 1) * observed, expected, out=alpha, where=expected > 0)
-        return 1 - alpha
+        return 1 - ratio((n - 1) * observed, expected)
 
     def _within(self, mean: Floats) -> Floats:
         """Return for each pattern the sum of squared deviations from the unit's mean."""
@@ -275,9 +271,7 @@ class AlphaOfWeights:
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
     """Return ((v - w) / (v + w))^2; 0 if v + w = 0, by convention also for -1 and 1."""
     total = first + second
-    ratio = np.zeros(np.broadcast(first, second).shape)
-    np.divide(first - second, total, out=ratio, where=total != 0)
-    return ratio**2
+    return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 
 
 def _ratio_within(patterns: Patterns, values: Floats) -> Floats:

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats
+from evaluation.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -219,10 +219,8 @@ class Gwet:
             if math.isnan(observed):
                 return math.nan
             sizes, _ = units.pairs(weights)
-            judged = sizes > 0
-            once = np.zeros(len(sizes))
-            np.divide(unit_weights, sizes, out=once, where=judged)
-            shares = units.totals(weights, once) / unit_weights[judged].sum()
+            once = ratio(unit_weights, sizes, otherwise=0.0)
+            shares = units.totals(weights, once) / unit_weights[sizes > 0].sum()
             return float(corrected(np.array([observed]), shares[np.newaxis])[0])
 
         return gwet
@@ -241,10 +239,7 @@ def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
     agreeing = comparable * (1 - apart / pairs / scale.longest)
 
     def percent(weights: Floats) -> Floats:
-        units = weights @ comparable
-        share = np.full(len(weights), np.nan)
-        np.divide(weights @ agreeing, units, out=share, where=units > 0)
-        return share
+        return ratio(weights @ agreeing, weights @ comparable)
 
     return percent
 
@@ -256,8 +251,7 @@ def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
         if counting.sum() == 0:
             return math.nan
         apart = units.disagreement(weights, scale.kind, scale.occurring)
-        share = np.zeros(len(pairs))
-        np.divide(apart, pairs, out=share, where=pairs > 0)
+        share = ratio(apart, pairs, otherwise=0.0)
         return float(1 - counting @ share / counting.sum() / scale.longest)
 
     return percent

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import AgreementResult, Sample, agreement
 from evaluation.statistics.agreement.ratings import count_rows
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
@@ -175,10 +175,7 @@ class _Cells:
         first = np.asarray(weights @ self._first)
         second = np.asarray(weights @ self._second)
         observed = weights @ self._distance * weights.sum(axis=1)
-        expected = self._expected(first, second)
-        ratio = np.full(len(weights), np.nan)
-        np.divide(observed, expected, out=ratio, where=expected > 0)
-        return 1 - ratio
+        return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
         """Return the sum over all cells of both raters' totals times the distance."""
@@ -263,6 +260,4 @@ def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
     judgments = units * raters
     # Whole numbers up to here, so that a table of one category gives exactly zero.
     expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
-    ratio = np.full(len(weights), np.nan)
-    np.divide(observed, expected, out=ratio, where=expected > 0)
-    return 1 - ratio
+    return 1 - ratio(observed, expected)

@@ -12,7 +12,11 @@ from scipy.sparse import csr_array
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadShape, BadValue, DuplicateJudgment
-from evaluation.statistics.inputs import encode, same_length
+from evaluation.statistics.inputs import (
+    encode,
+    first_repeated,
+    same_length,
+)
 
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
 
@@ -63,9 +67,14 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
     worker_names, worker_codes = encode(workers, "workers")
     labels, codes = encode(values, "values")
     same_length(units=unit_codes, workers=worker_codes, values=codes)
-    made = Ratings(unit_names, worker_names, labels, unit_codes, worker_codes, codes)
-    _refuse_duplicates(made)
-    return made
+    twice = first_repeated(unit_codes, worker_codes)
+    if twice is not None:
+        unit, worker = twice
+        raise DuplicateJudgment(
+            f"worker {worker_names[worker]} judged unit {unit_names[unit]} more than once, "
+            "expected one judgment per worker and unit"
+        )
+    return Ratings(unit_names, worker_names, labels, unit_codes, worker_codes, codes)
 
 
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
@@ -125,17 +134,6 @@ def _only_numbers(matrix: NDArray[Any]) -> bool:
     return all(
         not _answers(cell) or isinstance(cell, (int, float, np.number)) for cell in matrix.ravel().tolist()
     )
-
-
-def _refuse_duplicates(made: Ratings) -> None:
-    keys = np.sort(made.unit * max(len(made.raters), 1) + made.rater)
-    repeated = np.flatnonzero(keys[1:] == keys[:-1])
-    if repeated.size:
-        unit, worker = divmod(int(keys[repeated[0]]), len(made.raters))
-        raise DuplicateJudgment(
-            f"worker {made.raters[worker]} judged unit {made.units[unit]} more than once, "
-            "expected one judgment per worker and unit"
-        )
 
 
 def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:

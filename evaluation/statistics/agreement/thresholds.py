@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats
+from evaluation.arrays import Flags, Floats, ratio
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.inputs import float_vector, is_real, one_of, one_per_row, same_length
 from evaluation.statistics.resampling import (
@@ -210,11 +210,6 @@ def _figures(weights: Floats) -> Floats:
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only
     expected = first * (n - second) + second * (n - first)
-    figures = np.full((len(weights), 4), np.nan)
-    np.divide(
-        2 * (both * neither - first_only * second_only), expected, out=figures[:, 0], where=expected > 0
-    )
-    np.divide(both, first, out=figures[:, 1], where=first > 0)
-    np.divide(both, second, out=figures[:, 2], where=second > 0)
-    np.divide(2 * both, first + second, out=figures[:, 3], where=first + second > 0)
-    return figures
+    kappa = ratio(2 * (both * neither - first_only * second_only), expected)
+    f1 = ratio(2 * both, first + second)
+    return np.stack([kappa, ratio(both, first), ratio(both, second), f1], axis=1)

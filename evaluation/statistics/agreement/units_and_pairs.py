@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
@@ -83,15 +83,12 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
         if expected > 0:
             reason = ""
             factor = (totals.sum() - 1) / expected
-            np.divide(factor * apart, sizes - 1, out=contribution, where=pairable)
-    share, agreement = np.full((2, units), np.nan)
-    np.divide(most, sizes, out=share, where=sizes > 0)
-    np.divide(different, sizes * (sizes - 1), out=agreement, where=pairable)
+            contribution = ratio(factor * apart, sizes - 1, where=pairable)
     return UnitAgreement(
         units=ratings.units,
         judgments=sizes.astype(np.int64),
-        share=share,
-        agreement=1 - agreement,
+        share=ratio(most, sizes),
+        agreement=1 - ratio(different, sizes * (sizes - 1), where=pairable),
         contribution=contribution,
         level=level,
         reason=reason,

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.inputs import encode
 
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
@@ -56,14 +56,7 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
         centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
     x, y = centred
     squares = np.add.reduceat(x * x, first) * np.add.reduceat(y * y, first)
-    result = np.full(len(sizes), np.nan)
-    np.divide(
-        np.add.reduceat(x * y, first),
-        np.sqrt(squares),
-        out=result,
-        where=~constant,
-    )
-    return np.clip(result, -1, 1)
+    return np.clip(ratio(np.add.reduceat(x * y, first), np.sqrt(squares), where=~constant), -1, 1)
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
@@ -124,9 +117,7 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     else:
         scale = n**2 * (smaller - 1)
         numerator = 2 * balance * smaller
-    result = np.full(len(sums), np.nan)
-    np.divide(numerator, scale, out=result, where=defined)
-    return np.clip(result, -1, 1)
+    return np.clip(ratio(numerator, scale, where=defined), -1, 1)
 
 
 class Patterns:
@@ -190,6 +181,5 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     shared = n * (weights @ (x * y)) - sum_x * sum_y
     # What is left of equal values after rounding is no variation.
     varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
-    result = np.full(len(weights), np.nan)
-    np.divide(shared, np.sqrt(np.where(varied, spread_x * spread_y, 1.0)), out=result, where=varied)
-    return np.clip(result, -1, 1)
+    scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
+    return np.clip(ratio(shared, scale, where=varied), -1, 1)

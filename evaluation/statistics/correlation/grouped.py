@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
@@ -195,9 +195,7 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
 
     def means(weights: Floats) -> Floats:
         counts, totals = np.asarray(weights @ rows), np.asarray(weights @ sums)
-        result = np.full(counts.shape, np.nan)
-        np.divide(totals, counts, out=result, where=counts > 0)
-        return rounded(result, scores)
+        return rounded(ratio(totals, counts), scores)
 
     return means
 
@@ -250,10 +248,7 @@ def _mean_of(values: Floats) -> _Statistic:
     filled = np.nan_to_num(values)
 
     def statistic(weights: Floats) -> Floats:
-        counts = weights @ defined
-        result = np.full(len(weights), np.nan)
-        np.divide(weights @ filled, counts, out=result, where=counts > 0)
-        return result
+        return ratio(weights @ filled, weights @ defined)
 
     return statistic
 

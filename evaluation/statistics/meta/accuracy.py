@@ -18,6 +18,7 @@ from evaluation.statistics.inputs import (
     floats_of,
     one_per_row,
     positive,
+    refuse_values,
     same_length,
     score_vector,
 )
@@ -93,9 +94,7 @@ def pair_accuracy(
 def consensus_winners(winners: ArrayLike) -> Floats:
     """Return (P,) winners of the consensus: 1, 2, or 0 without one."""
     consensus = finite_vector(winners, "winners")
-    wrong = np.flatnonzero(~np.isin(consensus, (0, 1, 2)))
-    if wrong.size:
-        raise BadValue(f"winners[{wrong[0]}] is {consensus[wrong[0]]:g}, expected 1, 2, or 0 for none")
+    refuse_values(consensus, ~np.isin(consensus, (0, 1, 2)), "winners", "1, 2, or 0 for none")
     return consensus
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.grouped import group_starts
 from evaluation.statistics.correlation.vectors import paired_observations
@@ -206,8 +206,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
     """Return positions of the lower and the higher score of pairs, and each pair's weight in the average of groups."""
     total = int(data.pairs.sum())
-    part = np.zeros(len(data.pairs))
-    np.divide(1.0, data.pairs, out=part, where=data.pairs > 0)
+    part = ratio(1.0, data.pairs, otherwise=0.0)
     if total > max_pairs:
         ends = np.cumsum(data.pairs)
         group = np.searchsorted(ends, generator.integers(0, total, size=max_pairs), side="right")

@@ -25,6 +25,7 @@ from evaluation.statistics.inputs import (
     one_of,
     one_per_row,
     positive,
+    refuse_values,
     score_vector,
 )
 from evaluation.statistics.resampling import Seed, generator_of
@@ -59,9 +60,7 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
     """
     one_of(method, CORRECTIONS, "method")
     given = float_vector(p_values, "p_values")
-    outside = np.flatnonzero((given < 0) | (given > 1))
-    if outside.size:
-        raise BadValue(f"p_values[{outside[0]}] is {given[outside[0]]:g}, expected between 0 and 1")
+    refuse_values(given, (given < 0) | (given > 1), "p_values", "between 0 and 1")
     defined = np.flatnonzero(~np.isnan(given))
     m = len(defined)
     values = given.copy()

@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import finite_vector, one_of, positive, same_length, score_vector
+from evaluation.statistics.inputs import (
+    finite_vector,
+    one_of,
+    positive,
+    refuse_values,
+    same_length,
+    score_vector,
+)
 from evaluation.statistics.resampling import ALTERNATIVES, CELLS, Seed, coins, count_extreme, generator_of
 from evaluation.statistics.results import signed
 from evaluation.statistics.significance.intervals import RowStatistic, row_statistic
@@ -79,9 +86,7 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
 
 def _outcomes(values: ArrayLike, name: str) -> Floats:
     vector = finite_vector(values, name)
-    wrong = np.flatnonzero((vector != 0) & (vector != 1))
-    if wrong.size:
-        raise BadValue(f"{name}[{wrong[0]}] is {vector[wrong[0]]:g}, expected 0 or 1")
+    refuse_values(vector, (vector != 0) & (vector != 1), name, "0 or 1")
     return vector
 
 
