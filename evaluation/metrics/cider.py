@@ -95,15 +95,15 @@ def explain_cider(case: Case, variant: Variant) -> Explanation:
     parts, factors = [], []
     by_reference = np.zeros(len(case.references))
     for grams, share in _orders(comparison, case.view, variant):
-        ours, theirs = _room(task), _room(task)
+        candidate, references = _room(task), _room(task)
         alone = grams.weights[comparison.weights[0]]
-        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, theirs)
-        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], ours)
-        size = int(ours.bounds[1])
+        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, references)
+        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], candidate)
+        size = int(candidate.bounds[1])
         products, sums = np.zeros((len(case.references), size)), np.zeros(len(case.references))
-        _multiply(ours, theirs, how.clipped, products, sums)
+        _multiply(candidate, references, how.clipped, products, sums)
         for reference, row in enumerate(products):
-            norms = ours.norms[0] * theirs.norms[reference]
+            norms = candidate.norms[0] * references.norms[reference]
             row *= _similarity(1.0, norms, task.starts, 0, 1 + reference, how)
         counts = np.full(len(case.references), 1 / len(case.references))
         if how.best_reference:
@@ -115,7 +115,7 @@ def explain_cider(case: Case, variant: Variant) -> Explanation:
             frequency = 0 if number == ALONE else int(grams.frequencies[number])
             parts.append(
                 gram.part(
-                    float(adds[:, ours.grams[:size] == number].sum()),
+                    float(adds[:, candidate.grams[:size] == number].sum()),
                     sum(min(gram.count, other) for other in gram.beside) / len(gram.beside),
                     idf=float(grams.weights[frequency]),
                     note="" if frequency else _UNSEEN[variant.unseen],
@@ -328,26 +328,26 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 
 
 @compiled
-def _multiply(ours: Vectors, theirs: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
-    """Write the products (references, n-grams of ours) of our only vector with the first of theirs, and their sums."""
-    grams, values, size = ours.grams, ours.values, ours.bounds[1]
-    their_grams, their_values, bounds = theirs.grams, theirs.values, theirs.bounds
+def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
+    """Write the products (references, n-grams of the candidate) of the common n-grams, and their sums."""
+    grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
+    other_grams, other_values, bounds = references.grams, references.values, references.bounds
     for other in range(sums.size):
         total = 0.0
-        mine, their, end = 0, bounds[other], bounds[other + 1]
-        while mine < size and their < end:
-            if grams[mine] < their_grams[their]:
-                mine += 1
-            elif grams[mine] > their_grams[their]:
-                their += 1
+        at, other_at, end = 0, bounds[other], bounds[other + 1]
+        while at < size and other_at < end:
+            if grams[at] < other_grams[other_at]:
+                at += 1
+            elif grams[at] > other_grams[other_at]:
+                other_at += 1
             else:
-                value = values[mine]
+                value = values[at]
                 if clipped:
-                    value = min(value, their_values[their])
-                products[other, mine] = value * their_values[their]
-                total += value * their_values[their]
-                mine += 1
-                their += 1
+                    value = min(value, other_values[other_at])
+                products[other, at] = value * other_values[other_at]
+                total += value * other_values[other_at]
+                at += 1
+                other_at += 1
         sums[other] = total
 
 
@@ -367,34 +367,36 @@ def _similarity(
 @compiled
 def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -> float:
     """Return CIDEr-D's penalty for another number of bigrams (V15 eq. 5)."""
-    ours = max(starts[candidate + 1] - starts[candidate] - 1, 0)
-    theirs = max(starts[reference + 1] - starts[reference] - 1, 0)
-    return np.exp(-((ours - theirs) * (ours - theirs)) / (2 * sigma * sigma))
+    candidate_length = max(starts[candidate + 1] - starts[candidate] - 1, 0)
+    reference_length = max(starts[reference + 1] - starts[reference] - 1, 0)
+    apart = candidate_length - reference_length
+    return np.exp(-(apart * apart) / (2 * sigma * sigma))
 
 
 @compiled
 def _add_scores(
     task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float, scores: Floats
 ) -> None:
-    ours, theirs = _room(task), _room(task)
-    products, sums = np.empty((theirs.norms.size, ours.grams.size)), np.empty(theirs.norms.size)
-    starts, our_norm, their_norms = task.starts, ours.norms, theirs.norms
+    candidate, references = _room(task), _room(task)
+    sums = np.empty(references.norms.size)
+    products = np.empty((sums.size, candidate.grams.size))
+    starts, candidate_norm, reference_norms = task.starts, candidate.norms, references.norms
     for group in range(task.references.size - 1):
         if task.candidate_starts[group] == task.candidate_starts[group + 1]:
             continue
         first, last = task.references[group], task.references[group + 1]
-        # An n-gram that stands in these references alone is held by as many documents as they are.
-        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], theirs)
+        # An n-gram of these references alone is in as many documents as they are.
+        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], references)
         many = last - first
         for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):
             text = task.candidates[index]
-            _write_vectors(grams, starts, text, text + 1, grams.weights[0], ours)
-            if our_norm[0] == 0:
+            _write_vectors(grams, starts, text, text + 1, grams.weights[0], candidate)
+            if candidate_norm[0] == 0:
                 continue
-            _multiply(ours, theirs, how.clipped, products, sums[:many])
+            _multiply(candidate, references, how.clipped, products, sums[:many])
             total = 0.0
             for other in range(many):
-                norms = our_norm[0] * their_norms[other]
+                norms = candidate_norm[0] * reference_norms[other]
                 similarity = _similarity(sums[other], norms, starts, text, first + other, how)
                 if how.best_reference:
                     total = max(total, similarity)

@@ -122,10 +122,10 @@ class Case:
         places = [
             [tuple(text[at : at + order]) for at in range(len(text) - order + 1)] for text in self.texts
         ]
-        ours, *theirs = map(Counter, places)
+        candidate, *references = map(Counter, places)
         return [
-            Gram(words, places[0].index(words), count, tuple(other[words] for other in theirs))
-            for words, count in ours.items()
+            Gram(words, places[0].index(words), count, tuple(other[words] for other in references))
+            for words, count in candidate.items()
         ]
 
     def beside(

@@ -59,10 +59,10 @@ class _Shares(NamedTuple):
 def _common_shares(comparison: Comparison, view: View) -> _Shares:
     """Compare each pair; a caption without words counts as one empty word, which matches only another such."""
     lengths = comparison.words(view).lengths
-    ours = np.repeat(lengths[: comparison.size], comparison.reference_counts)
-    theirs = lengths[comparison.pair_references]
-    common = np.where(ours + theirs == 0, 1.0, lcs_overlap(comparison, view).hits)
-    return _Shares(common / np.maximum(ours, 1), common / np.maximum(theirs, 1))
+    candidate = np.repeat(lengths[: comparison.size], comparison.reference_counts)
+    reference = lengths[comparison.pair_references]
+    common = np.where(candidate + reference == 0, 1.0, lcs_overlap(comparison, view).hits)
+    return _Shares(common / np.maximum(candidate, 1), common / np.maximum(reference, 1))
 
 
 def explain_rouge_l(case: Case) -> Explanation:
@@ -103,14 +103,14 @@ def _common_words(case: Case, reference: int) -> list[bool]:
     words, starts, references, _ = case.comparison.pairs(case.view)
     text = references[reference]
     # From the end to the start, as the kernel traces its path back from the end.
-    ours, theirs = (
+    candidate, other = (
         words[starts[0] : starts[1]][::-1].copy(),
         words[starts[text] : starts[text + 1]][::-1].copy(),
     )
-    longest = max(ours.size, theirs.size)
-    table = kernels.room_for_table(longest, ours.size * (-(-theirs.size // kernels.BITS)))
-    kernels.mark_best_path(ours, theirs, np.arange(longest + 1, dtype=np.float64), table)
-    return table.marked[: ours.size][::-1].tolist()
+    longest = max(candidate.size, other.size)
+    table = kernels.room_for_table(longest, candidate.size * (-(-other.size // kernels.BITS)))
+    kernels.mark_best_path(candidate, other, np.arange(longest + 1, dtype=np.float64), table)
+    return table.marked[: candidate.size][::-1].tolist()
 
 
 def explain_rouge_n(case: Case, order: int) -> Explanation:

@@ -173,13 +173,13 @@ def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats
     """Sum the weights of runs of reference words on the best path of each pair; powers[k] weighs k words."""
     words, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
-        ours = words[starts[candidate] : starts[candidate + 1]]
+        candidate_words = words[starts[candidate] : starts[candidate + 1]]
         for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
-            theirs = words[starts[references[pair]] : starts[references[pair] + 1]]
-            mark_best_path(theirs, ours, powers, table)
+            reference_words = words[starts[references[pair]] : starts[references[pair] + 1]]
+            mark_best_path(reference_words, candidate_words, powers, table)
             weight = 0.0
             run = 0
-            for row in range(theirs.size + 1):
+            for row in range(reference_words.size + 1):
                 if table.marked[row]:
                     run += 1
                 else:

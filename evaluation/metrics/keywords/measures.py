@@ -182,7 +182,7 @@ def keyword_f1(
     given = np.array([len(own) for own in task.guesses], dtype=np.int64)
     wanted = np.array([len(own) for own in task.gold], dtype=np.int64)
     hits = np.array(
-        [sum(map(own.__contains__, said)) for own, said in zip(task.gold, task.guesses, strict=True)],
+        [sum(map(own.__contains__, guessed)) for own, guessed in zip(task.gold, task.guesses, strict=True)],
         dtype=np.int64,
     )
     is_defined = wanted > 0

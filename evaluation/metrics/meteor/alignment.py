@@ -9,10 +9,10 @@ from evaluation.arrays import Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
-    OURS,
+    IN_CANDIDATE,
+    IN_REFERENCE,
     PLACE,
     STAGE,
-    THEIRS,
     Candidate,
     Lookup,
     Matches,
@@ -34,18 +34,21 @@ def align(
     lookup: Lookup,
     candidate: Candidate,
     work: Workspace,
-    ours: int,
-    theirs: int,
+    candidate_text: int,
+    reference_text: int,
     matches: Matches,
     statistics: Ints,
 ) -> Matches:
-    """Write the statistics (FIELDS,) of the best alignment of text `ours`, a candidate, with text `theirs`.
+    """Write the statistics (FIELDS,) of the best alignment of two texts.
 
     Return the matches' array, which may have grown.
     """
-    begin_1, begin_2 = lookup.starts[ours], lookup.starts[theirs]
-    length_1, length_2 = lookup.starts[ours + 1] - begin_1, lookup.starts[theirs + 1] - begin_2
-    pair = Pair(ours, length_1, begin_2, begin_2 + length_2)
+    begin_1, begin_2 = lookup.starts[candidate_text], lookup.starts[reference_text]
+    length_1, length_2 = (
+        lookup.starts[candidate_text + 1] - begin_1,
+        lookup.starts[reference_text + 1] - begin_2,
+    )
+    pair = Pair(candidate_text, length_1, begin_2, begin_2 + length_2)
     for column in range(FIELDS):
         statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
@@ -107,9 +110,9 @@ def _take_only_choices(
                     chosen[place, column] = matches[index, column]
             while index < ends[place - held]:
                 first = matches[index, PLACE]
-                for covered in range(first, first + matches[index, OURS]):
+                for covered in range(first, first + matches[index, IN_CANDIDATE]):
                     cover_1[covered] += 1
-                for covered in range(place, place + matches[index, THEIRS]):
+                for covered in range(place, place + matches[index, IN_REFERENCE]):
                     cover_2[covered] += 1
                 index += 1
             place += 1
@@ -118,15 +121,15 @@ def _take_only_choices(
         alone = counts[place] == 1
         if alone:
             first = chosen[place, PLACE]
-            for covered in range(first, first + chosen[place, OURS]):
+            for covered in range(first, first + chosen[place, IN_CANDIDATE]):
                 alone &= cover_1[covered] == 1
-            for covered in range(place, place + chosen[place, THEIRS]):
+            for covered in range(place, place + chosen[place, IN_REFERENCE]):
                 alone &= cover_2[covered] == 1
         if alone:
-            for covered in range(place, place + chosen[place, THEIRS]):
+            for covered in range(place, place + chosen[place, IN_REFERENCE]):
                 taken[covered] = True
         else:
-            chosen[place, OURS] = chosen[place, THEIRS] = 0
+            chosen[place, IN_CANDIDATE] = chosen[place, IN_REFERENCE] = 0
             is_open |= counts[place] > 0
     return held, is_open, matches
 
@@ -138,17 +141,17 @@ def _count(lookup: Lookup, begin_1: int, pair: Pair, chosen: Matches, statistics
     place, open_end = 0, NONE
     while place < pair.end - pair.begin:
         match = chosen[place]
-        if match[THEIRS] == 0:
+        if match[IN_REFERENCE] == 0:
             statistics[CHUNKS] += open_end != NONE
             open_end = NONE
             place += 1
             continue
         column = MATCHED + PER_STAGE * match[STAGE]
-        for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[OURS]):
+        for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[IN_CANDIDATE]):
             statistics[column + 2 * is_function[lookup.words[at]]] += 1
-        for at in range(pair.begin + place, pair.begin + place + match[THEIRS]):
+        for at in range(pair.begin + place, pair.begin + place + match[IN_REFERENCE]):
             statistics[column + 1 + 2 * is_function[lookup.words[at]]] += 1
         statistics[CHUNKS] += open_end != NONE and open_end != match[PLACE]
-        open_end = match[PLACE] + match[OURS]
-        place += match[THEIRS]
+        open_end = match[PLACE] + match[IN_CANDIDATE]
+        place += match[IN_REFERENCE]
     statistics[CHUNKS] += open_end != NONE

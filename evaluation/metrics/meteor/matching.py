@@ -22,7 +22,7 @@ Matches = NDArray[np.int64]
 
 # Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
 # and of the reference it covers, its stage.
-ORDER, PLACE, OURS, THEIRS, STAGE = range(5)
+ORDER, PLACE, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 COLUMNS = 5
 
 # How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
@@ -112,13 +112,13 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
 def find_matches(
     lookup: Lookup,
     candidate: Candidate,
-    ours: int,
+    text: int,
     begin: int,
     end: int,
     matches: Matches,
     ends: Ints,
 ) -> tuple[Matches, int]:
-    """Find the matches of text `ours`, entered before, with the words from `begin` to before `end`.
+    """Find the matches of a text, entered before, with the words from `begin` to before `end`.
 
     Fill `matches` (any size, COLUMNS), word by word, or a larger array; `ends` (end - begin,) gets the end of
     each word's matches. Return the array and the word where it stopped, at the end or after more than
@@ -136,8 +136,8 @@ def find_matches(
                 matches = _with_room(matches, count)
                 matches[count, ORDER] = (stage << GROUP) | place
                 matches[count, PLACE] = place
-                matches[count, OURS] = 1
-                matches[count, THEIRS] = 1
+                matches[count, IN_CANDIDATE] = 1
+                matches[count, IN_REFERENCE] = 1
                 matches[count, STAGE] = stage
                 count += 1
                 place = candidate.next_place[place]
@@ -147,9 +147,9 @@ def find_matches(
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
-            if phrase >= 0 and candidate.replaceable[phrase] == ours:
+            if phrase >= 0 and candidate.replaceable[phrase] == text:
                 matches, count = _replaceable(phrases, candidate, phrase, matches, count)
-            if phrase >= 0 and candidate.replacing[phrase] == ours:
+            if phrase >= 0 and candidate.replacing[phrase] == text:
                 matches, count = _replacing(phrases, candidate, phrase, matches, count)
         if count - first > 1:
             _put_in_order(matches, first, count)
@@ -164,17 +164,17 @@ def _replaceable(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     """Add the matches of a reference phrase with its paraphrases in the candidate."""
-    theirs = np.int64(phrases.lengths[phrase])
+    length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
         found = candidate.first_found[phrases.targets[index]]
         while found >= 0:
             place = np.int64(candidate.found_places[found])
-            order = ((FROM_REFERENCE << PHRASE_BITS) | theirs) << (GROUP - PHRASE_BITS)
+            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
             matches = _with_room(matches, count)
             matches[count, ORDER] = order | (index << PLACE_BITS) | place
             matches[count, PLACE] = place
-            matches[count, OURS] = phrases.lengths[phrases.targets[index]]
-            matches[count, THEIRS] = theirs
+            matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
+            matches[count, IN_REFERENCE] = length
             matches[count, STAGE] = PARAPHRASE
             count += 1
             found = candidate.next_found[found]
@@ -190,13 +190,13 @@ def _replacing(
         found = candidate.first_found[phrases.sources[index]]
         while found >= 0:
             place = np.int64(candidate.found_places[found])
-            ours = np.int64(phrases.lengths[phrases.sources[index]])
+            length = np.int64(phrases.lengths[phrases.sources[index]])
             order = (FROM_CANDIDATE << GROUP) | (place << (PLACE_BITS + PHRASE_BITS))
             matches = _with_room(matches, count)
-            matches[count, ORDER] = order | (ours << PLACE_BITS) | phrases.places[index]
+            matches[count, ORDER] = order | (length << PLACE_BITS) | phrases.places[index]
             matches[count, PLACE] = place
-            matches[count, OURS] = ours
-            matches[count, THEIRS] = phrases.lengths[phrase]
+            matches[count, IN_CANDIDATE] = length
+            matches[count, IN_REFERENCE] = phrases.lengths[phrase]
             matches[count, STAGE] = PARAPHRASE
             count += 1
             found = candidate.next_found[found]

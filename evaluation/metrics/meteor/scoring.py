@@ -107,9 +107,9 @@ def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
 
 def _perfect(counts: NDArray[np.int64]) -> Flags:
     """Return (n,) bool: candidates matched as a whole in one chunk."""
-    ours = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
-    theirs = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
-    whole = (ours == counts[:, LENGTH_1]) & (theirs == counts[:, LENGTH_2])
+    in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
+    in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
+    whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
     return np.asarray(whole & (counts[:, CHUNKS] == 1))
 
 
@@ -234,6 +234,6 @@ def explain_meteor(case: Case) -> Explanation:
             zip(references, statistics.counts[:, LENGTH_2].tolist(), strict=True)
         )
     ]
-    said = "The reference of the highest score counts alone; figures beside the others are what they would have given."
-    found = case.explanation(score, parts, factors, beside, said, tokens=())
-    return replace(found, settings=dict(case.settings) | {"stages": STAGE_CHOICES[stages - 1]})
+    words = "The reference of the highest score counts alone; figures beside the others are what they would have given."
+    explanation = case.explanation(score, parts, factors, beside, words, tokens=())
+    return replace(explanation, settings=dict(case.settings) | {"stages": STAGE_CHOICES[stages - 1]})

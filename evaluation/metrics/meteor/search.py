@@ -17,10 +17,10 @@ from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
-    OURS,
+    IN_CANDIDATE,
+    IN_REFERENCE,
     PLACE,
     STAGE,
-    THEIRS,
     Candidate,
     Lookup,
     Matches,
@@ -114,7 +114,7 @@ def search(
         now[0, column] = 0
     now[0, OPEN] = now[0, CHOICE] = NONE
     for place in range(length_2):
-        for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, OURS]):
+        for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, IN_CANDIDATE]):
             now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
     live, made, upto = 1, 0, length_2
     for place in range(length_2):
@@ -140,8 +140,8 @@ def search(
                 then[rank, NEXT] += 1
                 then[rank, OPEN] = NONE
             elif index != CARRIED:
-                last = matches[index, PLACE] + matches[index, OURS]
-                then[rank, NEXT] = place + matches[index, THEIRS]
+                last = matches[index, PLACE] + matches[index, IN_CANDIDATE]
+                then[rank, NEXT] = place + matches[index, IN_REFERENCE]
                 then[rank, OPEN] = last
                 for covered in range(matches[index, PLACE], last):
                     then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
@@ -163,13 +163,13 @@ def search(
 @compiled
 def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> None:
     """Pass a word without a choice: its match was taken before, or it has none."""
-    first, theirs = chosen[place, PLACE], chosen[place, THEIRS]
+    first, length = chosen[place, PLACE], chosen[place, IN_REFERENCE]
     worth = _worth(chosen, place)
     for path in range(live):
         if states[path, NEXT] > place:
             continue
         is_open = states[path, OPEN] != NONE
-        if theirs == 0:
+        if length == 0:
             states[path, CHUNKS_SO_FAR] += is_open
             states[path, OPEN] = NONE
             states[path, NEXT] += 1
@@ -177,16 +177,16 @@ def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> 
         states[path, TOTAL] += worth
         states[path, CHUNKS_SO_FAR] += is_open and states[path, OPEN] != first
         states[path, DISTANCE] += abs(place - first)
-        states[path, NEXT] = place + theirs
-        states[path, OPEN] = first + chosen[place, OURS]
+        states[path, NEXT] = place + length
+        states[path, OPEN] = first + chosen[place, IN_CANDIDATE]
 
 
 @compiled
 def _worth(matches: Matches, index: int) -> int:
     """Return what a match counts in the search."""
     if matches[index, STAGE] == EXACT:
-        return matches[index, OURS] + matches[index, THEIRS]
-    return matches[index, OURS] // 2 + matches[index, THEIRS] // 2
+        return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
+    return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
 
 
 @compiled
@@ -211,9 +211,9 @@ def _offer_choices(
         for index in range(first, end):
             begin = matches[index, PLACE]
             is_free = True
-            for covered in range(begin, begin + matches[index, OURS]):
+            for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
                 is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
-            for covered in range(place, place + matches[index, THEIRS]):
+            for covered in range(place, place + matches[index, IN_REFERENCE]):
                 is_free &= not taken[covered]
             if is_free:
                 now = total + _worth(matches, index)
