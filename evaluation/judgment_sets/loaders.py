@@ -54,7 +54,7 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[int, ControlRecord]:
     """Return control item results of each worker who saw one.
 
-    Imports state per judgment whether it is used, so the rule excludes nobody again.
+    Imports state per judgment whether it is used, so the rule is not applied again.
     """
     imported = study.source == Study.Source.IMPORTED
     threshold = 0.0 if imported else design_of(study).controls.threshold

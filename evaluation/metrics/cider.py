@@ -17,7 +17,7 @@ from evaluation.metrics.comparison import Comparison, Task, View
 from evaluation.metrics.explanation import Case, Explanation, Factor
 from evaluation.metrics.text.words import Numbers
 
-ALONE = -1  # an n-gram that stands in one place only
+ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
 
 

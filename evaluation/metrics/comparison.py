@@ -148,7 +148,7 @@ class Comparison:
     def _make_words(self, view: View) -> Words:
         if view.change != "none":
             return changed(self.words(View(view.tokenizer)), view.change)
-        # Not kept: cutting again for another tokenizer is cheap, and the pieces are as large as the words.
+        # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
         words = encode(self.texts, view.tokenizer)
         if words.words.size > MOST_WORDS:
             raise InvalidInput(
@@ -215,20 +215,20 @@ class Lists:
         known = self._known
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)
-        kept = list(lists)
-        for position, texts in enumerate(kept):
+        listed = list(lists)
+        for position, texts in enumerate(listed):
             number = known.get(id(texts))
             if number is None:
                 if type(texts) is not list or not texts:
                     check_texts(texts, f"{what}[{position}]")
-                # The list is kept, so that no other one can get its id().
+                # The list is stored, so that no other can get its id().
                 number = known[id(texts)] = len(self._lists)
                 self._lists.append(texts)
             numbers[position] = number
-        # A look at the kinds of all texts at once is cheaper than one at each list.
+        # Checking the types of all texts at once is faster than list by list.
         new = self._lists[first_new:]
         if not set(map(type, chain.from_iterable(new))) <= {str}:
-            for position, texts in enumerate(kept):
+            for position, texts in enumerate(listed):
                 check_texts(texts, f"{what}[{position}]")
         return numbers
 

@@ -113,7 +113,7 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
     words; carries between pieces wait in `carries`, one for each word of the references, at most `most`.
     """
     words, starts, references, pair_starts = pairs
-    places = np.zeros(vocabulary, dtype=np.int64)  # the piece's words: at which bits each stands
+    places = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
     carries = np.empty(most, dtype=np.int64)
     one = np.int64(1)
     for candidate in range(pair_starts.size - 1):

@@ -171,8 +171,8 @@ def _spoken(metrics: Mapping[str, Any]) -> str:
     parts = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
-        said = ", ".join(
+        accuracies = ", ".join(
             f"{kind} {_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
-        parts.append(f"{name}: {said}.")
+        parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)

@@ -30,7 +30,7 @@ PEOPLE = "#1a7f4b"
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
 NARROWED = 0.05  # width of an interval below which more judgments change little
 GAP = 0.075  # as a share of the plot's height, between two labels
-NARROW = 5.2  # inches: two stand side by side
+NARROW = 5.2  # inches: two are side by side
 LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
@@ -67,13 +67,13 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if last["low"] is None:
         return f"Alpha {_short(last['value'])} from {last['n']:,} units with two judgments or more."
     width = last["high"] - last["low"]
-    said = (
+    sentence = (
         f"Alpha {_short(last['value'])}, 95 % interval {_short(last['low'])} to {_short(last['high'])}, from "
         f"{last['n']:,} units with two judgments or more."
     )
     if width <= NARROWED:
-        return f"{said} More judgments will hardly move it."
-    return f"{said} The interval is {width:.2f} wide."
+        return f"{sentence} More judgments will hardly move it."
+    return f"{sentence} The interval is {width:.2f} wide."
 
 
 def metrics_figure(

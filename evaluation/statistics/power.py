@@ -150,7 +150,7 @@ def power_of(
     for begin in range(0, simulations, chunk):
         count = min(chunk, simulations - begin)
         truth, gains = _draw_truth(question, (count, most.pairs), rng)
-        for size, counts in _chunk(people, truth, gains, most, wanted, rng):
+        for size, counts in _simulate(people, truth, gains, most, wanted, rng):
             found[size].append(counts)
         progress((begin + count) / simulations)
     results = {
@@ -173,7 +173,7 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
     return np.ones(shape, dtype=np.int64), alone
 
 
-def _chunk(
+def _simulate(
     people: People, truth: Ints, gains: Ints, most: Size, wanted: Sequence[Size], rng: np.random.Generator
 ) -> Iterator[tuple[Size, Ints]]:
     """Yield for each design and simulation: gains of the first, of the second, right consensuses, pairs with

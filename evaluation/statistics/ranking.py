@@ -25,13 +25,13 @@ from evaluation.statistics.results import signed
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
 
-# What is done with an item that nobody judged: it stays in its place and is counted; it is taken out of its
+# What is done with an unjudged item: it stays in its place and is counted; it is removed from its
 # list, so that later items move up ("condensed lists", Sakai 2007); or it is an error.
 UNJUDGED = ("count", "leave-out", "refuse")
 
 NOTHING_RELEVANT = "no query has a relevant item"
 
-# Ints of the items of a list.
+# Codes of the items of a list.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
@@ -88,8 +88,8 @@ def recall_at_k(
     In the best case the unjudged items among the first k are relevant, and no others.
     """
     cut = positive(k, "k")
-    lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
 
@@ -104,8 +104,8 @@ def success_at_k(
 ) -> RankingResult:
     """Return S@k: whether a relevant item is among the first k."""
     cut = positive(k, "k")
-    lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
     found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
     return _result(f"S@{cut}", lists, blank, unjudged, found, best)
 
@@ -118,8 +118,8 @@ def r_precision(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return the precision at rank r for a query with r relevant items; a shorter list counts as r long."""
-    lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, lists.total)
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, lists.total)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
     return _result("R-precision", lists, blank, unjudged, share, best)
 
@@ -135,11 +135,11 @@ def median_rank(
 
     In the best case the first unjudged item above it is relevant.
     """
-    lists = _opened(rankings, relevant, unjudged)
-    rank = _first(lists, _RELEVANT)
-    best = np.minimum(rank, _first(lists, _UNJUDGED))
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    rank = _first_rank(lists, _RELEVANT)
+    best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
     depth = np.where(lists.total > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
-    _, blank = _seen(lists, depth)
+    _, blank = _counts_within(lists, depth)
     return _result("median rank", lists, blank, unjudged, rank, best)
 
 
@@ -165,8 +165,8 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
     queries = np.arange(len(rankings))
     listed = list(chain.from_iterable(rankings))
     wanted_items = list(chain.from_iterable(relevant))
-    items, wanted = _number(listed, wanted_items)
-    return _looked_up(
+    items, wanted = _number_items(listed, wanted_items)
+    return _judge(
         np.repeat(queries, lengths),
         items,
         np.repeat(queries, [len(wanted) for wanted in relevant]),
@@ -201,7 +201,7 @@ def judge_run(
     same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
     given = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
     same_length(relevant_queries=wanted_query, grades=given)
-    item, wanted = _number(listed, wanted_items)
+    item, wanted = _number_items(listed, wanted_items)
     order = np.lexsort((place, query))
     query, place = query[order], place[order]
     tied = np.flatnonzero((query[1:] == query[:-1]) & (place[1:] == place[:-1]))
@@ -209,10 +209,10 @@ def judge_run(
         name = names.tolist()[query[tied[0]]]
         raise BadValue(f"query {name!r} has two items of rank {place[tied[0]]:g}, expected every rank once")
     graded = np.full(len(names), grades is not None)
-    return _looked_up(query, item[order], wanted_query, wanted, given, names, graded)
+    return _judge(query, item[order], wanted_query, wanted, given, names, graded)
 
 
-def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
+def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         return (
@@ -223,7 +223,7 @@ def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
         raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
 
 
-def _looked_up(
+def _judge(
     query: Ints,
     item: Ints,
     wanted_query: Ints,
@@ -258,7 +258,7 @@ def _looked_up(
     return JudgedRankings(starts, codes, total, names, bool(graded.all()))
 
 
-def _opened(
+def _judged_rankings(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
 ) -> JudgedRankings:
     one_of(unjudged, UNJUDGED, "unjudged")
@@ -274,18 +274,18 @@ def _opened(
         return lists
     keep = lists.codes != _UNJUDGED
     before = np.concatenate([[0], np.cumsum(keep)])[lists.starts]
-    gone = np.diff(lists.starts) - np.diff(before)
-    return replace(lists, starts=before, codes=lists.codes[keep], left_out=gone)
+    removed = np.diff(lists.starts) - np.diff(before)
+    return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
 
 
-def _seen(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
+def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
     """Return (Q,) relevant and unjudged items among the first `depth` (Q,) of each list."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
 
 
-def _first(lists: JudgedRankings, code: int) -> Floats:
+def _first_rank(lists: JudgedRankings, code: int) -> Floats:
     """Return (Q,) rank from 1 of the first item with the code; inf if there is none."""
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     place = places[np.searchsorted(places, lists.starts[:-1])]

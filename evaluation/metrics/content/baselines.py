@@ -209,10 +209,14 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     selected = np.bincount(image[selects], minlength=starts.size - 1)
     shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
     ranks[~selects] = shared[image[~selects]]
-    # The boxes that share a rank stand in the order in which ties are broken.
+    # Boxes that share a rank are in the order that breaks ties.
     order = np.lexsort((tie_places, ranks, image))
     return BoxRanks(
-        ranks, selects, _inverse(order, starts), starts, signature("content-bigram", ties=_seed_field(ties))
+        ranks,
+        selects,
+        _places_in_order(order, starts),
+        starts,
+        signature("content-bigram", ties=_seed_field(ties)),
     )
 
 
@@ -283,10 +287,10 @@ def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
         order = np.lexsort((keys, _image_of(starts)))
     else:
         order = np.lexsort((_generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
-    return _inverse(order, starts)
+    return _places_in_order(order, starts)
 
 
-def _inverse(order: Ints, starts: Ints) -> Ints:
+def _places_in_order(order: Ints, starts: Ints) -> Ints:
     """Turn the order of boxes, image by image, into each box's position within its image."""
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))

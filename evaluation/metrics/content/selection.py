@@ -138,7 +138,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
     images = gold.counts.size
     image_of = np.repeat(np.arange(images), gold.counts)
     precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
-    # Someone who names nothing is no selection, and nobody can be held against people who name nothing.
+    # A description without boxes is no selection, and cannot be compared with others without boxes.
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
     by_image = [
@@ -272,7 +272,7 @@ def _sizes(groups: Sequence[Collection[Any]], place: Callable[[int], str]) -> In
 
 
 def _are_whole(values: Sequence[object]) -> bool:
-    # A look at the kinds of all values at once is cheaper than one at each value.
+    # Checking the distinct types is faster than checking each value.
     return all(kind is not bool and issubclass(kind, Integral) for kind in set(map(type, values)))
 
 

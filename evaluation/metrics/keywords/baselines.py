@@ -221,11 +221,11 @@ def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
     for index, sentence in enumerate(sentences):
         if not sentence:
             continue
-        held = math.fsum(
+        shared = math.fsum(
             document[term] / size * (math.log(count + smoothing) - math.log(smoothing))
             for term, count in Counter(sentence).items()
         )
-        likelihood = held - math.log(len(sentence) + smoothing * different)
+        likelihood = shared - math.log(len(sentence) + smoothing * different)
         if likelihood > most:
             best, most = index, likelihood
     return best

@@ -98,17 +98,19 @@ def _take_only_choices(
     for place in range(length_2):
         cover_2[place] = 0
         taken[place] = False
-    held = place = 0
+    begin = place = 0
     while place < length_2:
-        held = place
-        matches, upto = find_matches(lookup, candidate, pair.text, pair.begin + held, pair.end, matches, ends)
+        begin = place
+        matches, upto = find_matches(
+            lookup, candidate, pair.text, pair.begin + begin, pair.end, matches, ends
+        )
         index = 0
         while place < upto - pair.begin:
-            counts[place] = ends[place - held] - index
+            counts[place] = ends[place - begin] - index
             if counts[place] == 1:
                 for column in range(COLUMNS):
                     chosen[place, column] = matches[index, column]
-            while index < ends[place - held]:
+            while index < ends[place - begin]:
                 first = matches[index, PLACE]
                 for covered in range(first, first + matches[index, IN_CANDIDATE]):
                     cover_1[covered] += 1
@@ -131,7 +133,7 @@ def _take_only_choices(
         else:
             chosen[place, IN_CANDIDATE] = chosen[place, IN_REFERENCE] = 0
             is_open |= counts[place] > 0
-    return held, is_open, matches
+    return begin, is_open, matches
 
 
 @compiled

@@ -223,8 +223,8 @@ def _put_in_order(matches: Matches, first: int, end: int) -> None:
             at = index
             while at >= first + gap and matches[at - gap, ORDER] > matches[at, ORDER]:
                 for column in range(COLUMNS):
-                    held = matches[at, column]
+                    value = matches[at, column]
                     matches[at, column] = matches[at - gap, column]
-                    matches[at - gap, column] = held
+                    matches[at - gap, column] = value
                 at -= gap
         gap //= 2

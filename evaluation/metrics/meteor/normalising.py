@@ -57,12 +57,14 @@ def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
         text = pattern.sub(replacement, text)
     pieces = [piece for piece in _CUT.split(text) if piece]
     following = [*pieces[1:], ""]
-    parted = [_stopped(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)]
+    parted = [
+        _with_full_stop(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)
+    ]
     text = _OTHER_BLANKS.sub(" ", " ".join(parted)).strip(_CONTROL)
     return [word for word in _CUT.split(text.lower()) if word]
 
 
-def _stopped(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
+def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
     """Return a word with its full stop kept, separated by a blank, or dropped (`u.s.`)."""
     if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
         return word
@@ -85,7 +87,7 @@ def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
         for word, is_plain in zip(words.vocabulary, plain.tolist(), strict=True)
     ]
     begins, ends = _runs(words.words, words.starts, plain)
-    run, made, made_ends = _made(words, begins, ends, known, abbreviations)
+    run, made, made_ends = _new_words(words, begins, ends, known, abbreviations)
     new, starts = _spliced(
         words.words, words.starts, np.array(number, dtype=np.int32), begins, ends, run, made, made_ends
     )
@@ -119,7 +121,7 @@ def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
     return begins, ends
 
 
-def _made(
+def _new_words(
     words: Words, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
 ) -> tuple[Numbers, Numbers, Ints]:
     """Return the number of each run, the new words of all distinct runs, and their ends."""

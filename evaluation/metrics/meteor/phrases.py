@@ -55,18 +55,18 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # A phrase counts when its words occur, a pair when both of its phrases do.
     known = new >= 0
-    sources = np.flatnonzero(_held(np.arange(table.target_starts.size - 1), table, known))
+    sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, known))
     counts = table.target_starts[sources + 1] - table.target_starts[sources]
     right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
-    held = np.zeros(table.starts.size - 1, dtype=np.bool_)
-    held[right] = True
-    targets = np.flatnonzero(held)
-    held[targets] = _held(targets, table, known)
-    left, right, kept = _renumbered(np.repeat(sources, counts)[held[right]], right[held[right]], held.size)
+    used = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    used[right] = True
+    targets = np.flatnonzero(used)
+    used[targets] = _with_known_words(targets, table, known)
+    left, right, kept = _renumbered(np.repeat(sources, counts)[used[right]], right[used[right]], used.size)
     sizes = table.starts[kept + 1] - table.starts[kept]
     flat = new[table.words[ranges(table.starts[kept], sizes)]]
     trie, bits, phrase_of_node = _trie(flat, sizes)
-    seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
+    seen = _occurring(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
     left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
     begins = np.cumsum(sizes) - sizes
@@ -87,7 +87,7 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     )
 
 
-def _held(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
+def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
     """Return which phrases have known words only."""
     sizes = table.starts[phrases + 1] - table.starts[phrases]
     words = known[table.words[ranges(table.starts[phrases], sizes)]]
@@ -96,10 +96,10 @@ def _held(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     """Return both sides, numbers below `size`, renumbered without gaps, and the old numbers."""
-    held = np.zeros(size, dtype=np.bool_)
-    held[left] = held[right] = True
-    new = np.cumsum(held) - 1
-    return new[left], new[right], np.flatnonzero(held)
+    used = np.zeros(size, dtype=np.bool_)
+    used[left] = used[right] = True
+    new = np.cumsum(used) - 1
+    return new[left], new[right], np.flatnonzero(used)
 
 
 @compiled
@@ -123,7 +123,7 @@ def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
 
 
 @compiled
-def _seen(
+def _occurring(
     words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
     """Return (phrases,) bool: which phrases occur in a text."""

@@ -18,7 +18,7 @@ _IRREGULAR = _pairs(
     "skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli "
     "singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes"
 )
-# Words that stay as they are once a plural -s is gone.
+# Words that are not changed further after a plural -s.
 _FIXED = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
 
 _STEP_2 = _pairs(
@@ -40,7 +40,7 @@ def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
 
 _ENDING_2, _ENDING_3, _ENDING_4 = _ending(_STEP_2), _ending(_STEP_3), _ending(_STEP_4)
 
-# A y that stands first or behind a vowel is a consonant, written Y; so the second y of `ayy` is a vowel again.
+# A y at the start or behind a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
 _CONSONANT_Y = re.compile("(^|[aeiouy])y")
 _REGION = re.compile("[aeiouy][^aeiouy]")
 _LONG_PREFIX = re.compile("gener|commun|arsen")

@@ -59,7 +59,7 @@ CONFOUNDED = (
 NO_TIES = "no comparison was tied, so nu is zero and has no interval"
 
 # How many groups, and items of a group, a reason names.
-_NAMED = 5
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
     if len(items) < 2:
         reason = NO_GAMES
     elif count > 1:
-        reason = UNBOUNDED.format(count, _named(groups, items))
+        reason = UNBOUNDED.format(count, _group_names(groups, items))
     elif settings.order_effect and order_is_strength(tables):
         reason = CONFOUNDED
     elif rises_for_ever(tables, ties, settings.order_effect):
@@ -297,17 +297,19 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
     return _result(found, items, groups, comparisons, settings, reason)
 
 
-def _named(groups: Ints, items: NDArray[Any]) -> str:
+def _group_names(groups: Ints, items: NDArray[Any]) -> str:
     """Return the members of the groups, in the items' order: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for place, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(str(names[place]))
-    return "; ".join(_some([", ".join(_some(group)) for group in members.values()]))
+    return "; ".join(_shortened([", ".join(_shortened(group)) for group in members.values()]))
 
 
-def _some(words: list[str]) -> list[str]:
-    return words if len(words) <= _NAMED else [*words[:_NAMED], f"and {len(words) - _NAMED} more"]
+def _shortened(words: list[str]) -> list[str]:
+    if len(words) <= _MOST_NAMED:
+        return words
+    return [*words[:_MOST_NAMED], f"and {len(words) - _MOST_NAMED} more"]
 
 
 def _result(

@@ -97,8 +97,8 @@ def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
     # Wins both ways hold a pair in place, and with it the ties; in both orders, the order effect too.
-    held = (both & both.T).any() if order else (won & won.T).any()
-    if held or not (ties or order):
+    bounded = (both & both.T).any() if order else (won & won.T).any()
+    if bounded or not (ties or order):
         return False
     from scipy.optimize import linprog  # takes a while to load and is hardly ever needed
 
@@ -148,7 +148,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(items + 2)
-        step[free] = np.linalg.solve(_held(information[np.ix_(free, free)], items), slope[free])
+        step[free] = np.linalg.solve(_constrained(information[np.ix_(free, free)], items), slope[free])
         size = min(1.0, _FARTHEST / max(np.abs(step).max(), _ROUNDING))
         candidate = _moved(at, size * step)
         chances = log_chances(candidate)
@@ -163,7 +163,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
         converged = bool(min(np.abs(step).max(), away) <= tolerance)
         at, value = candidate, reached
         slope, information = _derivatives(tables, chances)
-    covariance: Floats = np.linalg.inv(_held(information[np.ix_(free, free)], items)).astype(
+    covariance: Floats = np.linalg.inv(_constrained(information[np.ix_(free, free)], items)).astype(
         np.float64, copy=False
     )
     # The constant matrix that held the strengths in place is no part of it.
@@ -220,8 +220,8 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
     return slope, information
 
 
-def _held(information: Floats, items: int) -> Floats:
+def _constrained(information: Floats, items: int) -> Floats:
     """Fix the free direction of the information: a constant added to all log-strengths."""
-    held = information.copy()
-    held[:items, :items] += held[:items, :items].max() / items
-    return held
+    constrained = information.copy()
+    constrained[:items, :items] += constrained[:items, :items].max() / items
+    return constrained

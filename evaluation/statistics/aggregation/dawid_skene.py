@@ -32,17 +32,17 @@ MODELS = ("full", "one-coin")
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
-# What is impossible keeps a finite logarithm, far below all that a posterior can show.
+# The logarithm of an impossible event is finite, far below any that changes a posterior.
 _FLOOR = 1e-300
-# So many steps are the plain ones of the equations before any leap.
+# Plain steps of the equations before any leap.
 _PLAIN = 50
-# A leap takes no probability below this part of what it was: zero would be for ever.
+# A leap reduces no probability below this part of it: zero would be final.
 _SHRINK = 0.1
 # Changes of probabilities this small are rounding.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
-# Part of a log-likelihood that is rounding: near its peak it is flat, and its last digits tell nothing.
+# Part of a log-likelihood that is rounding; near its maximum the last digits mean nothing.
 _FLAT = 1e-12
-# A rate of shrinking is steady if, of what it lacks to one, it gains no larger part in a step.
+# A rate of shrinking is steady if one minus the rate changes by at most this part in a step.
 _STEADY = 0.1
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
@@ -140,7 +140,7 @@ def dawid_skene(
     iterations = 0
     change, log_likelihood = math.inf, math.nan
     path: list[_Parameters] = []
-    # How far each plain step since the last leap moved; and whether the last of them seemed to be near the end.
+    # The moves of the plain steps since the last leap, and whether the last one seemed to be near the end.
     changes: list[float] = []
     resting = False
     while not converged and iterations < max_iterations:

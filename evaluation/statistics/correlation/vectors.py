@@ -43,7 +43,7 @@ _EXACT = 33
 TOO_FEW = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
 
-# A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
+# Rounded correlations may miss being a correlation matrix by so much.
 _ROUNDING = 1e-9
 FEWER_THAN_FOUR = "there are fewer than four observations"
 CONSTANT_SCORES = "{} scores have the same value throughout"

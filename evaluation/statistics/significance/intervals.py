@@ -28,7 +28,7 @@ METHODS = ("percentile", "basic", "bca")
 # A bootstrap of single values is cheap, and its tails need many resamples.
 _RESAMPLES = 10_000
 
-# Drawing a count for each value pays where it stands for so many.
+# Drawing a count for each distinct value pays if it occurs so often.
 _FEW = 8
 
 TOO_FEW = "there are fewer than two values"
@@ -205,7 +205,7 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
     if name in ("mean", "median"):
-        name = f"{name} as given"  # a function of that name is not ours, whose resamples take shorter ways
+        name = f"{name} as given"  # only our mean and median have shorter ways to resample
 
     def of_rows(rows: Floats) -> Floats:
         values = np.asarray(statistic(rows), dtype=np.float64)
