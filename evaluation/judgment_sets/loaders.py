@@ -223,27 +223,6 @@ def _hashed(
     return data_hash.hexdigest()
 
 
-def hash_of_judgments(study: Study) -> str:
-    """Return the data hash of the current judgments, to detect stale results."""
-    unused = unused_workers(study)
-    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
-    rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study)
-        .order_by("unit__position", "unit_id", "pk")
-        .values_list(
-            "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
-            "set_aside", "unit__struck", "assignment_id",
-        )
-    )  # fmt: skip
-    data_hash = DataHash()
-    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        _, name, worker, key, value, answer, set_aside, struck, assignment = row
-        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
-        data_hash.add(key, name, value if answer is None else answer, used)
-    return data_hash.hexdigest()
-
-
 def counted_answers(
     study: Study, moment: Moment, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
