@@ -1,6 +1,7 @@
 """Names for the types of the arrays that statistics and metrics are computed from, and their division."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ Flags = NDArray[np.bool_]
 
 
 def ratio(
-    part: ArrayLike, whole: NDArray[np.generic], *, where: Flags | None = None, otherwise: float = math.nan
+    part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
 ) -> Floats:
     """Return part / whole, elementwise; ``otherwise`` where whole is not above zero, or ``where`` is false."""
     result = np.full(np.broadcast(part, whole).shape, otherwise)
