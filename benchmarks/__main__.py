@@ -24,7 +24,6 @@ MODULES = {
 
 
 def machine() -> str:
-    """What the figures were measured on, in a sentence."""
     cpu = Path("/proc/cpuinfo")
     names = cpu.read_text(encoding="utf-8").splitlines() if cpu.exists() else []
     model = next(

@@ -1,11 +1,11 @@
-"""Consensus, comparisons and rankings beside crowd-kit 1.4.2 and evalica 0.4.2, on made-up judgments.
+"""Consensus, comparisons and rankings beside crowd-kit 1.4.2 and evalica 0.4.2, on random judgments.
 
     python -m benchmarks.aggregation                        # every job at every size, some minutes
     python -m benchmarks.aggregation "bradley-terry" --sizes 1000000
 
-The peers are named in requirements-oracles.txt. Judgments: three a task by 500 workers, right three times in
-four, two labels; a task's peer table is a pandas frame, ours are columns. Comparisons: of 50 systems, given as
-lists of names, a tenth of them tied. crowd-kit's Dawid-Skene stops too early by itself, so both sides do 20 steps.
+requirements-oracles.txt names the peers. Judgments: three per task by 500 workers, right three times in four,
+two labels, as a pandas frame for the peer. Comparisons: of 50 systems, as lists of names, a tenth tied.
+crowd-kit's Dawid-Skene stops too early, so both sides do 20 steps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SEED = 20
 
 @dataclass(frozen=True)
 class Judgments:
-    """Columns of judgments, the workers' weights, and the same as a frame for the peer."""
+    """Judgments as columns and as the peer's frame, and weights of workers."""
 
     units: NDArray[np.int64]
     workers: NDArray[np.int64]
@@ -49,7 +49,6 @@ class Judgments:
 
 
 def judgments(tasks: int) -> Judgments:
-    """Three judgments a task."""
     rng = np.random.default_rng(SEED)
     rows = tasks * JUDGMENTS
     units, workers = np.repeat(np.arange(tasks), JUDGMENTS), rng.integers(0, WORKERS, rows)
@@ -110,7 +109,7 @@ def one_coin(given: Judgments) -> ArrayLike:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Names of two systems a row, who won (1, 2 or 0), and that as the peer writes it."""
+    """Names of two systems a row, the winner (1, 2 or 0), and the same for the peer."""
 
     first: list[str]
     second: list[str]
@@ -119,7 +118,7 @@ class Comparisons:
 
 
 def comparisons(rows: int) -> Comparisons:
-    """Comparisons of 50 systems; every name is a text of its own, as if it had been read from a file."""
+    """Draw comparisons of 50 systems; every name is a separate str, as if read from a file."""
     rng = np.random.default_rng(SEED)
     strength = rng.random(SYSTEMS) + 0.1
     first = rng.integers(0, SYSTEMS, rows)
@@ -164,7 +163,7 @@ def fractions_with_intervals(given: Comparisons) -> ArrayLike:
 
 @dataclass(frozen=True)
 class Run:
-    """A ranked list of a hundred items a query, and judgments of half of them, in columns of names."""
+    """A ranked list of 100 items per query, and judgments of half of them."""
 
     queries: list[str]
     items: list[str]
@@ -175,7 +174,7 @@ class Run:
 
 
 def run(rows: int) -> Run:
-    """Rows of a run; items are drawn from a thousand for each query."""
+    """Draw a run from 1,000 items per query."""
     rng = np.random.default_rng(SEED)
     queries = [f"image-{row // 100}" for row in range(rows)]
     shift = rng.integers(0, 1000, rows // 100 + 1)

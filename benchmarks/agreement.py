@@ -1,11 +1,11 @@
-"""Agreement beside krippendorff 0.9, evalica 0.4.2 and scikit-learn 1.9 on made-up answers.
+"""Agreement beside krippendorff 0.9, evalica 0.4.2 and scikit-learn 1.9 on random answers.
 
     python -m benchmarks.agreement                      # every job at three sizes, some minutes
     python -m benchmarks.agreement alpha --sizes 10000
 
-The peers are named in requirements-oracles.txt. Alpha takes five raters, four values and a tenth of the answers
-missing. "The obvious loop" draws the units anew and calls the peer's alpha, a thousand times; its interval rests on
-other draws than ours, so the ends differ in the third digit.
+requirements-oracles.txt names the peers. Alpha has five raters, four values and a tenth of the answers
+missing. "The obvious loop" draws units and calls the peer's alpha a thousand times, with other draws, so the
+intervals' ends differ in the third digit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Table = NDArray[np.float64]
 
 
 def table(units: int) -> Table:
-    """Five raters who copy the unit's truth half of the time, nan for missing."""
+    """Draw five raters who copy the unit's truth half of the time."""
     generator = np.random.default_rng(SEED)
     shape = (RATERS, units)
     truth = generator.integers(1, 5, units)
@@ -50,33 +50,31 @@ def table(units: int) -> Table:
 
 
 def sliders(units: int) -> Table:
-    """The same on a scale from 0 to 100, where hardly two units are alike."""
+    """Draw ratings from 0 to 100."""
     generator = np.random.default_rng(SEED)
     return np.clip(np.round(table(units) * 25 + generator.normal(0, 10, (RATERS, units))), 0, 100)
 
 
 def frame(units: int) -> tuple[Table, Any]:
-    """The table, and again as evalica takes it."""
     answers = table(units)
     return answers, importlib.import_module("pandas").DataFrame(answers)
 
 
 def pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two raters' labels, 1 to 5."""
+    """Draw two raters' labels, 1 to 5."""
     generator = np.random.default_rng(SEED)
     first = generator.integers(1, 6, count)
     return first, np.where(generator.random(count) < 0.6, first, generator.integers(1, 6, count))
 
 
 def words(count: int) -> tuple[list[str], list[str]]:
-    """The same as words."""
     names = np.array(["none", "bird", "horse", "person", "bicycle"])
     first, second = pairs(count)
     return names[first - 1].tolist(), names[second - 1].tolist()
 
 
 def rows(judgments: int) -> tuple[list[str], list[str], NDArray[np.int64]]:
-    """Names of units, each judged three times, and of ten thousand workers; grades 1 to 4."""
+    """Draw units judged three times by ten thousand workers with grades 1 to 4."""
     grades = np.random.default_rng(SEED).integers(1, 5, judgments)
     units = [f"unit-{row // 3}" for row in range(judgments)]
     return units, [f"w-{(row // 3 * 7 + row % 3) % 9999}" for row in range(judgments)], grades
@@ -107,7 +105,7 @@ def interval(answers: Table, level: str = "nominal", over: str = "units") -> Arr
 
 
 def obvious_loop(answers: Table) -> ArrayLike:
-    """Draw the units anew and ask the peer, a thousand times."""
+    """Draw units and ask the peer, a thousand times."""
     peer = importlib.import_module("krippendorff")
     generator = np.random.default_rng(SEED)
     units = answers.shape[1]

@@ -1,10 +1,10 @@
-"""Scores beside pycocoevalcap 1.2 on made-up captions: 8.5 words on average, drawn by Zipf's law.
+"""Scores beside pycocoevalcap 1.2 on random captions of 8.5 words on average, by Zipf's law.
 
     python -m benchmarks.captions                       # every job at every size, about ten minutes
     python -m benchmarks.captions cider-d --sizes 5000
 
-The peer is named in requirements-oracles.txt; its tokenizer wants Java. Tokens are handed to both sides, but for
-the job `raw text`, where both tokenise and compute BLEU-1..4, ROUGE-L and CIDEr-D, and the start of Java is left out.
+requirements-oracles.txt names the peer, whose tokenizer needs Java. Both sides get tokens, except in `raw
+text`, where both tokenise and compute BLEU-1..4, ROUGE-L and CIDEr-D; the start of Java is not counted.
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Captions:
-    """The same captions in the form that each side takes."""
+    """The same captions for both sides."""
 
     candidates: list[str]
     references: list[list[str]]
 
     @property
     def for_peer(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-        """Image -> references, and image -> a list of its candidate."""
+        """Return image -> references, and image -> [candidate]."""
         return dict(enumerate(self.references)), {i: [text] for i, text in enumerate(self.candidates)}
 
 
 def captions(count: int, rng: np.random.Generator) -> list[str]:
-    """Made-up captions in lower-case words."""
     vocabulary = np.array(
         [f"w{number:x}".translate(str.maketrans("0123456789", "ghijklmnop")) for number in range(WORDS)]
     )
@@ -53,14 +52,13 @@ def captions(count: int, rng: np.random.Generator) -> list[str]:
 
 
 def made_up(size: int) -> Captions:
-    """Candidates with five references each."""
+    """Draw candidates with five references each."""
     rng = np.random.default_rng(SEED)
     candidates, flat = captions(size, rng), captions(size * REFERENCES, rng)
     return Captions(candidates, [flat[i * REFERENCES : (i + 1) * REFERENCES] for i in range(size)])
 
 
 def _peer(module: str, name: str) -> Any:
-    """A class of the peer; it has no types."""
     return getattr(importlib.import_module(f"pycocoevalcap.{module}"), name)
 
 
@@ -104,7 +102,7 @@ def raw_text(given: Captions) -> ArrayLike:
 
 
 def peer_tokens(texts: dict[int, list[str]]) -> Any:
-    """The captions of every image as the peer's tokenizer cuts them, in a Java of its own."""
+    """Tokenise by the peer, with a new Java."""
     rows = {key: [{"caption": text} for text in own] for key, own in texts.items()}
     return _peer("tokenizer.ptbtokenizer", "PTBTokenizer")().tokenize(rows)
 
@@ -127,7 +125,7 @@ def bleu_pre(given: Captions) -> ArrayLike:
 
 
 def plain_bleu_pre(given: Captions) -> ArrayLike:
-    """The obvious loop; stop words and stems are those of one call on the words."""
+    """Count by the obvious loop; stop words and stems come from one call on the words."""
     content = _content_words(given)
     found = [content(text) for text in given.candidates]
     hits = 0

@@ -23,7 +23,7 @@ WORDS, REFERENCES, LENGTH = 12_000, 5, 10
 
 
 def made_up(count: int, generator: np.random.Generator) -> list[str]:
-    """Captions of words drawn by Zipf's law, with a capital and a full stop."""
+    """Draw captions by Zipf's law, with a capital and a full stop."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["".join(letters[(number // 26**place) % 26] for place in range(4)) for number in range(WORDS)]
     shares = 1 / np.arange(1, WORDS + 1)
@@ -32,7 +32,6 @@ def made_up(count: int, generator: np.random.Generator) -> list[str]:
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
-    """Do it, and print a row of the table."""
     start, cpu = time.perf_counter(), time.process_time()
     result = work()
     print(f"| {what} | {time.perf_counter() - start:.2f} | {time.process_time() - cpu:.2f} |", flush=True)
@@ -40,7 +39,6 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 
 
 def main() -> None:
-    """Print a Markdown table."""
     parser = argparse.ArgumentParser(description="Measure the scoring of a submission.")
     parser.add_argument("--images", type=int, default=40_504)
     images = parser.parse_args().images

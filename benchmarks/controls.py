@@ -23,7 +23,6 @@ SEED = 1
 
 
 def accuracy(rng: np.random.Generator) -> None:
-    """40 control items, threshold .7."""
     print("chance to be right, after: ever below / below at the end / median control item it is first below")
     for share in (0.95, 0.9, 0.85, 0.8, 0.5):
         for after in (4, 10, 20):
@@ -38,7 +37,7 @@ def accuracy(rng: np.random.Generator) -> None:
 
 
 def suspects(rng: np.random.Generator) -> None:
-    """40 control items, 20 workers, one item of which the stated answer is wrong."""
+    """Simulate 40 control items, 20 workers, and one wrong stated answer."""
     print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
     for each in (3, 5, 10):
         for share in (0.95, 0.9, 0.8):
@@ -56,7 +55,7 @@ def suspects(rng: np.random.Generator) -> None:
 
 
 def damage(rng: np.random.Generator, folder: Path) -> None:
-    """A caption of each image of PASCAL-50S, damaged, against the other 49."""
+    """Compare a damaged caption of each image of PASCAL-50S with the other 49."""
     lines = (folder / "pascal-50s" / "references.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     images = [

@@ -22,7 +22,6 @@ STEPS = ("jsonl", "csv", "parquet", "qrels", "flickr8k", "reliability", "aggrega
 
 
 def set_up() -> None:
-    """Django on the database of this run."""
     import django
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
@@ -30,7 +29,7 @@ def set_up() -> None:
 
 
 def fill(units: int) -> None:
-    """A study of ``units`` graded captions, each judged by three workers."""
+    """Fill a study of ``units`` graded captions, each judged by three workers."""
     set_up()
     from django.core.management import call_command
     from django.utils import timezone
@@ -117,7 +116,7 @@ def fill(units: int) -> None:
 
 
 def step(name: str, folder: Path) -> None:
-    """Run one step and print its seconds and the memory it took beyond Quorum's own."""
+    """Run one step; print its seconds and memory."""
     set_up()
     from evaluation.export.exporting import export_judgments
     from evaluation.results.aggregation import aggregate_study
@@ -139,13 +138,12 @@ def step(name: str, folder: Path) -> None:
 
 
 def peak_memory() -> float:
-    """The most memory this process held so far, in MiB (Linux; getrusage would count the parent's as well)."""
+    """Return this process's peak memory in MiB (Linux; getrusage would count the parent's)."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def main() -> None:
-    """Fill a database, then each step by itself."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -51,7 +51,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass
 class Size:
-    """How much there is of everything; filled with the row ids as rows are made."""
+    """Numbers of everything, and row ids as rows are made."""
 
     protocol: str
     done: int
@@ -76,24 +76,23 @@ class Size:
 
     @property
     def judged(self) -> int:
-        """Units of a HIT that are no control items."""
+        """Return the judged units of a HIT."""
         return SIZE - self.controls
 
     @property
     def hits(self) -> int:
-        """With those that nobody took."""
+        """Return all HITs, untaken ones included."""
         return self.done + UNTAKEN
 
     @property
     def units(self) -> int:
-        """Without control items."""
         return self.hits * self.judged
 
 
 def fill_study(
     *, judgments: int = 1_000_000, seed: int = 1, slug: str = "large", protocol: str = "triplet"
 ) -> Study:
-    """The study, with as many whole HITs as ``judgments`` make, and ten more that nobody took yet."""
+    """Fill a study with as many whole HITs as ``judgments`` make, and ten untaken ones."""
     from django.db import connection, transaction
 
     from annotation.models import Assignment, Judgment, Participation, Worker
@@ -126,7 +125,6 @@ def fill_study(
 
 
 def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
-    """The study without units, on a dataset with everything that it shows."""
     from django.utils import timezone
 
     from common.rows import insert_rows
@@ -155,7 +153,7 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
 
 
 def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
-    """References of each image, and candidates, eight words each."""
+    """Add references and candidates, eight words each."""
     from common.rows import insert_rows
     from judgments.models import Caption
 
@@ -191,7 +189,7 @@ def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
 
 
 def _outputs(dataset: Any, size: Size) -> None:
-    """A system for each candidate of an image; the first stands for people where candidates are compared."""
+    """Add a system for each candidate of an image; the first stands for people."""
     from common.rows import insert_rows
     from judgments.models import Output, System
 
@@ -230,7 +228,7 @@ def _pairs(study: Study, size: Size) -> None:
 
 
 def _ids(rows: Any, after: int = 0) -> Ints:
-    """Row ids behind ``after``, in the order in which rows were made; int64, 8 bytes each."""
+    """Return row ids behind ``after`` in order, int64."""
     found = rows.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True).iterator(10_000)
     return np.fromiter(found, dtype=np.int64)
 
@@ -244,7 +242,7 @@ SHOWN = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", 
 
 
 def _shown(size: Size, place: int) -> tuple[Any, ...]:
-    """What the judged unit at ``place`` shows, as ``SHOWN`` has it."""
+    """Return what the judged unit at ``place`` shows."""
     if size.protocol == "triplet":
         pair, n = divmod(place, size.references)
         at, which = divmod(pair, len(PAIRS))
@@ -267,7 +265,7 @@ def _shown(size: Size, place: int) -> tuple[Any, ...]:
 
 
 def _control(size: Size, place: int) -> tuple[Any, ...]:
-    """What the control item number ``place`` shows; its right answer is 1."""
+    """Return what a control item shows; its right answer is 1."""
     at = place % size.images
     first, other = int(size.reference[at, 0]), int(size.reference[at, 1])
     if size.protocol == "triplet":
@@ -276,7 +274,7 @@ def _control(size: Size, place: int) -> tuple[Any, ...]:
 
 
 def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
-    """The row ids of their units, (HITs, SIZE) with the control items last, and of the HITs."""
+    """Add HITs and units; return unit row ids (HITs, SIZE), control items last, and HIT row ids."""
     from common.rows import insert_rows
     from judgments.models import HIT, HITUnit, Unit
 
@@ -329,7 +327,7 @@ def _work(
     workers: Sequence[int],
     rng: np.random.Generator,
 ) -> None:
-    """Three assignments of each HIT that is done, and their judgments."""
+    """Add three assignments of each finished HIT, and their judgments."""
     from annotation.models import Assignment, Judgment
     from common.rows import insert_rows
 
@@ -375,7 +373,7 @@ def _work(
 def _answers(
     size: Size, hit: int, right: npt.NDArray[np.bool_], rng: np.random.Generator
 ) -> list[list[tuple[int | None, Any]]]:
-    """(value, answer) for each assignment and place: one of both is None."""
+    """Return (value, answer) of each assignment and place; one of them is None."""
     places = (hit + np.arange(len(right)) // VOTES)[:, None] * size.judged + np.arange(SIZE)
     control = np.arange(SIZE) >= size.judged
     if size.protocol == "triplet":
@@ -394,7 +392,6 @@ def _answers(
 
 
 def main() -> None:
-    """Fill the database of the environment."""
     import django
 
     parser = argparse.ArgumentParser(

@@ -23,7 +23,7 @@ MADE_UP_LINES = 200_000
 
 
 def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
-    """Print rows, seconds and rows a second of one pass, and the peak memory of another."""
+    """Print rows, seconds and rows per second of one pass, and peak memory of another."""
     start = time.perf_counter()
     count = sum(1 for _ in rows())
     seconds = time.perf_counter() - start
@@ -36,7 +36,6 @@ def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
 
 
 def published(data: Path) -> None:
-    """The published sets, as in ../shared/data."""
     coco = data / "coco-captions"
     flickr, pascal, abstract = data / "flickr8k", data / "pascal-50s", data / "abstract-50s"
     measured("flickr8k captions", lambda: open_dataset("flickr8k", flickr).references())
@@ -56,7 +55,7 @@ def published(data: Path) -> None:
 
 
 def made_up(folder: Path, lines: int) -> None:
-    """Tables of `lines` records: five captions an image, three judgments a unit."""
+    """Write tables of `lines` records: five captions an image, three judgments a unit."""
     captions, judgments = folder / "d.jsonl", folder / "j.csv"
     with captions.open("w", encoding="utf-8") as stream:
         for n in range(lines):

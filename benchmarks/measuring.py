@@ -1,10 +1,10 @@
-"""One way to measure for all benchmarks: two programs, the same input, a fresh process for each figure.
+"""Measure two programs on the same input, each figure in a new process.
 
-A benchmark module lists its jobs and calls `main(JOBS)`. A run prints a Markdown table: seconds of the best
-of several calls, their ratio, the peak memory of each process beyond its input, and how far the two results
-differ. Start-up, imports, compiling and making the input are left out on both sides: a small input is worked on
-first, and what a peer starts anew in every call is taken off. Every process is held to one core where the system can
-do that. Memory is read as Linux tells it; what a peer's own programs take is not in it.
+A benchmark module lists its jobs and calls `main(JOBS)`, which prints a Markdown table: seconds of the best
+of several calls, their ratio, peak memory beyond the input, and the difference of the results. Start-up,
+imports, compiling and making the input are excluded on both sides: a small input is processed first, and what
+a peer starts in every call is subtracted. Processes are bound to one core if possible. Memory is that of the
+process on Linux, not of programs that a peer starts.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ ENOUGH = 2.0  # seconds after which a call is not repeated any more
 
 @dataclass(frozen=True)
 class Job:
-    """Something that two programs do.
+    """A task of two programs.
 
-    `prepare` makes the input of a size, `ours` and `theirs` work on it and return numbers to compare.
-    `peer` names the other program, and `package` what must be importable for it (None: always there). `starting`
-    is what `theirs` starts in every call, without any work to do.
+    `prepare` makes the input of a size; `ours` and `theirs` return numbers to compare. `peer` names the other
+    program, `package` what must be importable for it. `starting` is what `theirs` starts in every call.
     """
 
     name: str
@@ -52,7 +51,7 @@ class Job:
 
 
 def main(jobs: Iterable[Job]) -> None:
-    """Run the jobs named on the command line, or all of them."""
+    """Run the jobs named on the command line, or all."""
     known = {job.name: job for job in jobs}
     parser = argparse.ArgumentParser(description="Measure Quorum beside other programs.")
     parser.add_argument("jobs", nargs="*", help=f"names of jobs: {', '.join(known)}")
@@ -70,7 +69,6 @@ def main(jobs: Iterable[Job]) -> None:
 
 
 def print_table(jobs: Iterable[Job], sizes: Sequence[int] | None = None) -> None:
-    """A Markdown table with a row for each job and size."""
     print("| what | size | peer | ours s | peer s | ratio | ours MB | peer MB | results differ by |")
     print("|---|---|---|---|---|---|---|---|---|")
     for job in jobs:
@@ -114,7 +112,7 @@ def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
 
 
 def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
-    """Seconds of the best call, megabytes at the peak beyond the input, and the result."""
+    """Return seconds of the best call, megabytes beyond the input, and the result."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     work = job.ours if side == OURS else job.theirs
@@ -147,12 +145,12 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _forget_peak() -> None:
-    """Let the peak begin anew: making the input may have needed more than the work does."""
+    """Reset the peak: making the input may have needed more than the work."""
     with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
         file.write("5")
 
 
 def _memory(what: str) -> float:
-    """Megabytes that the process holds now (`VmRSS`) or held at the most (`VmHWM`)."""
+    """Return megabytes held now (`VmRSS`) or at most (`VmHWM`)."""
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith(what))

@@ -48,12 +48,12 @@ print(Meteor().compute_score(dict(enumerate(references)), {i: [text] for i, text
 
 @cache
 def program() -> Any:
-    """The official program, started once in each process."""
+    """Start the official program, once in each process."""
     return importlib.import_module("pycocoevalcap.meteor.meteor").Meteor()
 
 
 def flickr8k(size: int) -> Captions:
-    """Captions of people as candidates, taken again from the start where there are too few."""
+    """Return people's captions as candidates, repeated if there are too few."""
     path = Path(str(SHARED)) / "data/flickr8k/Flickr8k.token.txt"
     cut = tokenizer_named("ptb").tokens
     images: dict[str, list[str]] = {}

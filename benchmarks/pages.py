@@ -170,7 +170,6 @@ def _peak() -> float:
 
 
 def main() -> None:
-    """Print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

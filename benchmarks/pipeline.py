@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def timed(label: str, at_most: float | None, *arguments: str, folder: Path) -> None:
-    """Run one command; print its wall and CPU seconds, and the limit it has to keep."""
+    """Run one command; print its wall and CPU seconds, and its limit."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     subprocess.run(
@@ -49,7 +49,6 @@ def pool(flickr8k: Path, path: Path) -> None:
 
 
 def main() -> None:
-    """Flickr8k from its files to 100,000 units."""
     flickr8k = Path(sys.argv[1]) / "flickr8k"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -87,8 +87,10 @@ SHAPES = (Shape("triplet", True, 20, 2, 0.5), Shape("relevance", False, 60, 10, 
 
 
 def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, seed: int) -> list[Page]:
-    """Pages in the order of submission, three workers a page; the first ``spam`` of the workers tick at random, the
-    others are right with a chance of their own between .7 and .95, at a pace of their own."""
+    """Yield pages in the order of submission, three workers a page.
+
+    The first ``spam`` workers answer at random; the others are right with a chance from .7 to .95.
+    """
     rng = np.random.default_rng(seed)
     pages = workers * pages_each // 3
     units = pages * shape.page
@@ -120,7 +122,7 @@ def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, see
 
 
 def print_false_alarms() -> None:
-    """For each rule, how many honest workers it ever accused over a whole study."""
+    """Print how many honest workers each rule ever accused."""
     workers, pages_each, repeats = 45, 15, 4
     rules = [make_rule(name, settings) for name, settings in WATCHING]
     plain = make_rule("control-accuracy", {"least": 4, "threshold": 0.7, "alpha": 0.0})
@@ -178,7 +180,6 @@ class Outcome:
 
 
 def set_up(folder: Path) -> None:
-    """Django with an empty database in ``folder``."""
     os.environ |= {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
     os.environ.pop("DATABASE_URL", None)
     import django
@@ -189,7 +190,6 @@ def set_up(folder: Path) -> None:
 
 
 def rehearse_all(protocol: str) -> Outcome:
-    """With and without the rules, for every seed."""
     from annotation.rehearsal.people import Crowd
     from annotation.rehearsal.rehearsal import rehearse
     from judgments.models import Dataset
@@ -258,7 +258,6 @@ def _count(outcome: Outcome, study: Any) -> None:
 
 
 def print_outcome(protocol: str, outcome: Outcome) -> None:
-    """A table by sort, and what became of the consensus."""
     print(
         f"\n**{protocol}**, {WORKERS[protocol]} people at the start, {SPAMMERS:.0%} of them spammers of four sorts in "
         f"equal shares, newcomers alike; seeds {', '.join(map(str, SEEDS))} together.\n"
@@ -383,7 +382,6 @@ def _watch_all(study: Any) -> None:
 
 
 def main() -> None:
-    """Run the part named on the command line."""
     parser = argparse.ArgumentParser(description="Measure the rules of behaviour on simulated people.")
     parser.add_argument("part", choices=("false-alarms", "submissions", "rehearsals"))
     parser.add_argument("--protocols", nargs="*", default=list(STUDIES), choices=list(STUDIES))

@@ -21,7 +21,6 @@ FORMS = ("jsonl", "csv", "parquet", "qrels", "reliability")
 
 
 def exported(folder: Path) -> dict[str, Path]:
-    """The files, by format."""
     os.environ["DATA_DIR"] = str(folder)
     set_up()
     from django.core.management import call_command
@@ -38,7 +37,6 @@ def exported(folder: Path) -> dict[str, Path]:
 
 
 def compare(paths: dict[str, Path]) -> None:
-    """Read and compare."""
     import numpy as np
     import pandas as pd
 
@@ -98,7 +96,6 @@ def _say(form: str, reader: str, words: str) -> None:
 
 
 def main() -> None:
-    """Export, read, compare."""
     with tempfile.TemporaryDirectory() as scratch:
         compare(exported(Path(scratch)))
 

@@ -24,7 +24,6 @@ STEPS = ("release", "release again", "verify", "compare")
 
 
 def fill(judgments: int) -> None:
-    """A closed study with as many judgments."""
     set_up()
     from django.core.management import call_command
 
@@ -37,7 +36,7 @@ def fill(judgments: int) -> None:
 
 
 def step(name: str, folder: Path) -> None:
-    """Run one step and print its seconds and the memory it took beyond Quorum's own."""
+    """Run one step; print its seconds and memory."""
     set_up()
     from evaluation.releases.comparison import compare_releases
     from evaluation.releases.making import write_release
@@ -67,7 +66,6 @@ def step(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Fill a database, then each step by itself."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,10 @@
-"""Tests, intervals and correlations beside scipy on made-up scores.
+"""Tests, intervals and correlations beside scipy on random scores.
 
     python -m benchmarks.significance                  # every job at three sizes, some minutes
     python -m benchmarks.significance means medians
 
-The results of jobs that draw at random rest on other draws than scipy's and differ as much as draws do. scipy is
-given the number of reassignments to hold at once that keeps it below a gigabyte. Jobs without a peer have none that
-installs from the package index, or none that ends in minutes at that size.
+Random jobs use other draws than scipy, and differ as draws do. scipy processes as many reassignments at once
+as fit into a gigabyte. Jobs without a peer have none in the package index, or none that ends in minutes.
 """
 
 from __future__ import annotations
@@ -35,21 +34,20 @@ SCIPY = "scipy"
 
 
 def paired_scores(size: int) -> Data:
-    """Two systems' scores of the same items."""
     generator = np.random.default_rng(SEED)
     first = generator.normal(size=size)
     return first, first + generator.normal(0.5 / math.sqrt(size), 1, size)
 
 
 def scores_and_shares(size: int) -> Data:
-    """A metric's scores and people's shares of yes, none to three of three."""
+    """Draw a metric's scores, and people's shares of yes, from none to three of three."""
     generator = np.random.default_rng(SEED)
     scores = generator.random(size)
     return scores, np.clip(np.round(3 * scores + generator.normal(0, 1, size)), 0, 3) / 3
 
 
 def outputs(size: int) -> Data:
-    """Scores of two metrics, grades, items and systems, one output a row, ten systems an item."""
+    """Draw scores of two metrics, grades, items and systems, ten systems an item."""
     generator = np.random.default_rng(SEED)
     people = generator.integers(0, 5, size).astype(float)
     metrics = [people + generator.normal(0, spread, size) for spread in (1, 1.1)]
@@ -58,13 +56,10 @@ def outputs(size: int) -> Data:
 
 
 def p_of(statistic: str, reassignments: int = RESAMPLES) -> Callable[[Data], float]:
-    """p of Quorum's randomisation test."""
     return lambda data: randomization_test(data[0], data[1], statistic, reassignments=reassignments).p
 
 
 def scipy_p(statistic: Callable[..., Any]) -> Callable[[Data], float]:
-    """p of scipy's paired permutation test of a difference, with as many reassignments."""
-
     def test(data: Data) -> float:
         found = stats.permutation_test(
             data,
@@ -81,46 +76,38 @@ def scipy_p(statistic: Callable[..., Any]) -> Callable[[Data], float]:
 
 
 def mean_difference(x: Any, y: Any, axis: int) -> Any:
-    """The paired difference of means, for scipy."""
     return np.mean(x - y, axis=axis)
 
 
 def median_difference(x: Any, y: Any, axis: int) -> Any:
-    """The difference of medians, for scipy."""
     return np.median(x, axis=axis) - np.median(y, axis=axis)
 
 
 def bca(data: Data) -> list[float]:
-    """Quorum's BCa interval of a mean."""
     found = bootstrap_interval(data[1] - data[0], method="bca", resamples=RESAMPLES)
     return [found.low, found.high]
 
 
 def scipy_bca(data: Data) -> list[float]:
-    """scipy's BCa interval of a mean."""
     generator = np.random.default_rng(0)
     found = stats.bootstrap((data[1] - data[0],), np.mean, n_resamples=RESAMPLES, rng=generator)
     return [*map(float, found.confidence_interval)]
 
 
 def tau(data: Data) -> float:
-    """Tau-b of two columns."""
     return correlation(data[0], data[1], "kendall-tau-b", resamples=0).value
 
 
 def scipy_tau(data: Data) -> float:
-    """Tau-b of two columns by scipy."""
     return float(stats.kendalltau(*data).statistic)
 
 
 def tau_interval(data: Data) -> list[float]:
-    """Tau-b's percentile interval."""
     found = correlation(data[0], data[1], "kendall-tau-b", resamples=REDRAWS)
     return [found.low, found.high]
 
 
 def scipy_tau_interval(data: Data) -> list[float]:
-    """The same by scipy's tau-b on redrawn rows."""
     scores, shares = data
     generator = np.random.default_rng(0)
     drawn = []
@@ -131,13 +118,12 @@ def scipy_tau_interval(data: Data) -> list[float]:
 
 
 def tau_by_item(data: Data) -> float:
-    """Tau-b item by item, averaged."""
     one, _, people, items, systems = data
     return grouped_correlation(one, people, items, systems, "kendall-tau-b", resamples=0).value
 
 
 def scipy_tau_by_item(data: Data) -> float:
-    """The same with one call of scipy an item; of items whose grades differ."""
+    """Average tau-b over the items with different grades."""
     one, _, people, _, _ = data
     rows = zip(one.reshape(-1, SYSTEMS), people.reshape(-1, SYSTEMS), strict=True)
     taus = [stats.kendalltau(scores, grades).statistic for scores, grades in rows if np.ptp(grades)]
@@ -145,13 +131,11 @@ def scipy_tau_by_item(data: Data) -> float:
 
 
 def calibrated(data: Data) -> float:
-    """Pairwise accuracy by item at the best threshold for ties."""
     one, _, people, items, _ = data
     return pairwise_accuracy(one, people, items, epsilon="calibrate", resamples=0).value
 
 
 def compared(data: Data) -> float:
-    """p of the difference between two metrics' tau-b by item."""
     one, two, people, items, systems = data
     test = paired_correlation_test(one, two, people, items, systems, "kendall-tau-b", reassignments=RESAMPLES)
     return test.p

@@ -25,7 +25,6 @@ REFERENCES, VOTES, UNITS = 48, 3, 20
 
 
 def pure(pairs: int) -> None:
-    """The share of votes used, without HITs."""
     print(
         "| accuracy | 48 references, 3 votes | 5 votes | 5 votes, margin 2 | flipped by it | 20 references, 3 votes |"
     )
@@ -47,8 +46,6 @@ def pure(pairs: int) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """What a study on the platform used."""
-
     votes: float
     copies: float
     flipped: int
@@ -154,7 +151,6 @@ def _flipped(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
 
 
 def platform(pairs: int) -> None:
-    """The same on HITs, by people at work at the same time and by the share at full depth."""
     from tests.studies import make_dataset
 
     make_dataset(images=2 * pairs, references=REFERENCES + 2, systems=0)
@@ -180,7 +176,6 @@ def platform(pairs: int) -> None:
 
 
 def main() -> None:
-    """Both tables."""
     parser = argparse.ArgumentParser(description="What early stopping saves.")
     parser.add_argument("--pairs", type=int, default=20, help="candidate pairs on the platform")
     given = parser.parse_args()

@@ -33,7 +33,7 @@ PAGE = """<p>${text}</p><p><a href="${link}">Source</a></p>
 
 
 def step(name: str, folder: Path, rows: int) -> None:
-    """Run one step and print its seconds and the memory it took beyond Quorum's own."""
+    """Run one step; print its seconds and memory."""
     set_up()
     from django.conf import settings
     from django.contrib.auth.models import User
@@ -94,7 +94,6 @@ def step(name: str, folder: Path, rows: int) -> None:
 
 
 def main() -> None:
-    """Each step by itself, one after the other."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

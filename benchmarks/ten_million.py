@@ -26,7 +26,7 @@ from benchmarks.filling import PROTOCOLS
 
 
 def fill(judgments: int, protocol: str) -> None:
-    """The study, unless it is there."""
+    """Fill the study unless it exists."""
     set_up()
     from django.core.management import call_command
 
@@ -43,7 +43,7 @@ def fill(judgments: int, protocol: str) -> None:
 
 
 def formats(only: list[str]) -> list[str]:
-    """Those that can hold the study."""
+    """Return the formats that can hold the study."""
     from evaluation.export.formats import formats_for
     from judgments.studies.studies import find_study
 
@@ -51,7 +51,6 @@ def formats(only: list[str]) -> list[str]:
 
 
 def step(name: str, folder: Path) -> None:
-    """One export, timed."""
     set_up()
     from evaluation.export.exporting import export_judgments
     from judgments.studies.studies import find_study
@@ -68,7 +67,6 @@ def step(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Fill, then each format by itself."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

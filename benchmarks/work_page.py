@@ -96,7 +96,6 @@ def work_through(page: Page, slug: str) -> tuple[int, int]:
 
 
 def spread(values: Sequence[float]) -> str:
-    """Median and the 95th percentile."""
     ordered = sorted(values)
     return f"{statistics.median(ordered):.0f} ({ordered[int(0.95 * (len(ordered) - 1))]:.0f})"
 
@@ -139,7 +138,6 @@ def by_keyboard(
 
 
 def on_the_server(server: dict[str, list[float]]) -> None:
-    """Prints the server's times."""
     answers = sum(sum(values) for kind, values in server.items() if kind.startswith("answers"))
     calls = {kind: values for kind, values in server.items() if not kind.startswith("answers")}
     print("\n| request | how many | ms, median (95 %) |")
@@ -151,7 +149,6 @@ def on_the_server(server: dict[str, list[float]]) -> None:
 
 
 def cold_start(browser: Browser, site: Installation) -> None:
-    """Prints what opening the page of work costs a browser that holds nothing of it."""
     print("\n| page, profile | requests, own | kB, own | pictures, kB | FCP, ms | LCP, ms | CLS | TBT, ms |")
     print("|---|---|---|---|---|---|---|---|")
     for slug in ("triplet", "relevance"):
@@ -187,7 +184,6 @@ def cold_start(browser: Browser, site: Installation) -> None:
 
 
 def main() -> None:
-    """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description="Measure the page of work.")
     parser.add_argument("--hits", type=int, default=5, help="HITs of each kind (default 5)")
     parser.add_argument(

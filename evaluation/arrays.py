@@ -1,8 +1,20 @@
-"""Names for the types of the arrays that statistics and metrics are computed from."""
+"""Names for the types of the arrays that statistics and metrics are computed from, and their division."""
+
+import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+
+def ratio(
+    part: ArrayLike, whole: NDArray[Any], *, where: Flags | None = None, otherwise: float = math.nan
+) -> Floats:
+    """Return part / whole, elementwise; ``otherwise`` where whole is not above zero, or ``where`` is false."""
+    result = np.full(np.broadcast(part, whole).shape, otherwise)
+    np.divide(part, whole, out=result, where=whole > 0 if where is None else where)
+    return result

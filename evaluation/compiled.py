@@ -1,11 +1,11 @@
 """Compile kernels of plain loops with numba, once per installation.
 
-The machine code lies beside the source or, where that folder cannot be written, in the user's cache folder. With
-NUMBA_DISABLE_JIT=1 the same functions run as plain Python, which is how their coverage is measured.
+Machine code is cached beside the source or, where that folder cannot be written, in the user's cache folder.
+With NUMBA_DISABLE_JIT=1 the functions run as plain Python, to measure their coverage.
 
-Numba compiles a kernel together with the kernels it calls and the constants it reads, but looks for changes in the
-kernel's own file alone. So the name under which it stores the code carries a digest of that file and of every
-module of Quorum that the file imports, directly or not: a change recompiles what could depend on it, and no more.
+Numba compiles a kernel together with the kernels that it calls and the constants that it reads, but watches
+the kernel's own file alone. So the cached name carries a digest of that file and of every module of Quorum
+that it imports, directly or not.
 """
 
 import ast
@@ -25,7 +25,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """Compile a kernel to machine code at its first call for each kind of arguments."""
+    """Compile a kernel at its first call for each kind of arguments."""
     kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
         dispatcher = numba.njit(cache=True, nogil=True)(kernel)
@@ -59,7 +59,7 @@ def _digest(module: str) -> str:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """Return the modules of Quorum that a module imports, wherever in it the statement stands."""
+    """Return the modules of Quorum that a module imports, anywhere in it."""
     return frozenset(name for name in _imported_names(module) if _file(name).exists())
 
 
@@ -76,6 +76,6 @@ def _imported_names(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> Path:
-    """Return the file of a module or package; it need not exist."""
+    """Return the file of a module or package, which need not exist."""
     path = _ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

@@ -50,7 +50,7 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 class DataHash:
     """SHA-256 over judgments by unit, then worker name.
 
-    It depends on answers and their inclusion, not on row ids, times, or the database.
+    It depends on answers and whether they count, not on row ids, times, or the database.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,10 @@ class DataHash:
     def add_coded(
         self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
     ) -> None:
-        """Add many judgments at once; equal to repeated ``add``, with texts encoded once.
+        """Add many judgments at once, like repeated ``add``, with texts encoded once.
 
-        Args:
-            units, workers, answers: the distinct ones.
-            codes: four (N,) int64, in judgment order: positions in ``units``, ``workers`` and
-                ``answers``, and 0 or 1 for used.
+        ``units``, ``workers`` and ``answers`` are the distinct ones; ``codes`` are four (N,) int64: positions
+        in them, and 0 or 1 for used.
         """
         parts = (
             [f"[{encode_basestring(one)}, " for one in units],
@@ -97,20 +95,22 @@ def plain(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def as_json(value: Any) -> Any:
-    """Return ``value`` for JSON at any depth: dataclasses become objects, undefined numbers null.
+def as_json(value: Any, *names: str) -> Any:
+    """Return ``value`` for JSON at any depth, or only its fields ``names``.
 
-    An object's own ``as_json`` method takes precedence.
+    Dataclasses become objects, arrays lists, undefined numbers null. An object's own ``as_json`` method takes
+    precedence.
     """
+    if names:
+        return {name: as_json(getattr(value, name)) for name in names}
     if hasattr(value, "as_json"):
         return as_json(value.as_json())
     if is_dataclass(value):
         return {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Mapping):
         return {key: as_json(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist())
+    if isinstance(value, list | tuple):
         return [as_json(one) for one in value]
     return plain(value) if isinstance(value, float) else value
-
-
-without_nan = as_json

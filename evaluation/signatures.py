@@ -1,8 +1,8 @@
-"""Signatures: the text form of how a number was made, as sacrebleu writes it for BLEU (Post 2018).
+"""Signatures: one-line texts that say how a number was made, as sacrebleu's for BLEU (Post 2018).
 
-`cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` is a name, then fields, then the version of what
-computed it. A value is a bare word or JSON; the marks | : % and line breaks inside it are percent-encoded,
-so that every signature parses back to what it was made of.
+`cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` is a name, then fields, then a version. A value is a bare
+word or JSON; the marks | : % and line breaks inside it are percent-encoded, so that every signature can be
+parsed.
 """
 
 import hashlib
@@ -22,23 +22,21 @@ _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
 
 class BadSignature(ValueError):
-    """A text that is no signature, or one of something unknown here."""
+    """A text that is no signature, or one of something unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a number is called, the settings it was made with, and the version of what made it."""
+    """A number's name, settings, and version."""
 
     name: str
     fields: Mapping[str, Value]
     version: str
 
     def with_field(self, name: str, value: Value) -> "Signature":
-        """The same with a field more."""
         return Signature(self.name, {**self.fields, name: value}, self.version)
 
     def without(self, *names: str) -> "Signature":
-        """The same without the fields of those names."""
         kept = {name: value for name, value in self.fields.items() if name not in names}
         return Signature(self.name, kept, self.version)
 
@@ -48,7 +46,6 @@ class Signature:
 
 
 def parse(text: str) -> Signature:
-    """The signature that a text stands for. Raises BadSignature."""
     name, *parts = text.split("|")
     fields: dict[str, Value] = {}
     version = None
@@ -69,7 +66,7 @@ def parse(text: str) -> Signature:
 
 
 def parse_version(text: str, version: str) -> Signature:
-    """The signature that a text stands for, if it is of this version. Raises BadSignature."""
+    """Return the signature, which must be of this version."""
     signature = parse(text)
     if signature.version != version:
         raise BadSignature(f"{text!r} was made by version {signature.version}, expected version {version}")
@@ -78,9 +75,9 @@ def parse_version(text: str, version: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its options, read from a signature, waiting for data: `call(*data)` gives the result again.
+    """A function with options from a signature: `call(*data)` gives the result again.
 
-    `missing` names the options that only their first caller had; they are to be handed in by name.
+    `missing` names options that only the first caller had; pass them by name.
     """
 
     function: Callable[..., Any]
@@ -97,7 +94,7 @@ class Call:
 
 
 def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[str, Value]) -> Call:
-    """The call of a function whose options are the fields of the signature `text`. Raises BadSignature."""
+    """Return the call of a function whose options are the fields of the signature `text`."""
     known = inspect.signature(function).parameters
     for key in fields:
         if key not in known:
@@ -107,7 +104,7 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
 
 def name_given(lists: Collection[Collection[str]]) -> str:
-    """How a signature names lists of texts that only the caller has: how many, and a digest of them in their order."""
+    """Name lists of texts that only the caller has: their number, and a digest of their content in order."""
     digest = hashlib.sha256()
     for texts in lists:
         # No text can hold the two bytes behind it: UTF-8 has neither.
@@ -120,7 +117,7 @@ def _encoded(text: str) -> str:
 
 
 def _text(value: Value) -> str:
-    """A word as it is unless it would be read as something else; a whole float without its zero."""
+    """Write a string without quotes unless it would be read as another value; a whole float without its zero."""
     if isinstance(value, str):
         return value if _value(value) == value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

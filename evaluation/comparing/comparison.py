@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.comparing.sources import Matched, Source, match_sources
-from evaluation.provenance import signature, without_nan
+from evaluation.provenance import as_json, signature
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict
 from evaluation.statistics.agreement import (
     KappaGrid,
@@ -26,7 +26,6 @@ from evaluation.statistics.agreement import (
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES
-from evaluation.statistics.results import as_json
 
 MISSING = ("leave-out", "no")
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
@@ -92,7 +91,7 @@ def compare_sources(
         "pooled_alpha": _pooled(matched, resamples, seed),
         "signature": signature("comparison", settings),
     }
-    return Comparison(matched, grid, without_nan(result))
+    return Comparison(matched, grid, as_json(result))
 
 
 def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:

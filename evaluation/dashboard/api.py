@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from common.errors import NotThere
 from evaluation.dashboard.now import Now, ask_for_board, board_now, is_stale, pulse_of
 from evaluation.models import BoardSnapshot
-from evaluation.provenance import without_nan
+from evaluation.provenance import as_json
 from judgments.access.permissions import study_for
 from judgments.models import Study
 
@@ -95,7 +95,7 @@ class BoardView(APIView):
             **_told(board_now(study, pulse, kept or {})),
             "snapshot": None
             if kept is None
-            else without_nan({name: value for name, value in kept.items() if name != "drawings"}),
+            else as_json({name: value for name, value in kept.items() if name != "drawings"}),
         }
         return Response(body, headers=headers)
 

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.judgment_sets.records import Floats, Ints
-from evaluation.provenance import plain
+from evaluation.provenance import as_json, plain
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
 from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import metric_winners, wilson_interval
 from evaluation.statistics.resampling import bootstrap, percentile_interval
-from evaluation.statistics.results import as_json
 from evaluation.statistics.significance import holm, mcnemar_counts
 
 CHECKPOINTS = 20

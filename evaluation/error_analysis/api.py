@@ -27,7 +27,7 @@ from evaluation.error_analysis.analysis import (
     other_scores,
 )
 from evaluation.models import Analysis
-from evaluation.provenance import without_nan
+from evaluation.provenance import as_json
 from judgments.access.permissions import study_for
 from judgments.models import Study
 
@@ -168,7 +168,7 @@ class DisagreementsView(APIView):
 def _row(one: Disagreement) -> dict[str, Any]:
     thing, said = one.thing, one.consensus
     second = getattr(thing, "second", None)
-    row: dict[str, Any] = without_nan(
+    row: dict[str, Any] = as_json(
         {
             "id": thing.key,
             "kind": thing.kind,
@@ -241,7 +241,7 @@ class CloserView(APIView):
             "scores": _scores(other_scores(analysis, closer)) if analysis else {},
             "explained": _explained(study, analysis, closer, request.query_params.get("metric")),
         }
-        return Response(without_nan(told))
+        return Response(as_json(told))
 
 
 def _votes(closer: Closer) -> list[dict[str, Any]]:

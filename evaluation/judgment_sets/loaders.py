@@ -54,7 +54,7 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[int, ControlRecord]:
     """Return control item results of each worker who saw one.
 
-    Imports state per judgment whether it is used, so the rule excludes nobody again.
+    Imports state per judgment whether it is used, so the rule is not applied again.
     """
     imported = study.source == Study.Source.IMPORTED
     threshold = 0.0 if imported else design_of(study).controls.threshold
@@ -223,27 +223,6 @@ def _hashed(
     return data_hash.hexdigest()
 
 
-def hash_of_judgments(study: Study) -> str:
-    """Return the data hash of the current judgments, to detect stale results."""
-    unused = unused_workers(study)
-    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
-    rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study)
-        .order_by("unit__position", "unit_id", "pk")
-        .values_list(
-            "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
-            "set_aside", "unit__struck", "assignment_id",
-        )
-    )  # fmt: skip
-    data_hash = DataHash()
-    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        _, name, worker, key, value, answer, set_aside, struck, assignment = row
-        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
-        data_hash.add(key, name, value if answer is None else answer, used)
-    return data_hash.hexdigest()
-
-
 def counted_answers(
     study: Study, moment: Moment, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
@@ -403,8 +382,7 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
 
 
 def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str]]:
-    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs'
-    kinds.
+    """Return whether each metric of the newest meta-evaluation names people's winner, and the pairs' kinds.
 
     Only pairs with a consensus, in order; a metric's tie is wrong.
     """

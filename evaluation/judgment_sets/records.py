@@ -77,9 +77,7 @@ class UnitRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An adjudicated unit: decision in the unit's order, by whom, when (ISO 8601), why, and the votes at
-    the time.
-    """
+    """An adjudicated unit: decision in the unit's order, by whom, when (ISO 8601), why, and the votes at the time."""
 
     value: int
     by: str

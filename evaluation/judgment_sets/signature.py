@@ -96,6 +96,11 @@ def votes_of(study: Study, *, moment: Moment | None = None) -> Votes:
     return tally.facts()
 
 
+def hash_of_judgments(study: Study) -> str:
+    """Return the data hash of the current judgments, to detect stale results."""
+    return votes_of(study).data_hash
+
+
 def counted_votes(
     study: Study, moment: Moment | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, int, str, Any]]:

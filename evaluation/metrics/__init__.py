@@ -1,4 +1,7 @@
-"""Captions -> scores, without Django, a clock or random state."""
+"""Captions in, scores out, without Django, a clock or random state.
+
+All functions raise InvalidInput for data that they cannot take and UnknownName for unknown options.
+"""
 
 from evaluation.metrics.errors import (
     InvalidFile,

@@ -1,7 +1,7 @@
-"""Signatures of content selection and keywords, the way back to the call, and checks of what a call is given.
+"""Signatures of content selection and keywords, and checks of their arguments.
 
-Every option of a call stands in its signature under its own name. What only the caller has (a list of words,
-a running random stream) is written as `given-<how many>-<digest>` or `given`.
+Data that only the caller has (words, a running generator) is written as `given-<how many>-<digest>` or
+`given`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,17 +27,16 @@ _TELLING = ("eval", "of")
 
 
 def signature(name: str, **fields: Value) -> str:
-    """Write the text form of a call of this version."""
     return str(Signature(name, fields, VERSION))
 
 
 def given_words(words: Collection[str]) -> str:
-    """Name a set of words for a signature: its size and what it holds, in no order."""
+    """Name a set of words for a signature, by its size and content."""
     return name_given([[word] for word in sorted(words)])
 
 
 def check_collection(values: object, what: str, expected: str) -> None:
-    """Raise InvalidInput, saying what was `expected`, unless the values are a collection and no text."""
+    """Raise InvalidInput, with what was `expected`, unless the values are a collection other than text."""
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
 
@@ -56,23 +55,20 @@ def check_lists(
 
 
 def are_texts(values: Iterable[Any]) -> bool:
-    """Return whether every value is a text."""
-    # A look at the kinds of all values at once is cheaper than one at each value.
+    # Checking the distinct types is faster than checking each value.
     return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
 def whole_count(value: object, what: str) -> int:
-    """Return the number. Raises InvalidInput unless it is a whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{what} is {value!r}, expected a whole number from 1 on")
     return int(value)
 
 
 def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call that a signature was made by, among the functions of those names.
+    """Return the call of a signature, among `functions` by name (`CALLS` of the modules).
 
-    `functions` are `CALLS` of `content`, `content.baselines`, `keywords` or `keywords.baselines`.
-    Raises BadSignature for a text that is no signature, of another version, of an unknown name or field.
+    Raises BadSignature.
     """
     made = parse_version(text, VERSION)
     if made.name not in functions:

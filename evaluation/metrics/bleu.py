@@ -1,12 +1,11 @@
 """BLEU-1..4 as the MS COCO caption evaluation computes it (Papineni et al. 2002; V15 eq. 6-8).
 
-The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders. Without the two constants
-a third of the candidate pairs of PASCAL-50S tie at 0, so they belong to the definition. The brevity
-penalty takes the reference length closest to the candidate's, the shorter of two equally close ones.
+The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders. Without the constants a third
+of the candidate pairs of PASCAL-50S tie at 0, so they are part of the definition. The brevity penalty takes
+the closest reference length, the shorter of two equally close ones.
 
-With `smoothing="nist"` it is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as NIST's
-mteval-v13a does it (Chen and Cherry 2014, technique 3), and an order of which the candidate has no n-gram
-counts as one guess.
+`smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
+mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess.
 """
 
 from dataclasses import dataclass
@@ -28,10 +27,10 @@ SMOOTHINGS = ("coco", "nist")
 
 @dataclass(frozen=True)
 class BleuStatistics:
-    """What BLEU is computed from, summed over captions for a corpus figure.
+    """The counts behind BLEU, to be summed for a corpus figure.
 
-    `correct` and `guessed` (n, 4) int64: clipped matches and n-grams of the candidate, by order; `length`
-    and `reference_length` (n,) int64.
+    `correct`, `guessed` (n, 4) int64: clipped matches and n-grams of the candidate, by order; `length`,
+    `reference_length` (n,) int64.
     """
 
     correct: Ints
@@ -41,7 +40,6 @@ class BleuStatistics:
 
 
 def bleu_statistics(comparison: Comparison, view: View) -> BleuStatistics:
-    """Count matches, guesses and lengths of every candidate."""
     return comparison.once(("bleu", view), lambda: _count(comparison, view))
 
 
@@ -53,10 +51,7 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
-    """(n, orders) int64: n-grams of each candidate, each counted up to the most that one reference holds.
-
-    Raises InvalidInput where the references of one candidate hold more n-grams than 32 bits number.
-    """
+    """Return (n, orders) int64: n-grams of each candidate, each up to the most of one reference."""
     most = MOST_WORDS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
@@ -66,7 +61,7 @@ def clipped_matches(task: Task, orders: int) -> Ints:
 
 @compiled
 def _clipped_matches(task: Task, orders: int) -> Ints:
-    """Count by a trie of each group's n-grams; its nodes hold the most that a reference has and a running count."""
+    """Count in a trie of each group's n-grams; nodes hold the most of a reference and a running count."""
     words, starts, references, candidates, candidate_starts = task
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
     longest = 0
@@ -117,7 +112,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
 
 @compiled
 def _closest_lengths(task: Task) -> Ints:
-    """Return (n,) int64: the reference length closest to each candidate's, the shorter one of two."""
+    """Return (n,) int64: the reference length closest to each candidate's, the shorter of two."""
     _, starts, references, candidates, candidate_starts = task
     closest = np.zeros(candidates.size, dtype=np.int64)
     for group in range(references.size - 1):
@@ -145,7 +140,7 @@ def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
 
 
 def _nist_precisions(statistics: BleuStatistics) -> Floats:
-    """Return (n, 4) float64; all 0 where not one word matches, as then nothing is left to smooth."""
+    """Return (n, 4) float64; all 0 if not one word matches."""
     guessed = np.maximum(statistics.guessed, 1)
     empty = statistics.correct == 0
     halvings = np.exp2(np.cumsum(empty, axis=1))
@@ -154,7 +149,7 @@ def _nist_precisions(statistics: BleuStatistics) -> Floats:
 
 
 def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
-    """Return (n,) float64: the factor for captions shorter than their closest reference, 1 for others."""
+    """Return (n,) float64, 1 for captions that are long enough."""
     length, reference = statistics.length.astype(np.float64), statistics.reference_length
     if smoothing == "nist":
         ratio = np.divide(length, reference, out=np.ones(length.size), where=reference > length)
@@ -165,7 +160,7 @@ def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
 
 
 def pooled(statistics: BleuStatistics) -> BleuStatistics:
-    """Return the statistics of the whole corpus as those of one caption."""
+    """Return the statistics of the corpus as those of one caption."""
     return BleuStatistics(
         statistics.correct.sum(axis=0, keepdims=True),
         statistics.guessed.sum(axis=0, keepdims=True),
@@ -175,7 +170,7 @@ def pooled(statistics: BleuStatistics) -> BleuStatistics:
 
 
 def explain_bleu(case: Case, orders: int) -> Explanation:
-    """Explain BLEU, a geometric mean: each order gets an equal share of the score, split over its matches."""
+    """Explain BLEU, a geometric mean: each order has an equal share, split over its matches."""
     statistics, smoothing = bleu_statistics(case.comparison, case.view), str(case.settings["smoothing"])
     score = float(bleu_scores(statistics, smoothing)[0, orders - 1])
     length, closest = int(statistics.length[0]), int(statistics.reference_length[0])

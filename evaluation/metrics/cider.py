@@ -1,8 +1,8 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
-The n-grams of one order are numbered over all texts, order after order. An n-gram whose first or
-last n - 1 words stand nowhere else cannot stand anywhere else either: it is marked and never looked up, which
-leaves little to number among the long n-grams.
+N-grams are numbered over all texts, order after order. An n-gram whose first or last n - 1 words occur only
+once occurs only once itself: it is marked and never looked up, which leaves little to number among long
+n-grams.
 """
 
 from collections.abc import Iterator
@@ -17,18 +17,18 @@ from evaluation.metrics.comparison import Comparison, Task, View
 from evaluation.metrics.explanation import Case, Explanation, Factor
 from evaluation.metrics.text.words import Numbers
 
-ALONE = -1  # an n-gram that stands in one place only
+ALONE = -1  # an n-gram that occurs only once
 ROUND = 1 << 22  # tokens numbered in one round
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Which CIDEr: the highest n-gram order, CIDEr-D's changes, and the ablations of App. VIII.
+    """A variant of CIDEr (V15 App. VIII).
 
-    `over` is `mean` or `max` over the references. `weights` is `uniform` (1/n) or `exp` (proportional to e^k
-    for order k). `unseen` says what becomes of n-grams that no document holds, `dropped` or `logn`. CIDEr-D
-    (`clipped`) clips the candidate's weights to the reference's and scales the score by a Gaussian of the
-    difference in length, in bigrams, of deviation `sigma`. Scores are multiplied by `scale`.
+    n: highest order. over: `mean` or `max` of the references. weights: `uniform` (1/n) or `exp` (proportional
+    to e^k for order k). unseen: n-grams of no document are `dropped`, or weigh `logn`. clipped: CIDEr-D,
+    which clips the candidate's weights to the reference's and applies a Gaussian of deviation `sigma` to the
+    difference in length. scale: factor.
     """
 
     n: int = 4
@@ -44,9 +44,9 @@ class Variant:
 class Grams(NamedTuple):
     """The n-grams of one order in all texts.
 
-    `numbers` (tokens,) int32 gives the n-gram of `order` words that begins at each token (undefined where none
-    does), ALONE for one that stands nowhere else. `frequencies` (distinct,) int32 is the number of documents that
-    hold each n-gram, `weights` (documents + 1,) float64 what that makes it weigh.
+    numbers: (tokens,) int32 n-gram that begins at each token (undefined if none does); ALONE if it occurs
+    only once. frequencies: (distinct,) int32 documents with each n-gram. weights: (documents + 1,) float64
+    weight by frequency.
     """
 
     order: int
@@ -56,10 +56,10 @@ class Grams(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """Room for the tf-idf vectors of some texts, one after the other.
+    """Buffers for the tf-idf vectors of some texts.
 
-    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their `values`; `norms` (vectors,)
-    holds the lengths of the vectors. N-grams that stand nowhere else only add to the length.
+    Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length
+    `norms[v]`. N-grams that occur only once add to the length alone.
     """
 
     grams: Numbers
@@ -69,7 +69,7 @@ class Vectors(NamedTuple):
 
 
 class Similarity(NamedTuple):
-    """How two vectors are compared: see `Variant`."""
+    """The comparison of two vectors: see `Variant`."""
 
     clipped: bool
     sigma: float
@@ -89,21 +89,21 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
 
 
 def explain_cider(case: Case, variant: Variant) -> Explanation:
-    """Explain CIDEr: each n-gram's product of weights, over the lengths of both vectors, summed over references."""
+    """Explain CIDEr: each n-gram's product of weights, over both vectors' lengths, averaged over references."""
     comparison, how = case.comparison, _similarity_of(variant)
     task = comparison.task(case.view)
     parts, factors = [], []
     by_reference = np.zeros(len(case.references))
     for grams, share in _orders(comparison, case.view, variant):
-        ours, theirs = _room(task), _room(task)
+        candidate, references = _room(task), _room(task)
         alone = grams.weights[comparison.weights[0]]
-        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, theirs)
-        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], ours)
-        size = int(ours.bounds[1])
+        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, references)
+        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], candidate)
+        size = int(candidate.bounds[1])
         products, sums = np.zeros((len(case.references), size)), np.zeros(len(case.references))
-        _multiply(ours, theirs, how.clipped, products, sums)
+        _multiply(candidate, references, how.clipped, products, sums)
         for reference, row in enumerate(products):
-            norms = ours.norms[0] * theirs.norms[reference]
+            norms = candidate.norms[0] * references.norms[reference]
             row *= _similarity(1.0, norms, task.starts, 0, 1 + reference, how)
         counts = np.full(len(case.references), 1 / len(case.references))
         if how.best_reference:
@@ -115,7 +115,7 @@ def explain_cider(case: Case, variant: Variant) -> Explanation:
             frequency = 0 if number == ALONE else int(grams.frequencies[number])
             parts.append(
                 gram.part(
-                    float(adds[:, ours.grams[:size] == number].sum()),
+                    float(adds[:, candidate.grams[:size] == number].sum()),
                     sum(min(gram.count, other) for other in gram.beside) / len(gram.beside),
                     idf=float(grams.weights[frequency]),
                     note="" if frequency else _UNSEEN[variant.unseen],
@@ -155,7 +155,7 @@ def _similarity_of(variant: Variant) -> Similarity:
 
 
 def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
-    """Yield the n-grams of each order, and the order's share of the score."""
+    """Yield the n-grams of each order, and its share of the score."""
     words = comparison.words(view)
     numbers = words.words
     repeated = np.bincount(numbers, minlength=len(words.vocabulary)) > 1
@@ -173,7 +173,7 @@ def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tu
 
 
 def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
-    """Return (documents + 1,) float64: log(documents / frequency), or 1 without idf; for frequency 0 see `Variant`."""
+    """Return (documents + 1,) float64: log(documents / frequency), or 1 without idf."""
     frequencies = np.arange(documents + 1)
     weights = np.ones(documents + 1)
     if variant.idf:
@@ -187,11 +187,10 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 def _number_longer(
     grams: Numbers, words: Numbers, starts: Ints, repeated: Flags, order: int, round_size: int
 ) -> tuple[Numbers, Flags]:
-    """Number the n-grams of an order, from the numbers of the n-grams one word shorter.
+    """Number the n-grams of an order, from those one word shorter.
 
-    Returns the number of the n-gram that begins at each token (undefined where none does), and which numbers
-    occur more than once. Many n-grams are numbered in several rounds of about `round_size` tokens, each with a
-    table small enough to be fast.
+    Return the n-gram that begins at each token, and which n-grams are repeated. Many n-grams are numbered in
+    rounds of about `round_size` tokens, with tables small enough to be fast.
     """
     longer = np.empty(grams.size, dtype=np.int32)
     repeats = np.zeros(1 << 11, dtype=np.bool_)
@@ -230,7 +229,7 @@ def _number_longer(
 
 @compiled
 def _slot(table: Numbers, shorter: int, word: int) -> int:
-    """Find where an n-gram stands in the table, or would."""
+    """Return the slot of an n-gram, or the free one where it belongs."""
     mask = table.shape[0] - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
@@ -253,7 +252,7 @@ def _doubled(table: Numbers) -> Numbers:
 def _document_frequencies(
     grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
 ) -> Numbers:
-    """Return (distinct,) int32: in how many documents each n-gram occurs; `weights` counts a group's documents."""
+    """Return (distinct,) int32: documents with each n-gram; `weights` are the documents of each group."""
     frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
@@ -270,7 +269,7 @@ def _document_frequencies(
 
 @compiled
 def _room(task: Task) -> Vectors:
-    """Make room for the vectors of any group's references, or of one candidate."""
+    """Allocate for the vectors of any group's references, or of one candidate."""
     tokens, most = 1, 1
     for group in range(task.references.size - 1):
         first, last = task.references[group], task.references[group + 1]
@@ -288,10 +287,7 @@ def _room(task: Task) -> Vectors:
 
 @compiled
 def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
-    """Write the tf-idf vectors of the texts from `first` to before `last`.
-
-    `alone` is the weight of n-grams that stand nowhere else.
-    """
+    """Write the vectors of the texts from `first` to before `last`; `alone` weighs n-grams that occur once."""
     order, numbers, frequencies, weights = grams
     found, values, bounds, norms = vectors
     for text in range(first, last):
@@ -332,29 +328,26 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 
 
 @compiled
-def _multiply(ours: Vectors, theirs: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
-    """Multiply our only vector by the first `sums.size` of theirs.
-
-    `products` (references, n-grams of ours) takes the product of each common n-gram, `sums` their sums.
-    """
-    grams, values, size = ours.grams, ours.values, ours.bounds[1]
-    their_grams, their_values, bounds = theirs.grams, theirs.values, theirs.bounds
+def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
+    """Write the products (references, n-grams of the candidate) of the common n-grams, and their sums."""
+    grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
+    other_grams, other_values, bounds = references.grams, references.values, references.bounds
     for other in range(sums.size):
         total = 0.0
-        mine, their, end = 0, bounds[other], bounds[other + 1]
-        while mine < size and their < end:
-            if grams[mine] < their_grams[their]:
-                mine += 1
-            elif grams[mine] > their_grams[their]:
-                their += 1
+        at, other_at, end = 0, bounds[other], bounds[other + 1]
+        while at < size and other_at < end:
+            if grams[at] < other_grams[other_at]:
+                at += 1
+            elif grams[at] > other_grams[other_at]:
+                other_at += 1
             else:
-                value = values[mine]
+                value = values[at]
                 if clipped:
-                    value = min(value, their_values[their])
-                products[other, mine] = value * their_values[their]
-                total += value * their_values[their]
-                mine += 1
-                their += 1
+                    value = min(value, other_values[other_at])
+                products[other, at] = value * other_values[other_at]
+                total += value * other_values[other_at]
+                at += 1
+                other_at += 1
         sums[other] = total
 
 
@@ -362,7 +355,7 @@ def _multiply(ours: Vectors, theirs: Vectors, clipped: bool, products: Floats, s
 def _similarity(
     product: float, norms: float, starts: Ints, candidate: int, reference: int, how: Similarity
 ) -> float:
-    """Divide the product of two vectors by their lengths, multiplied; for CIDEr-D times the length factor."""
+    """Divide a product by both lengths, times the length factor for CIDEr-D."""
     if norms == 0:
         return 0.0
     similarity = product / norms
@@ -374,35 +367,36 @@ def _similarity(
 @compiled
 def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -> float:
     """Return CIDEr-D's penalty for another number of bigrams (V15 eq. 5)."""
-    ours = max(starts[candidate + 1] - starts[candidate] - 1, 0)
-    theirs = max(starts[reference + 1] - starts[reference] - 1, 0)
-    return np.exp(-((ours - theirs) * (ours - theirs)) / (2 * sigma * sigma))
+    candidate_length = max(starts[candidate + 1] - starts[candidate] - 1, 0)
+    reference_length = max(starts[reference + 1] - starts[reference] - 1, 0)
+    apart = candidate_length - reference_length
+    return np.exp(-(apart * apart) / (2 * sigma * sigma))
 
 
 @compiled
 def _add_scores(
     task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float, scores: Floats
 ) -> None:
-    """Add an order's share to the scores of all candidates."""
-    ours, theirs = _room(task), _room(task)
-    products, sums = np.empty((theirs.norms.size, ours.grams.size)), np.empty(theirs.norms.size)
-    starts, our_norm, their_norms = task.starts, ours.norms, theirs.norms
+    candidate, references = _room(task), _room(task)
+    sums = np.empty(references.norms.size)
+    products = np.empty((sums.size, candidate.grams.size))
+    starts, candidate_norm, reference_norms = task.starts, candidate.norms, references.norms
     for group in range(task.references.size - 1):
         if task.candidate_starts[group] == task.candidate_starts[group + 1]:
             continue
         first, last = task.references[group], task.references[group + 1]
-        # An n-gram that stands in these references alone is held by as many documents as they are.
-        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], theirs)
+        # An n-gram of these references alone is in as many documents as they are.
+        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], references)
         many = last - first
         for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):
             text = task.candidates[index]
-            _write_vectors(grams, starts, text, text + 1, grams.weights[0], ours)
-            if our_norm[0] == 0:
+            _write_vectors(grams, starts, text, text + 1, grams.weights[0], candidate)
+            if candidate_norm[0] == 0:
                 continue
-            _multiply(ours, theirs, how.clipped, products, sums[:many])
+            _multiply(candidate, references, how.clipped, products, sums[:many])
             total = 0.0
             for other in range(many):
-                norms = our_norm[0] * their_norms[other]
+                norms = candidate_norm[0] * reference_norms[other]
                 similarity = _similarity(sums[other], norms, starts, text, first + other, how)
                 if how.best_reference:
                     total = max(total, similarity)

@@ -1,4 +1,4 @@
-"""Candidates beside their references, in the numbered form that every metric counts on."""
+"""Candidates and references as numbered words, the common input of all metrics."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,18 +21,18 @@ MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 @dataclass(frozen=True)
 class View:
-    """Which words are counted: a tokenizer and the name of what is done to its words (see `changes`)."""
+    """Which words are counted: a tokenizer, and a change of its words (see `text.changes`)."""
 
     tokenizer: Tokenizer
     change: str = "none"
 
 
 class Task(NamedTuple):
-    """What a kernel walks over, group by group: a group's references, then the candidates held against them.
+    """Input of a kernel, group by group: references, then the candidates compared with them.
 
-    `words` and `starts` are those of `Words`. The references of group g are the texts `references[g]` to
-    `references[g + 1] - 1`, its candidates `candidates[candidate_starts[g]]` to
-    `candidates[candidate_starts[g + 1] - 1]`; a candidate's number is its text's.
+    `words` and `starts` are those of `Words`. Group g has the reference texts `references[g]` to
+    `references[g + 1] - 1` and the candidates `candidates[candidate_starts[g]:candidate_starts[g + 1]]`,
+    which are numbers of texts too.
     """
 
     words: Numbers
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What a kernel walks over, candidate by candidate: each candidate beside each of its references.
+    """Input of a kernel, candidate by candidate: each with each of its references.
 
     `words` and `starts` are those of `Words`; the first n texts are the candidates. Candidate c has the pairs
     `pair_starts[c]` to `pair_starts[c + 1] - 1`, whose references are the texts `references` (pairs,).
@@ -57,12 +57,11 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is scored.
+    """Texts to score.
 
-    `texts` holds the n candidates, then the texts of every group (a list of references, kept once however
-    often it is handed in). `group_of` (n,) is the group of each candidate's references, `group_starts`
-    (groups + 1,) the text that each group begins with. `weights` (groups,) says how many documents of the
-    document corpus each group is, `documents` how many there are.
+    `texts` are the n candidates, then the texts of every group (a distinct list of references). group_of:
+    (n,) the group of each candidate; group_starts: (groups + 1,) its first text; weights: (groups,) its
+    documents in the document corpus of `documents`.
     """
 
     texts: list[str]
@@ -79,10 +78,10 @@ class Comparison:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> "Comparison":
-        """Check and number the texts; InvalidInput says what is wrong with them.
+        """Check and number the texts.
 
-        Without a document corpus the references of every candidate are one document, as the MS COCO
-        evaluation counts them.
+        Without a document corpus the references of every candidate are one document, as in the MS COCO
+        evaluation.
         """
         check_texts(candidates, "candidates")
         check_lists(references, "references")
@@ -101,33 +100,32 @@ class Comparison:
 
     @property
     def size(self) -> int:
-        """How many candidates there are."""
         return self.group_of.size
 
     @cached_property
     def reference_counts(self) -> Ints:
-        """(n,) int64: references of each candidate."""
+        """Return (n,) int64: references of each candidate."""
         return np.diff(self.group_starts)[self.group_of]
 
     @cached_property
     def pair_starts(self) -> Ints:
-        """(n,) int64: where the pairs of each candidate with its references begin."""
+        """Return (n,) int64: the first pair of each candidate."""
         return np.cumsum(self.reference_counts) - self.reference_counts
 
     @cached_property
     def pair_references(self) -> Ints:
-        """(pairs,) int64: the reference text of each pair."""
+        """Return (pairs,) int64: the reference text of each pair."""
         return ranges(self.group_starts[self.group_of], self.reference_counts)
 
     @cached_property
     def by_group(self) -> tuple[Ints, Ints]:
-        """The candidates (n,) group by group, and (groups + 1,) where those of each group begin."""
+        """Return the candidates (n,) by group, and (groups + 1,) bounds of the groups."""
         order = np.argsort(self.group_of, kind="stable")
         counts = np.bincount(self.group_of, minlength=self.weights.size)
         return order, starts_of(counts)
 
     def distinct_documents(self, enough: int) -> int:
-        """How many different documents the document corpus holds; the count stops at `enough`."""
+        """Count the different documents, up to `enough`."""
         seen: set[tuple[str, ...]] = set()
         bounds = self.group_starts.tolist()
         for group in np.flatnonzero(self.weights).tolist():
@@ -137,20 +135,20 @@ class Comparison:
         return len(seen)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made the first time it is asked for: metrics share what they count on."""
+        """Return what `make` returned at the first call with this key: metrics share intermediate results."""
         if key not in self._made:
             self._made[key] = make()
         made: T = self._made[key]
         return made
 
     def words(self, view: View) -> Words:
-        """All texts as word numbers."""
+        """Return all texts as word numbers."""
         return self.once(("words", view), lambda: self._make_words(view))
 
     def _make_words(self, view: View) -> Words:
         if view.change != "none":
             return changed(self.words(View(view.tokenizer)), view.change)
-        # Not kept: cutting again for another tokenizer is cheap, and the pieces are as large as the words.
+        # Pieces are not stored: cutting again for another tokenizer is cheap, and they are as large as the words.
         words = encode(self.texts, view.tokenizer)
         if words.words.size > MOST_WORDS:
             raise InvalidInput(
@@ -159,13 +157,11 @@ class Comparison:
         return words
 
     def task(self, view: View) -> Task:
-        """The words and who is held against whom, group by group."""
         words = self.words(view)
         candidates, candidate_starts = self.by_group
         return Task(words.words, words.starts, self.group_starts, candidates, candidate_starts)
 
     def pairs(self, view: View) -> Pairs:
-        """The words and who is held against whom, candidate by candidate."""
         words = self.words(view)
         bounds = np.append(self.pair_starts, self.pair_references.size)
         return Pairs(words.words, words.starts, self.pair_references, bounds)
@@ -173,7 +169,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class NumberedTexts:
-    """Texts as the words of a view, cut once to have the texts of many comparisons put before them."""
+    """Texts tokenised once, to be compared with other texts many times."""
 
     view: View
     words: Words
@@ -181,12 +177,11 @@ class NumberedTexts:
 
     @classmethod
     def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
-        """Cut and number the texts."""
         words = changed(encode(texts, view.tokenizer), view.change)
         return cls(view, words, {word: number for number, word in enumerate(words.vocabulary)})
 
     def behind(self, texts: Sequence[str]) -> Words:
-        """Number other texts' words, then those of these texts, in common."""
+        """Return the words of other texts, followed by these."""
         own = changed(encode(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)
@@ -200,7 +195,7 @@ class NumberedTexts:
 
 
 class Lists:
-    """Numbers lists of texts; a list that is handed in many times is kept once."""
+    """Numbers lists of texts; a list object that occurs again keeps its number."""
 
     def __init__(self) -> None:
         self._lists: list[Sequence[str]] = []
@@ -208,39 +203,38 @@ class Lists:
 
     @property
     def texts(self) -> Iterable[str]:
-        """The texts of every list, one list after the other."""
         return chain.from_iterable(self._lists)
 
     @property
     def starts(self) -> Ints:
-        """(lists + 1,) int64: the text that each list begins with."""
+        """Return (lists + 1,) int64: the first text of each list."""
         return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
-        """(lists,) int64: the number of each list. `what` names them in an error."""
+        """Return (lists,) int64: the number of each list. `what` names them in an error."""
         known = self._known
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)
-        kept = list(lists)
-        for position, texts in enumerate(kept):
+        listed = list(lists)
+        for position, texts in enumerate(listed):
             number = known.get(id(texts))
             if number is None:
                 if type(texts) is not list or not texts:
                     check_texts(texts, f"{what}[{position}]")
-                # The list is kept, so that no other one can get its id().
+                # The list is stored, so that no other can get its id().
                 number = known[id(texts)] = len(self._lists)
                 self._lists.append(texts)
             numbers[position] = number
-        # A look at the kinds of all texts at once is cheaper than one at each list.
+        # Checking the types of all texts at once is faster than list by list.
         new = self._lists[first_new:]
         if not set(map(type, chain.from_iterable(new))) <= {str}:
-            for position, texts in enumerate(kept):
+            for position, texts in enumerate(listed):
                 check_texts(texts, f"{what}[{position}]")
         return numbers
 
 
 def check_lists(lists: object, what: str) -> None:
-    """Raise InvalidInput unless `lists` is a sequence with at least one element, whatever that is."""
+    """Raise InvalidInput unless `lists` is a sequence of at least one element."""
     if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
         raise InvalidInput(f"{what} is a {type(lists).__name__}, expected a sequence of lists of str")
     if len(lists) == 0:

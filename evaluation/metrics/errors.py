@@ -1,15 +1,15 @@
-"""What can go wrong when captions are scored, each with one clear sentence."""
+"""Errors of the metrics."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class MetricsError(ValueError):
-    """The base of every error that this package raises on purpose."""
+    """Base of all errors of this package."""
 
 
 class UnknownName(MetricsError):
-    """A metric, tokenizer or option that does not exist; the message names the nearest one that does."""
+    """An unknown metric, tokenizer or option; the message names the nearest known one."""
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         known = list(known)
@@ -23,4 +23,4 @@ class InvalidInput(MetricsError):
 
 
 class InvalidFile(MetricsError):
-    """A file that is not in one of the formats that `score` reads."""
+    """A file that `score` cannot read."""

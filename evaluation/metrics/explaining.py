@@ -1,9 +1,9 @@
-"""Explain a score: every n-gram of a candidate with what it adds, as `scoring.score` counts it.
+"""Explain a score: every n-gram of a candidate with its contribution.
 
-Each metric explains itself from the parts that its kernels compute. Figures that are sums are taken apart as such
-(CIDEr, ROUGE-n, the Bleu-pre filter). BLEU is a geometric mean, which has no such parts: each order gets an equal
-share of the score, and an order's matches split it evenly. ROUGE-L is split evenly over the words of the longest
-common subsequence, METEOR over its stages by the weight of their matches.
+Each metric explains itself from what its kernels compute. Sums are decomposed as such (CIDEr, ROUGE-n, the
+Bleu-pre filter). BLEU, a geometric mean, has no such parts: each order gets an equal share, split over its
+matches. ROUGE-L is split over the words of the longest common subsequence, METEOR over its stages by the
+weight of their matches.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,7 @@ EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
-    """A document corpus as words, cut once for many explanations; each list of texts is one document.
-
-    `view` says which words are counted, `size` is the number of documents.
-    """
+    """A tokenised document corpus for many explanations; each list of texts is one document."""
 
     view: View
     _texts: list[str]
@@ -37,7 +34,6 @@ class Documents:
 
     @classmethod
     def of(cls, corpus: Sequence[Sequence[str]], view: View) -> "Documents":
-        """Cut the texts of a corpus. Raise InvalidInput unless it is a list of lists of str."""
         check_lists(corpus, "document_corpus")
         for position, texts in enumerate(corpus):
             check_texts(texts, f"document_corpus[{position}]")
@@ -46,7 +42,6 @@ class Documents:
 
     @property
     def size(self) -> int:
-        """The number of documents."""
         return self._starts.size - 1
 
     def comparison(self, candidate: str, references: Sequence[str]) -> Comparison:
@@ -64,7 +59,7 @@ class Documents:
 
 
 def view_of(metric: str, *, tokenizer: str = "ptb", **options: OptionValue) -> View:
-    """Return the view with which a metric's `Documents` must be made."""
+    """Return the view for a metric's `Documents`."""
     declared = metric_named(metric)
     change = declared.change_under(declared.settings(options))
     return View(tokenizer_named(declared.tokenizer or tokenizer), change)
@@ -79,13 +74,10 @@ def explain(
     documents: Documents | Sequence[Sequence[str]] | None = None,
     **options: OptionValue,
 ) -> Explanation:
-    """Take the score of one candidate apart; the parts sum to what `score` gives for it.
+    """Explain the score of one candidate; the contributions sum to what `score` returns.
 
-    `documents` is the document corpus of the metrics that use one: lists of texts, or a `Documents` made once for
-    many explanations; left out, the references are the only document, and every n-gram weighs 0.
-
-    Raises UnknownName for an unknown metric, tokenizer or option, InvalidInput for texts that cannot be used and for
-    metrics or options that cannot be taken apart.
+    `documents` is the document corpus, for metrics that use one; by default the references are the only
+    document, and every n-gram weighs 0. Raises InvalidInput for metrics or options without an explanation.
     """
     declared = metric_named(metric)
     if declared.explain is None:

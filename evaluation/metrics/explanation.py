@@ -1,7 +1,4 @@
-"""What an explanation of a score is made of: plain frozen values, and the case that a metric explains.
-
-Each metric explains itself beside its kernels, from the parts that they compute (`registry.Metric.explain`).
-"""
+"""Explanations of scores, and the `Case` from which a metric makes one (`registry.Metric.explain`)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,17 +11,14 @@ from evaluation.metrics.comparison import Comparison, View
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An n-gram of the candidate and what it adds to the score; or, with `order` 0, what no n-gram can be blamed for.
+    """An n-gram of the candidate and its contribution; or a named rest, with `order` 0.
 
     Attributes:
-        words: the n-gram as it was counted (stems, where the metric stems), or a name in words.
-        order: how many words it has; 0 where it is no n-gram.
-        count: how often it stands in the candidate.
-        matched: how often it counts as matched, after clipping; for CIDEr the mean over the references.
+        words: the n-gram as counted (stems, if the metric stems).
+        count: occurrences in the candidate.
+        matched: matched occurrences, after clipping; for CIDEr the mean over the references.
         references: the references that hold it, from 0.
-        idf: what it weighs, for metrics that weigh by documents.
-        contribution: its part of the score.
-        note: a sentence, where the number needs one.
+        idf: its weight, for metrics that weigh by documents.
     """
 
     words: str
@@ -39,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A number on the way to the score, and what it means."""
+    """An intermediate number, and its meaning in words."""
 
     name: str
     value: float
@@ -48,15 +42,13 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of the candidate as the metric counts it, and its share of the score."""
-
     word: str
     contribution: float
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A reference: its words, what it adds where that can be said, and what it was chosen for ('' for nothing)."""
+    """A reference, its contribution if known, and what it was chosen for ('': nothing)."""
 
     text: str
     length: int
@@ -66,10 +58,9 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where a score comes from. The contributions of `parts` sum to `score`.
+    """The contributions of `parts` sum to `score`.
 
-    `tokens` share the contributions of the n-grams out over their words; empty where a metric does not say which
-    words it matched.
+    `tokens` share the contributions among the candidate's words; empty if the metric does not tell.
     """
 
     metric: str
@@ -86,7 +77,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Gram:
-    """An n-gram of the candidate: its first place, and how often the candidate and each reference hold it."""
+    """An n-gram of the candidate: its first place, and its counts in the candidate and each reference."""
 
     words: tuple[str, ...]
     place: int
@@ -94,7 +85,6 @@ class Gram:
     beside: tuple[int, ...]
 
     def part(self, contribution: float, matched: float, idf: float | None = None, note: str = "") -> Part:
-        """Make the n-gram's part of the score."""
         holders = tuple(number for number, count in enumerate(self.beside) if count)
         words, order = " ".join(self.words), len(self.words)
         return Part(words, order, self.count, matched, holders, contribution, idf, note)
@@ -102,7 +92,7 @@ class Gram:
 
 @dataclass(frozen=True)
 class Case:
-    """A score to explain: the first candidate of a comparison beside its references, by a metric and its settings."""
+    """A score to explain: the first candidate of a comparison, by a metric with settings."""
 
     metric: str
     settings: Mapping[str, int | float | str]
@@ -111,7 +101,7 @@ class Case:
 
     @cached_property
     def texts(self) -> list[list[str]]:
-        """The words of the candidate, then those of each reference."""
+        """Return the words of the candidate, then those of each reference."""
         words = self.comparison.words(self.view)
         bounds = words.starts[: 2 + int(self.comparison.reference_counts[0])].tolist()
         return [
@@ -121,23 +111,21 @@ class Case:
 
     @property
     def words(self) -> list[str]:
-        """The words of the candidate."""
         return self.texts[0]
 
     @property
     def references(self) -> list[list[str]]:
-        """The words of each reference."""
         return self.texts[1:]
 
     def grams(self, order: int) -> list[Gram]:
-        """Count the n-grams of the candidate, in the order in which they first stand there."""
+        """Count the n-grams of the candidate, in order of first occurrence."""
         places = [
             [tuple(text[at : at + order]) for at in range(len(text) - order + 1)] for text in self.texts
         ]
-        ours, *theirs = map(Counter, places)
+        candidate, *references = map(Counter, places)
         return [
-            Gram(words, places[0].index(words), count, tuple(other[words] for other in theirs))
-            for words, count in ours.items()
+            Gram(words, places[0].index(words), count, tuple(other[words] for other in references))
+            for words, count in candidate.items()
         ]
 
     def beside(
@@ -159,7 +147,7 @@ class Case:
         tokens: Sequence[Token] | None = None,
         warnings: tuple[str, ...] = (),
     ) -> Explanation:
-        """Put the explanation together; the words share what the n-grams add unless `tokens` says otherwise."""
+        """Make the explanation; by default the n-grams' contributions are shared among the words."""
         return Explanation(
             metric=self.metric,
             tokenizer=self.view.tokenizer.name,
@@ -174,7 +162,7 @@ class Case:
         )
 
     def _tokens(self, parts: Sequence[Part]) -> tuple[Token, ...]:
-        """Split what each n-gram adds evenly over its occurrences and their words."""
+        """Split each n-gram's contribution evenly over its occurrences and their words."""
         adds = {tuple(part.words.split(" ")): part for part in parts if part.order}
         shares = [0.0] * len(self.words)
         for order in {part.order for part in parts if part.order}:

@@ -2,12 +2,12 @@
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
-JSON lines are streamed; other files are read whole. UTF-8; a byte order mark is accepted. Errors name
-file, line, what was found and what was expected.
+JSON lines are streamed; other files are read whole. UTF-8; a byte order mark is accepted.
 """
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,11 +23,13 @@ DEFAULT_METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "
 References = dict[str, list[str]]
 Candidates = dict[str, dict[str, str]]
 
+_BLANKS = " \t\r\n"
+
 
 def read_references(path: Path) -> References:
-    """Return image -> captions in file order. Raise InvalidFile for unknown formats."""
+    """Return image -> captions in file order."""
     references: References = {}
-    for row in _caption_rows(path, _reference_document):
+    for row in _caption_rows(path, _reference_rows):
         references.setdefault(row.image, []).append(row.caption)
     return references
 
@@ -35,11 +37,11 @@ def read_references(path: Path) -> References:
 def read_candidates(path: Path) -> Candidates:
     """Return system -> image -> caption; rows without a system belong to one named after the file."""
     systems: Candidates = {}
-    for row in _caption_rows(path, _candidate_document):
+    for row in _caption_rows(path, _candidate_rows):
         captions = systems.setdefault(row.system or path.stem, {})
         if row.image in captions:
             raise InvalidFile(
-                f"{path}, line {row.line}: image {row.image!r} has a second caption of system "
+                f"{row.where}: image {row.image!r} has a second caption of system "
                 f"{row.system or path.stem!r}, expected one"
             )
         captions[row.image] = row.caption
@@ -56,10 +58,10 @@ def score_files(
 ) -> dict[str, Any]:
     """Score every system of a candidates file.
 
-    Returns `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
-    "signatures": {system: {metric: signature}}, "warnings": [...]}`. Document frequencies cover all
-    images of the references file; a system without some images is scored on its own, with a warning.
-    `progress` is called with each system's name before it is scored.
+    Return `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
+    "signatures": {system: {metric: signature}}, "warnings": [...]}`. Document frequencies cover all images of
+    the references file; a system without some images gets a warning. `progress` gets each system's name
+    before it is scored.
     """
     known = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}
@@ -98,160 +100,75 @@ def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Row:
-    """A caption of a file and its place."""
+    """A caption of a file; `where` begins an error message about it."""
 
-    line: int
+    where: str
     image: str
     caption: str
     system: str | None = None
 
 
-@dataclass(frozen=True)
-class Text:
-    """A JSON document: path, text, and first line."""
+class _Object(dict[str, Any]):
+    """A JSON object that knows a name which occurs twice in the file."""
 
-    path: Path
-    text: str
-    first_line: int
-
-    def line(self, at: int) -> int:
-        """Return the line of an offset."""
-        return self.first_line + self.text.count("\n", 0, at)
-
-    def place(self, at: int) -> str:
-        """Return file and line, to begin a message."""
-        return f"{self.path}, line {self.line(at)}"
-
-    def value(self, at: int) -> tuple[Any, int]:
-        """Return the JSON value at an offset, and its end."""
-        try:
-            return _DECODER.raw_decode(self.text, at)
-        except json.JSONDecodeError as error:
-            raise InvalidFile(f"{self.place(error.pos)}: {_json_fault(error)}") from error
-        except ValueError as error:  # Python refuses to parse integers of thousands of digits
-            raise InvalidFile(f"{self.place(at)}: {_json_fault(error)}") from error
-        except RecursionError as error:
-            raise InvalidFile(f"{self.place(at)}: is nested too deeply, expected captions") from error
-
-    def after_blanks(self, at: int) -> int:
-        while at < len(self.text) and self.text[at] in _BLANKS:
-            at += 1
-        return at
-
-    def behind_mark(self, at: int) -> int:
-        """Return the offset behind the next punctuation mark, which JSON's grammar determines."""
-        return self.after_blanks(at) + 1
-
-    def end(self, at: int) -> None:
-        """Raise unless only blanks follow."""
-        at = self.after_blanks(at)
-        if at < len(self.text):
-            raise InvalidFile(f"{self.place(at)}: found {self.text[at]!r}, expected the end of the file")
-
-    def elements(self, at: int) -> Iterator[tuple[int, Any]]:
-        """Yield the offset and value of each element of the array."""
-        at = self.after_blanks(self.behind_mark(at))
-        while not self.text.startswith("]", at):
-            value, end = self.value(at)
-            yield at, value
-            at = self.behind_mark(end)
-            if self.text[at - 1] == "]":
-                return
-            at = self.after_blanks(at)
-
-    def members(self, at: int) -> Iterator[tuple[int, str, int, Any]]:
-        """Yield each member of the object: offset of the key, key, offset of the value, value."""
-        at = self.after_blanks(self.behind_mark(at))
-        while not self.text.startswith("}", at):
-            key, end = self.value(at)
-            start = self.after_blanks(self.behind_mark(end))
-            value, end = self.value(start)
-            yield at, key, start, value
-            at = self.behind_mark(end)
-            if self.text[at - 1] == "}":
-                return
-            at = self.after_blanks(at)
+    def __init__(self, members: list[tuple[str, Any]]) -> None:
+        super().__init__(members)
+        self.repeated = None
+        if len(self) < len(members):
+            names = Counter(name for name, _ in members)
+            self.repeated = next(name for name, count in names.items() if count > 1)
 
 
-Document = Callable[[Text], Iterator[Row]]
-_DECODER = json.JSONDecoder()
-_BLANKS = " \t\r\n"
+Document = Callable[[Path, Any], Iterator[Row]]
 
 
-def _reference_document(text: Text) -> Iterator[Row]:
+def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
     """Yield the rows of COCO captions JSON or of a mapping from images to lists of captions."""
-    at = text.after_blanks(0)
-    _whole(text)
-    if not text.text.startswith("{", at):
-        _refuse(text, at, "COCO captions JSON or an object of lists of captions")
-    members = list(text.members(at))
-    annotations = [
-        start for _, key, start, value in members if key == "annotations" and _holds_objects(value)
-    ]
-    if annotations:
-        yield from _coco_rows(text, annotations[0])
+    if not isinstance(document, _Object):
+        _refuse(path, document, "COCO captions JSON or an object of lists of captions")
+    annotations = document.get("annotations")
+    if isinstance(annotations, list) and all(isinstance(row, dict) for row in annotations):
+        yield from _coco_rows(path, annotations)
         return
-    for at, image, _, captions in _distinct(text, members):
+    for image, captions in _distinct(path, document).items():
+        where = f"{path}: image {image!r}"
         if not isinstance(captions, list) or not all(isinstance(caption, str) for caption in captions):
-            raise InvalidFile(
-                f"{text.place(at)}: image {image!r} has {_shown(captions)}, expected a list of captions"
-            )
+            raise InvalidFile(f"{where} has {_shown(captions)}, expected a list of captions")
         if not captions:
-            raise InvalidFile(f"{text.place(at)}: image {image!r} has no captions, expected at least one")
+            raise InvalidFile(f"{where} has no captions, expected at least one")
         for caption in captions:
-            yield Row(text.line(at), image, caption)
+            yield Row(str(path), image, caption)
 
 
-def _candidate_document(text: Text) -> Iterator[Row]:
+def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
     """Yield the rows of COCO results JSON or of a mapping from images to captions."""
-    at = text.after_blanks(0)
-    _whole(text)
-    if text.text.startswith("[", at):
-        yield from _coco_rows(text, at)
+    if isinstance(document, list):
+        yield from _coco_rows(path, document)
         return
-    if not text.text.startswith("{", at):
-        _refuse(text, at, "COCO results JSON or an object of captions")
-    for key_at, image, _, caption in _distinct(text, text.members(at)):
+    if not isinstance(document, _Object):
+        _refuse(path, document, "COCO results JSON or an object of captions")
+    for image, caption in _distinct(path, document).items():
         if not isinstance(caption, str):
-            raise InvalidFile(
-                f"{text.place(key_at)}: image {image!r} has {_shown(caption)}, expected a caption"
-            )
-        yield Row(text.line(key_at), image, caption)
+            raise InvalidFile(f"{path}: image {image!r} has {_shown(caption)}, expected a caption")
+        yield Row(str(path), image, caption)
 
 
-def _whole(text: Text) -> None:
-    """Raise unless the document is one JSON value, before any row is used."""
-    text.end(text.value(text.after_blanks(0))[1])
-
-
-def _refuse(text: Text, at: int, expected: str) -> NoReturn:
-    raise InvalidFile(f"{text.place(at)}: found {_shown(text.value(at)[0])}, expected {expected}")
-
-
-def _holds_objects(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
-
-
-def _coco_rows(text: Text, at: int) -> Iterator[Row]:
-    line, counted = text.line(at), at
-    for place, value in text.elements(at):
-        line, counted = line + text.text.count("\n", counted, place), place
-        where = f"{text.path}, line {line}"
+def _coco_rows(path: Path, rows: list[Any]) -> Iterator[Row]:
+    for number, value in enumerate(rows, start=1):
+        where = f"{path}, row {number}"
         if not isinstance(value, dict):
             raise InvalidFile(f"{where}: found {_shown(value)}, expected an object with image_id and caption")
-        yield Row(line, _image(value, "image_id", where), _caption(value, where))
+        yield Row(where, _image(value, "image_id", where), _caption(value, where))
 
 
-def _distinct(
-    text: Text, members: Iterable[tuple[int, str, int, Any]]
-) -> Iterator[tuple[int, str, int, Any]]:
-    """Yield the members; raise for a repeated image."""
-    seen: set[str] = set()
-    for member in members:
-        if member[1] in seen:
-            raise InvalidFile(f"{text.place(member[0])}: image {member[1]!r} occurs again, expected it once")
-        seen.add(member[1])
-        yield member
+def _distinct(path: Path, images: _Object) -> _Object:
+    if images.repeated is not None:
+        raise InvalidFile(f"{path}: image {images.repeated!r} occurs again, expected it once")
+    return images
+
+
+def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
+    raise InvalidFile(f"{path}: found {_shown(document)}, expected {expected}")
 
 
 def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
@@ -274,7 +191,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
                 if _is_row(line):
                     yield from _json_lines(path, chain([(number, line)], numbered))
                 else:
-                    yield from document(Text(path, line + lines.read(), number))
+                    yield from document(path, _parsed(path, number, line + lines.read()))
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
     except OSError as error:
@@ -294,33 +211,43 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
     for number, line in lines:
         if not line.strip():
             continue
-        place = f"{path}, line {number}"
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise InvalidFile(f"{place}: {_json_fault(error)}") from error
-        except RecursionError as error:
-            raise InvalidFile(f"{place}: is nested too deeply, expected a caption") from error
+        where = f"{path}, line {number}"
+        value = _parsed(path, number, line.rstrip(_BLANKS))
         if not isinstance(value, dict):
-            raise InvalidFile(f"{place}: found {_shown(value)}, expected an object with image and caption")
+            raise InvalidFile(f"{where}: found {_shown(value)}, expected an object with image and caption")
         system = value.get("system")
         if system is not None and (not isinstance(system, str) or not system):
-            raise InvalidFile(f"{place}: system is {_shown(system)}, expected a name")
-        yield Row(number, _image(value, "image", place), _caption(value, place), system)
+            raise InvalidFile(f"{where}: system is {_shown(system)}, expected a name")
+        yield Row(where, _image(value, "image", where), _caption(value, where), system)
 
 
-def _image(value: dict[str, Any], key: str, place: str) -> str:
+def _parsed(path: Path, first_line: int, text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        line = first_line + error.lineno - 1
+        fault = f"is not JSON ({error.msg.lower()}), expected JSON"
+        raise InvalidFile(f"{path}, line {line}: {fault}") from error
+    except ValueError as error:  # Python refuses to parse integers of thousands of digits
+        fault = f"holds a number of more than {sys.get_int_max_str_digits():,} digits, expected captions"
+        raise InvalidFile(f"{path}, line {first_line}: {fault}") from error
+    except RecursionError as error:
+        fault = "is nested too deeply, expected captions"
+        raise InvalidFile(f"{path}, line {first_line}: {fault}") from error
+
+
+def _image(value: dict[str, Any], key: str, where: str) -> str:
     image = value.get(key)
     # True is an int to Python but no image's name.
     if isinstance(image, bool) or not isinstance(image, str | int):
-        raise InvalidFile(f"{place}: {key} is {_shown(image)}, expected a name or a whole number")
+        raise InvalidFile(f"{where}: {key} is {_shown(image)}, expected a name or a whole number")
     return str(image)
 
 
-def _caption(value: dict[str, Any], place: str) -> str:
+def _caption(value: dict[str, Any], where: str) -> str:
     caption = value.get("caption")
     if not isinstance(caption, str):
-        raise InvalidFile(f"{place}: caption is {_shown(caption)}, expected text")
+        raise InvalidFile(f"{where}: caption is {_shown(caption)}, expected text")
     return caption
 
 
@@ -329,9 +256,3 @@ def _shown(value: object) -> str:
         return "missing or null"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _json_fault(error: ValueError) -> str:
-    if not isinstance(error, json.JSONDecodeError):
-        return f"holds a number of more than {sys.get_int_max_str_digits():,} digits, expected captions"
-    return f"is not JSON ({error.msg.lower()}), expected JSON"

@@ -1,16 +1,16 @@
-"""Unigram overlap as H13 §4.1.1 and §4.3.2 define it, and the Bleu-pre matrix behind its filter.
+"""Unigram overlap of H13 §4.1.1 and §4.3.2, and the Bleu-pre counts of its filter.
 
 Bleu(i, s) = sum_w min(c_s(w), max_r c_r(w)) / sum_w c_s(w), Rouge(i, s) = sum_r sum_w min(c_s(w), c_r(w)) /
-sum_r sum_w c_r(w), neither with a brevity penalty. Bleu-pre is Bleu after the stemming and stop-word
-removal of the ROUGE-1.5.5 script (Lin 2004): stop words are dropped first, then words of more than three
-letters are stemmed. `order="stem-first"` stems before it drops, which fits H13's printed filter figures.
+sum_r sum_w c_r(w), without brevity penalty. Bleu-pre is Bleu after the stemming and stop-word removal of
+ROUGE-1.5.5 (Lin 2004): stop words are dropped first, then words of more than three letters stemmed.
+`order="stem-first"` stems first, which fits H13's printed filter figures.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
@@ -24,24 +24,24 @@ ORDERS = (STOP_FIRST, STEM_FIRST)
 
 
 def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
-    """(n,) float64: Bleu(i, s); 0 for a caption without words."""
+    """Return (n,) float64: Bleu(i, s); 0 for a caption without words."""
     hits = clipped_matches(comparison.task(view), 1)[:, 0]
     total = comparison.words(view).lengths[: comparison.size]
-    return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
+    return ratio(hits, total, otherwise=0.0)
 
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
-    """(n,) float64: Rouge(i, s); 0 where no reference holds a word."""
+    """Return (n,) float64: Rouge(i, s); 0 if no reference has a word."""
     words = comparison.words(view)
     hits = _summed_matches(comparison.task(view), len(words.vocabulary))
     group_totals = np.diff(words.starts[comparison.group_starts])
     total = group_totals[comparison.group_of]
-    return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
+    return ratio(hits, total, otherwise=0.0)
 
 
 @compiled
 def _summed_matches(task: Task, vocabulary: int) -> Ints:
-    """Return (n,) int64: words of each candidate, counted up to what a reference holds, summed over references."""
+    """Return (n,) int64: matched words of each candidate, clipped by and summed over references."""
     words, starts, references, candidates, candidate_starts = task
     hits = np.zeros(candidates.size, dtype=np.int64)
     left = np.zeros(vocabulary, dtype=np.int64)
@@ -61,7 +61,7 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
 
 
 def explain_h13_bleu(case: Case) -> Explanation:
-    """Explain Bleu(i, s): each clipped match adds 1 / words."""
+    """Explain Bleu(i, s): each clipped match contributes 1 / words."""
     score = float(h13_bleu_scores(case.comparison, case.view)[0])
     matched = {gram: min(gram.count, max(gram.beside)) for gram in case.grams(1)}
     words = f"{sum(matched.values())} of {len(case.words)} words are matched"
@@ -77,15 +77,11 @@ def explain_h13_bleu(case: Case) -> Explanation:
 def bleu_pre_matrix(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_FIRST
 ) -> tuple[Ints, Ints]:
-    """Bleu-pre of every image and caption, as counts (H13 §4.3.2).
+    """Return Bleu-pre of every image and caption as counts (H13 §4.3.2).
 
-    `captions` are m texts, `references` the lists of references of n images. Returns `hits` (n, m) int64,
-    the clipped matches of caption s against image i, and `totals` (m,) int64, the content words of each
-    caption: Bleu-pre(i, s) = hits[i, s] / totals[s], and 0 where totals[s] is 0. Thousands of pairs hit 1/4
-    and 1/3 exactly, so compare integers: `4 * hits >= totals` keeps the pairs at 1/4 and above (equality is
-    kept), and `totals > 0` must be asked for besides, as a caption without content words matches nothing.
-
-    Raises InvalidInput for texts that are none, UnknownName for an unknown `order`.
+    `captions` are m texts, `references` lists of n images. `hits` (n, m) int64 are the clipped matches,
+    `totals` (m,) int64 the content words: Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0.
+    Thousands of pairs hit 1/4 and 1/3 exactly, so compare integers: `(4 * hits >= totals) & (totals > 0)`.
     """
     words, groups, image_of = _prepared(captions, references, order)
     hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
@@ -99,10 +95,9 @@ def bleu_pre_pairs(
     pairs: Sequence[Ints],
     order: str = STOP_FIRST,
 ) -> tuple[Ints, Ints]:
-    """Bleu-pre of some images and captions: `pairs` are, for each of the n images, positions in `captions`.
+    """Return Bleu-pre of some pairs: `pairs` are, for each image, positions in `captions`.
 
-    Returns `hits` (N,) int64 of the N pairs, image by image in the order given, and `totals` (m,) as
-    `bleu_pre_matrix` does. Memory is that of the pairs, not of all images times all captions. Raises as it does.
+    `hits` (N,) int64 follows the pairs image by image; `totals` is that of `bleu_pre_matrix`.
     """
     words, groups, image_of = _prepared(captions, references, order)
     starts = np.concatenate([[0], np.cumsum([len(one) for one in pairs], dtype=np.int64)])
@@ -114,8 +109,7 @@ def bleu_pre_pairs(
 def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[Words, Ints, Ints]:
-    """The content words of the captions and then of each distinct list of references, where each list begins among the
-    texts, and (n,) which list is which image's."""
+    """Return the content words of captions and distinct lists, the lists' bounds, and (n,) each image's list."""
     if order not in ORDERS:
         raise UnknownName("order", order, ORDERS)
     check_texts(captions, "captions")
@@ -139,7 +133,7 @@ def _note_most(words: Numbers, starts: Ints, first: int, last: int, count: Ints,
 
 @compiled
 def _matches(words: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
-    """The words from `first` to before `last`, each counted up to its `most`; `count` is zero before and after."""
+    """Count the words from `first` to before `last`, each up to its `most`; `count` stays zero."""
     hits = 0
     for at in range(first, last):
         if count[words[at]] < most[words[at]]:
@@ -152,7 +146,7 @@ def _matches(words: Numbers, first: int, last: int, count: Ints, most: Ints) -> 
 
 @compiled
 def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
-    """(groups, captions) int64: words of a caption, each counted up to the most that one text of a group has."""
+    """Return (groups, captions) int64 of clipped matches."""
     hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)
@@ -168,7 +162,7 @@ def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary:
 def _pair_hits(
     words: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
 ) -> Ints:
-    """(N,) int64: as `_hits`, of the captions listed for each image; `pairs` says where an image's begin."""
+    """Return (N,) int64 of the captions listed for each image; `pairs` are the images' bounds."""
     hits = np.zeros(captions.size, dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)

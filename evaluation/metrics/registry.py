@@ -1,9 +1,7 @@
 """The metrics as data: descriptions, options, and functions that compute and explain them.
 
-To add a metric, write its function in a module of its own and declare it in `METRICS`.
-
-A metric's identity is its text form: name, every option, words, references and document corpus, as in
-`cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
+To add a metric, write its function in its own module and declare it in `METRICS`. A metric is identified by
+its signature, such as `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,10 +28,7 @@ Settings = Mapping[str, OptionValue]
 
 @dataclass(frozen=True)
 class Option:
-    """A metric's setting: its default and allowed values.
-
-    A `quiet` one is in a signature only if it is not the default.
-    """
+    """A metric's setting. A `quiet` one is in a signature only if it is not the default."""
 
     default: OptionValue
     choices: tuple[str, ...] = ()
@@ -42,7 +37,7 @@ class Option:
     quiet: bool = False
 
     def check(self, name: str, value: object) -> OptionValue:
-        """Return the value in the type of the default. Raise InvalidInput otherwise."""
+        """Return the value in the type of the default."""
         if isinstance(self.default, str):
             if not isinstance(value, str) or value not in self.choices:
                 raise InvalidInput(f"option {name} is {value!r}, expected one of {', '.join(self.choices)}")
@@ -59,10 +54,9 @@ class Option:
 
 @dataclass(frozen=True)
 class Figures:
-    """A metric's numbers: `corpus`, and `images` (n,) float64, one per candidate.
+    """A metric's scores: `corpus`, and `images` (n,) float64.
 
-    `shown` are signature fields known only after the computation (`Metric.computed`), `warning` is for
-    the reader.
+    `shown` are the signature fields of `Metric.computed`.
     """
 
     corpus: float
@@ -79,12 +73,10 @@ Explain = Callable[[Case], Explanation]
 class Metric:
     """The declaration of a metric.
 
-    `what` describes it in a sentence, `statistics` what a corpus figure is made of. `explain` decomposes
-    a score, if possible. `tokenizer` is set where the definition fixes the words; `change` names their
-    transformation (see `text.changes`); a part with an @ is the value of that option. `shown` are fixed
-    signature fields, `computed` names those that the computation adds. `uses_documents` says whether
-    figures depend on the document corpus, `weighs_by_documents` whether n-grams are weighted by document
-    frequency.
+    `statistics` says how the corpus figure is made. `tokenizer` is set if the definition fixes the words.
+    `change` names their transformation (see `text.changes`); a part with an @ is the value of that option.
+    `shown` are fixed signature fields, `computed` names fields that only the computation knows.
+    `uses_documents`: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
     """
 
     name: str
@@ -101,7 +93,6 @@ class Metric:
     weighs_by_documents: bool = False
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
-        """Return every option's value: given or default."""
         return {
             name: option.check(name, given[name]) if name in given else option.default
             for name, option in self.options.items()
@@ -116,7 +107,6 @@ class Metric:
         } | dict(self.shown)
 
     def change_under(self, settings: Settings) -> str:
-        """Return the change of words under these settings."""
         parts = self.change.split(" ")
         return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)
 
@@ -143,7 +133,6 @@ def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Figures:
 
 
 def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
-    """Return the variant with these settings."""
     chosen: dict[str, Any] = {name: settings[name] for name in ("n", "sigma", "scale") if name in settings}
     return replace(variant, **chosen)
 
@@ -351,7 +340,6 @@ METRICS = {
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric of that name. Raise UnknownName with suggestions."""
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
     return METRICS[name]

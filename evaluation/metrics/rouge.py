@@ -1,33 +1,28 @@
 """ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation.
 
-Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. From what a candidate and a reference have in
-common (`hits`), with totals of the reference and of the candidate:
-R = hits / reference total, P = hits / candidate total, F = P R / ((1 - alpha) P + alpha R).
+Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
+candidate total, F = P R / ((1 - alpha) P + alpha R), with hits of
 
-ROUGE-1, -2    n-grams, each counted up to the smaller of its two counts (eq. 1)
-ROUGE-L        the longest common subsequence; a caption is one sentence (eq. 2-4)
-ROUGE-W        runs of k adjacent words in it weigh k ^ weight (eq. 13-15)
-ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
+ROUGE-1, -2    n-grams, each up to the smaller of its two counts (eq. 1) ROUGE-L        the longest common
+subsequence; a caption is one sentence (eq. 2-4) ROUGE-W        the same, where runs of k adjacent words weigh
+k ^ weight (eq. 13-15) ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
 ROUGE-SU4      the same and single words (§5.2)
 
-Where the script is not its paper, the script is followed: SU4 leaves out the last single word of a text, so that
-a caption of one word scores 0; the recall of ROUGE-W divides by (m ^ weight) ^ weight instead of m ^ weight for
-a reference of m words, so that a perfect match stays below 1, and the runs are those of reference words alone.
+The script differs from its paper and is followed: SU4 leaves out a text's last single word, so that a caption
+of one word scores 0; the recall of ROUGE-W divides by (m ^ weight) ^ weight instead of m ^ weight for a
+reference of m words, so that a perfect match is below 1, and its runs are of reference words alone.
 
-Several references: with `multi="average"` (the script's -f A) hits and totals are summed over the references, with
-"best" (-f B) the reference of the highest recall counts alone, the first of equals. The jackknife (Lin 2004 §2.1; the
-script does it through its configuration file since version 1.4) leaves out each reference in turn and takes
-the mean of the scores; a single reference is never left out. A caption without words scores 0.
-
-All candidates together: with `corpus="mean"` (the script's -t 0) the mean of their scores, with "pooled" (-t 1)
-the ratios of their summed hits and totals.
+Several references: `multi="average"` (the script's -f A) sums hits and totals, "best" (-f B) takes the
+reference of highest recall, the first of equals. The jackknife (Lin 2004 §2.1) averages the scores without
+each reference in turn. A caption without words scores 0. Corpus: `corpus="mean"` (-t 0) averages, "pooled"
+(-t 1) divides summed hits.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.metrics import rouge_kernels as kernels
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput
@@ -45,35 +40,33 @@ STOPS = ("keep", "drop")
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
     """Return (n,) float64: MS COCO's ROUGE-L, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
 
-    Precision and recall are each the best over the references, then combined.
+    Precision and recall are each the best over the references.
     """
     shares = _common_shares(comparison, view)
     precision = np.maximum.reduceat(shares.precision, comparison.pair_starts)
     recall = np.maximum.reduceat(shares.recall, comparison.pair_starts)
     weighted = recall + beta**2 * precision
-    return np.divide(
-        (1 + beta**2) * precision * recall, weighted, out=np.zeros_like(weighted), where=weighted > 0
-    )
+    return ratio((1 + beta**2) * precision * recall, weighted, otherwise=0.0)
 
 
 class _Shares(NamedTuple):
-    """(pairs,) float64 each: the longest common subsequence as a share of the candidate and of the reference."""
+    """(pairs,) float64: the longest common subsequence as a share of the candidate and of the reference."""
 
     precision: Floats
     recall: Floats
 
 
 def _common_shares(comparison: Comparison, view: View) -> _Shares:
-    """Compare each pair; a caption without words counts as one empty word, which matches another such caption only."""
+    """Compare each pair; a caption without words counts as one empty word, which matches only another such."""
     lengths = comparison.words(view).lengths
-    ours = np.repeat(lengths[: comparison.size], comparison.reference_counts)
-    theirs = lengths[comparison.pair_references]
-    common = np.where(ours + theirs == 0, 1.0, lcs_overlap(comparison, view).hits)
-    return _Shares(common / np.maximum(ours, 1), common / np.maximum(theirs, 1))
+    candidate = np.repeat(lengths[: comparison.size], comparison.reference_counts)
+    reference = lengths[comparison.pair_references]
+    common = np.where(candidate + reference == 0, 1.0, lcs_overlap(comparison, view).hits)
+    return _Shares(common / np.maximum(candidate, 1), common / np.maximum(reference, 1))
 
 
 def explain_rouge_l(case: Case) -> Explanation:
-    """Explain ROUGE-L: the score split evenly over a longest common subsequence with the best reference."""
+    """Explain ROUGE-L: the score split over a longest common subsequence with the best reference."""
     score = float(rouge_l_scores(case.comparison, case.view, float(case.settings["beta"]))[0])
     shares = _common_shares(case.comparison, case.view)
     first, second = int(np.argmax(shares.precision)), int(np.argmax(shares.recall))
@@ -106,22 +99,22 @@ def explain_rouge_l(case: Case) -> Explanation:
 
 
 def _common_words(case: Case, reference: int) -> list[bool]:
-    """Mark the candidate's words in a longest common subsequence with a reference, the earliest ones."""
+    """Mark the candidate's words in the earliest longest common subsequence with a reference."""
     words, starts, references, _ = case.comparison.pairs(case.view)
     text = references[reference]
     # From the end to the start, as the kernel traces its path back from the end.
-    ours, theirs = (
+    candidate, other = (
         words[starts[0] : starts[1]][::-1].copy(),
         words[starts[text] : starts[text + 1]][::-1].copy(),
     )
-    longest = max(ours.size, theirs.size)
-    table = kernels.room_for_table(longest, ours.size * (-(-theirs.size // kernels.BITS)))
-    kernels.mark_best_path(ours, theirs, np.arange(longest + 1, dtype=np.float64), table)
-    return table.marked[: ours.size][::-1].tolist()
+    longest = max(candidate.size, other.size)
+    table = kernels.room_for_table(longest, candidate.size * (-(-other.size // kernels.BITS)))
+    kernels.mark_best_path(candidate, other, np.arange(longest + 1, dtype=np.float64), table)
+    return table.marked[: candidate.size][::-1].tolist()
 
 
 def explain_rouge_n(case: Case, order: int) -> Explanation:
-    """Explain ROUGE-1 and -2: matches and totals are summed over references, so each match adds the same."""
+    """Explain ROUGE-1 and -2: hits and totals are summed over references, so each match adds the same."""
     if case.settings["multi"] != "average" or case.settings["jackknife"] != "no":
         raise InvalidInput(f"{case.metric} can be explained with multi:average and jackknife:no alone")
     overlap = gram_overlap(case.comparison, case.view, window=order - 1, spared=0 if order == 1 else -1)
@@ -144,10 +137,10 @@ def explain_rouge_n(case: Case, order: int) -> Explanation:
 
 
 def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
-    """Count pairs of words up to `window` places apart, and single words but for a text's last `spared` ones.
+    """Count pairs of words up to `window` places apart, and single words but a text's last `spared` ones.
 
-    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1. A negative
-    `spared` counts no single words.
+    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1. A
+    negative `spared` counts no single words.
     """
     words, pairs = comparison.words(view), comparison.pairs(view)
     totals = _gram_totals(words.lengths, window, spared)
@@ -168,7 +161,7 @@ def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
 
 
 def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
-    """Measure weighted longest common subsequences (ROUGE-W): a run of k words counts k ^ weight."""
+    """Measure weighted longest common subsequences (ROUGE-W)."""
     words, pairs = comparison.words(view), comparison.pairs(view)
     longest = int(words.lengths.max())
     # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
@@ -193,11 +186,9 @@ def rouge155_scores(
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
-    """Return the `measure` (of MEASURES) of all candidates together, and (n,) float64 of each, from 0 to 1.
+    """Return the `measure` (of MEASURES) of the corpus, and (n,) float64 of each candidate.
 
-    `multi` (of MULTI) and `jackknife` (of JACKKNIFE) say what several references do, `corpus` (of CORPUS) what
-    all candidates together are; `alpha` from 0 to 1 weighs recall against precision in F, 1 gives precision
-    alone (the script's -p).
+    `alpha` from 0 to 1 weighs recall against precision in F (the script's -p); 1 is precision alone.
     """
     scores = _combined(comparison, overlap, view, multi == "best", jackknife == "yes", alpha)
     images = scores[:, MEASURES.index(measure)].copy()
@@ -219,14 +210,14 @@ def _combined(
     jackknife: bool = False,
     alpha: float = 0.5,
 ) -> Floats:
-    """Return (n, 6) float64: recall, precision, F, hits and totals of references and candidate."""
+    """Return (n, 6) float64: recall, precision, F, hits, totals of references and of the candidate."""
     scores = np.empty((comparison.size, 6))
     kernels.combine(comparison.pairs(view), overlap, best, jackknife, alpha, scores)
     return scores
 
 
 def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:
-    """Return (texts,) float64: how many n-grams each text has."""
+    """Return (texts,) float64: n-grams of each text."""
     total = np.maximum(lengths - spared, 0) if spared >= 0 else np.zeros_like(lengths)
     for apart in range(1, window + 1):
         total = total + np.maximum(lengths - apart, 0)

@@ -1,7 +1,6 @@
-"""The counting loops of ROUGE (Lin 2004), over all pairs of a candidate and a reference of its own.
+"""Compiled loops of ROUGE (Lin 2004), over all pairs of a candidate and its references.
 
-The MS COCO evaluation's ROUGE-L and the script ROUGE-1.5.5 share them. Every kernel that counts fills `hits`
-(pairs,) float64. All integers stay below 2 ** 63, so that nothing wraps round, compiled or not.
+Counting kernels fill `hits` (pairs,) float64. All integers stay below 2 ** 63.
 """
 
 from typing import NamedTuple
@@ -18,19 +17,18 @@ BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carr
 
 
 class Counted(NamedTuple):
-    """Which n-grams are counted: pairs of words up to `window` places apart, and single words but for the last
-    `spared` ones of a text (none at all where `spared` is negative)."""
+    """Which n-grams count: pairs up to `window` apart, single words but the last `spared` (negative: none)."""
 
     window: int
     spared: int
 
 
 class Overlap(NamedTuple):
-    """What every pair of a candidate and a reference has in common.
+    """Common parts of every pair.
 
-    `hits` (pairs,) float64: what was matched. `of_reference`, `of_candidate`, `base` (texts,) float64: what
-    recall, precision and the figure that chooses the best reference divide it by. Ratios are raised to `power`.
-    With `rounded` the script chooses by five digits.
+    hits: (pairs,) float64. of_reference, of_candidate, base: (texts,) float64 divisors of recall, of
+    precision, and of the figure that chooses the best reference. Ratios are raised to `power`. `rounded`:
+    choose by five digits, as the script.
     """
 
     hits: Floats
@@ -43,10 +41,7 @@ class Overlap(NamedTuple):
 
 @compiled
 def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
-    """Write the numbers of a text's n-grams into `grams` and return how many there are.
-
-    `other` is a number above all words; it stands for "no second word".
-    """
+    """Write the n-grams of a text and return their number. `other`, above all words, stands for no second word."""
     words, begin, end = pairs.words, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
     count = 0
@@ -63,7 +58,7 @@ def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: In
 
 @compiled
 def _find(table: Ints, mask: int, gram: int) -> int:
-    """The slot of a hash table of mask + 1 slots (-1 = free) that holds the n-gram, or else takes it."""
+    """Return the slot of an n-gram, or the free one where it belongs (-1), in a table of mask + 1 slots."""
     slot = (gram ^ (gram >> 9) ^ (gram >> 18)) & mask
     while table[slot] >= 0 and table[slot] != gram:
         slot = (slot + 1) & mask
@@ -72,9 +67,9 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 @compiled
 def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
-    """Count the n-grams of each reference that its candidate has too, each up to the candidate's count.
+    """Count the n-grams of each reference that its candidate has, each up to the candidate's count.
 
-    `other` is a number above all words, no text has more than `most` n-grams.
+    `other` is a number above all words; no text has more than `most` n-grams.
     """
     slots = 2
     while slots < 2 * most:
@@ -112,14 +107,13 @@ def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits:
 
 @compiled
 def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> None:
-    """Measure the longest common subsequence of each pair, by bit vectors (Hyyrö 2004).
+    """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
 
-    A zero bit stands for a word of the candidate at which the length grows. A candidate is worked on in pieces of
-    62 words; what a piece adds up beyond its own bits waits in `carries`, one for each word of the references.
-    `most` is the largest number of words that the references of one candidate have together.
+    A zero bit is a word of the candidate at which the length grows. Candidates are processed in pieces of 62
+    words; carries between pieces wait in `carries`, one for each word of the references, at most `most`.
     """
     words, starts, references, pair_starts = pairs
-    places = np.zeros(vocabulary, dtype=np.int64)  # the piece's words: at which bits each stands
+    places = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
     carries = np.empty(most, dtype=np.int64)
     one = np.int64(1)
     for candidate in range(pair_starts.size - 1):
@@ -152,10 +146,10 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
 
 
 class Table(NamedTuple):
-    """Room for the weighted LCS table of two texts, kept row by row.
+    """Buffers for the weighted LCS table of two texts, row by row.
 
-    `best` and `runs` (columns + 1,): the best weight of two beginnings, and how long its last run is. `upward`: the
-    directions of all cells, one bit a cell. `marked` (rows + 1,): the words of the row text on the best path.
+    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward:
+    directions, one bit a cell. marked: (rows + 1,) words of the row text on the best path.
     """
 
     best: Floats
@@ -166,7 +160,6 @@ class Table(NamedTuple):
 
 @compiled
 def room_for_table(longest: int, pieces: int) -> Table:
-    """Make room for texts of up to `longest` words, with directions of up to `pieces` 62-bit pieces."""
     return Table(
         np.empty(longest + 1),
         np.empty(longest + 1, dtype=np.int64),
@@ -177,19 +170,16 @@ def room_for_table(longest: int, pieces: int) -> Table:
 
 @compiled
 def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats) -> None:
-    """Sum the weights of the runs of adjacent reference words on the best path of each pair.
-
-    `powers[k]` is the weight of a run of k words.
-    """
+    """Sum the weights of runs of reference words on the best path of each pair; powers[k] weighs k words."""
     words, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
-        ours = words[starts[candidate] : starts[candidate + 1]]
+        candidate_words = words[starts[candidate] : starts[candidate + 1]]
         for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
-            theirs = words[starts[references[pair]] : starts[references[pair] + 1]]
-            mark_best_path(theirs, ours, powers, table)
+            reference_words = words[starts[references[pair]] : starts[references[pair] + 1]]
+            mark_best_path(reference_words, candidate_words, powers, table)
             weight = 0.0
             run = 0
-            for row in range(theirs.size + 1):
+            for row in range(reference_words.size + 1):
                 if table.marked[row]:
                     run += 1
                 else:
@@ -200,10 +190,10 @@ def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats
 
 @compiled
 def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table) -> None:
-    """Mark the words of the row text on the best path through the weighted LCS table of two texts.
+    """Mark the words of the row text on the best path through the weighted LCS table.
 
-    `powers[k]` is the weight of a run of k adjacent words. A cell holds the best weight of two beginnings; where it
-    could come from either side, leaving out the row's word wins ties.
+    powers[k] weighs a run of k adjacent words. A cell holds the best weight of two prefixes; leaving out the
+    row's word wins ties.
     """
     best, runs, upward, marked = table
     one, none = np.int64(1), np.int64(0)
@@ -248,10 +238,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table
 def combine(
     pairs: Pairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
-    """Write recall, precision and F of every candidate into `scores` (n, 6), from what its pairs have in common.
-
-    Behind them stand what was matched, the total of the references and that of the candidate.
-    """
+    """Write recall, precision, F, hits, totals of references and of the candidate into `scores` (n, 6)."""
     hits, of_reference, of_candidate, base, power, rounded = overlap
     references, pair_starts = pairs.references, pairs.pair_starts
     for candidate in range(pair_starts.size - 1):

@@ -20,7 +20,7 @@ DONE_BEFORE = ("own",)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """A metric's figures: `corpus`, and `images` (n,) float64, read-only, in candidate order."""
+    """A metric's scores: `corpus`, and read-only `images` (n,) float64 in candidate order."""
 
     corpus: float
     images: Floats
@@ -36,10 +36,7 @@ class MetricScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """The result of `score`: a MetricScore for each metric as named, with its provenance.
-
-    `warnings` are sentences on figures of little meaning.
-    """
+    """A MetricScore for each metric as named; `warnings` tell of scores with little meaning."""
 
     scores: Mapping[str, MetricScore]
     tokenizer: str
@@ -61,18 +58,12 @@ def score(
     document_corpus: Sequence[Sequence[str]] | None = None,
     **options: OptionValue,
 ) -> Scores:
-    """Score candidate captions against references.
+    """Score n candidate captions against n lists of references.
 
-    `candidates` are n texts and `references` n lists of texts; lists that occur many times are worked on
-    once. `document_corpus` holds a list of references for each image of the corpus whose document
-    frequencies CIDEr takes; left out, every candidate's references are one document. A metric is a name, or a
-    name with options of its own as a signature writes them (`rouge-1|measure:recall`), under which its
-    figures are returned; `options` hold for every chosen metric that declares them. The metrics of H13 and
-    of the ROUGE script bring their own tokenizer, which their signature names. `registry.METRICS` lists the
-    metrics with their options, `text.TOKENIZERS` the tokenizers.
-
-    Raises UnknownName for an unknown metric, tokenizer or option, InvalidInput for texts or option values
-    that cannot be used.
+    `document_corpus` holds a list of references for each image that CIDEr's document frequencies count; by
+    default every candidate's references are one document. A metric is a name, with options as in a signature
+    (`rouge-1|measure:recall`); `options` apply to every metric that declares them. Metrics of H13 and of the
+    ROUGE script fix their tokenizer. `registry.METRICS` lists the metrics, `text.TOKENIZERS` the tokenizers.
     """
     tokenizer_named(tokenizer)  # names are looked at before the texts are
     chosen = _chosen(metrics, options)
@@ -84,10 +75,9 @@ def score(
 
 @dataclass(frozen=True)
 class PreparedReferences:
-    """Lists of references, one per image, cut into words once for many systems.
+    """References, one list per image, tokenised once for many systems.
 
-    Candidates are one caption per image, in the same order; every image is one document of CIDEr's
-    corpus.
+    Candidates are one caption per image, in the same order; every image is one document of CIDEr's corpus.
     """
 
     references: Sequence[list[str]]
@@ -99,7 +89,6 @@ class PreparedReferences:
     def of(
         cls, references: Sequence[Sequence[str]], metrics: Iterable[str], tokenizer: str = "ptb"
     ) -> "PreparedReferences":
-        """Prepare for metrics by name. Raise UnknownName, or InvalidInput for unusable texts."""
         check_lists(references, "references")
         for position, texts in enumerate(references):
             check_texts(texts, f"references[{position}]")
@@ -111,7 +100,7 @@ class PreparedReferences:
         return cls([list(own) for own in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
-        """Score the candidates, in the order of the references, as `score` does. Raise InvalidInput."""
+        """Score the candidates as `score` does."""
         check_texts(candidates, "candidates")
         if len(candidates) != len(self.references):
             raise InvalidInput(
@@ -192,7 +181,7 @@ def _signature(
 
 @dataclass(frozen=True, slots=True)
 class MetricCall:
-    """A metric with all its settings, parsed from a signature, to call on captions."""
+    """A metric with all its settings, from a signature."""
 
     metric: str
     tokenizer: str
@@ -205,11 +194,7 @@ class MetricCall:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> MetricScore:
-        """Score captions again as the signature says.
-
-        Raises InvalidInput where these captions cannot have given it: another number of references,
-        another document corpus, or other data behind the metric.
-        """
+        """Score captions again; raise InvalidInput if they give another signature."""
         result = score(
             candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
         ).scores[self.metric]
@@ -221,10 +206,9 @@ class MetricCall:
 
 
 def call_of(signature: str) -> MetricCall:
-    """Return the call of a metric's signature.
+    """Return the call of a metric's signature; changes to captions before it (`own:dropped`) are left to the caller.
 
-    Changes by the caller to captions (`own:dropped`) are left to the caller. Raises BadSignature for an
-    invalid text or another version; UnknownName and InvalidInput for an unknown metric or option.
+    Raises BadSignature, UnknownName and InvalidInput.
     """
     given = parse_version(signature, VERSION).without(*DONE_BEFORE)
     signature = str(given)
@@ -249,7 +233,7 @@ def call_of(signature: str) -> MetricCall:
 
 
 def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
-    """Warn where the document corpus is too small for metrics that count documents."""
+    """Warn of a document corpus that is too small for metrics that count documents."""
     documents = comparison.distinct_documents(FEW_DOCUMENTS)
     if not affected or documents == FEW_DOCUMENTS:
         return ()

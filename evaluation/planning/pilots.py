@@ -13,6 +13,7 @@ import numpy as np
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.meta import metric_winners
@@ -51,7 +52,7 @@ def told_by_pilot(*, study: Study, question: str, first: str = "", second: str =
         "careless": 0.0,
         "worker_spread": 0.0,
     }
-    source = {"pilot": study.slug, "data_hash": loaders.hash_of_judgments(study)}
+    source = {"pilot": study.slug, "data_hash": hash_of_judgments(study)}
     if bool(first) != bool(second):
         raise EvaluationError("Only one of the pilot's two is named; expected both, or neither.")
     if first:

@@ -10,8 +10,9 @@ from evaluation.plots.canvas import (
     NORMAL,
     ROW,
     SMALL,
-    SOFT_OPACITY,
+    SOFT,
     Dot,
+    draw_coefficients,
     draw_dots,
     draw_level,
     new_figure,
@@ -58,10 +59,8 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
         dots = [_dot(name, cell, accent=name == best) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=place == 0)
         axes.set_title(f"{kind}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
-        axes.text(
-            1.0, 1.0, f"n = {cells[0]['n']:,}\n\n", transform=axes.transAxes, fontsize=SMALL - 1, color=INK,
-            alpha=SOFT_OPACITY, ha="right", va="bottom",
-        )  # fmt: skip
+        count, small = f"n = {cells[0]['n']:,}\n\n", SOFT | {"fontsize": SMALL - 1}
+        axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.
         draw_level(axes, CHANCE, "chance" if place == 0 else "")
         level = people.get(kind, {}).get("value")
@@ -110,20 +109,9 @@ def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
     best = _best(metrics)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name == best) for name in names]
-    height = 0.85 + _rows(names)
-    figure = new_figure(height)
-    axes = figure.subplots()
-    quiet_axes(axes)
-    lows = [dot.low if dot.low is not None else 0.0 for dot in dots]
-    axes.set_xlim(min(-0.03, *lows) - 0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.50", "0.75", "1"])
-    draw_dots(axes, dots)
-    draw_level(axes, 0.0, "chance")
+    words = "Kendall's tau-b with people, 95 % interval"
+    figure, axes = draw_coefficients(dots, words, height=0.85 + _rows(names), left=_left(names))
     draw_level(axes, 1.0, "people's order", dashed=False, align="right")
-    axes.set_xlabel(
-        "Kendall's tau-b with people, 95 % interval", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY
-    )
-    figure.subplots_adjust(left=_left(names), right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     spoken = "; ".join(f"{name} {_two(dot.value)}" for name, dot in zip(names, dots, strict=True))
     return to_svg(
         figure,
@@ -183,8 +171,8 @@ def _spoken(metrics: Mapping[str, Any]) -> str:
     parts = []
     for name, figures in metrics.items():
         cells = figures["accuracy"].items()
-        said = ", ".join(
+        accuracies = ", ".join(
             f"{kind} {_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
         )
-        parts.append(f"{name}: {said}.")
+        parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)

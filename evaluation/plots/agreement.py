@@ -6,15 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluation.plots.canvas import (
-    INK,
     ROW,
-    SMALL,
-    SOFT_OPACITY,
     Dot,
-    draw_dots,
+    draw_coefficients,
     draw_level,
-    new_figure,
-    quiet_axes,
     to_svg,
 )
 from evaluation.statistics.agreement.alpha import NO_PAIRS
@@ -35,21 +30,13 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
     if "ordinal" in agreement:
         dots.append(_dot("all units (ordinal)", agreement["ordinal"]))
     dots += [_dot(kind, figure) for kind, figure in agreement.get("by_kind", {}).items()]
-    height = 0.85 + ROW * len(dots)
-    figure = new_figure(height)
-    axes = figure.subplots()
-    quiet_axes(axes)
-    lows = [dot.low for dot in dots if dot.low is not None]
-    axes.set_xlim(min(-0.03, *lows, 0.0) - 0.02, 1.02)
-    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.50", "0.75", "1"])
-    draw_dots(axes, dots)
-    draw_level(axes, 0.0, "chance")
-    draw_level(axes, RELIABLE, "reliable from .80")
-    axes.set_xlabel("Krippendorff's alpha, 95 % interval", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
-    longest = max(len(dot.label) for dot in dots)
-    figure.subplots_adjust(
-        left=0.04 + 0.0105 * longest, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height
+    figure, axes = draw_coefficients(
+        dots,
+        "Krippendorff's alpha, 95 % interval",
+        height=0.85 + ROW * len(dots),
+        left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
+    draw_level(axes, RELIABLE, "reliable from .80")
     spoken = "; ".join(f"{dot.label} {dot.value:.2f}" for dot in dots if dot.value is not None)
     return to_svg(
         figure,

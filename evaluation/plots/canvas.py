@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -37,6 +37,8 @@ ROW = 0.27
 SMALL, NORMAL = 9.0, 10.0
 DASH = (0, (2, 2.5))
 LONGEST_LABEL = 34
+SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}  # names of axes, notes
+LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # a line of comparison
 STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 6.5, 9.0, 130  # points, points, characters
 
 
@@ -66,26 +68,27 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 def name_axis(figure: Figure, words: str, foot: float) -> None:
     """Label the horizontal axis at its right end, above ``foot`` free inches."""
     height = figure.get_size_inches()[1]
-    figure.text(
-        0.97,
-        (0.09 + foot) / height,
-        words,
-        fontsize=SMALL,
-        color=INK,
-        alpha=SOFT_OPACITY,
-        va="bottom",
-        ha="right",
-    )
+    figure.text(0.97, (0.09 + foot) / height, words, **SOFT, va="bottom", ha="right")
 
 
-def quiet_axes(axes: Axes) -> None:
+def new_plot(
+    height: float, width: float = WIDTH, *, grid: Literal["x", "y", "both"] = "x"
+) -> tuple[Figure, Axes]:
+    """Return a figure with one set of quiet axes."""
+    figure = new_figure(height, width)
+    axes = figure.subplots()
+    quiet_axes(axes, grid=grid)
+    return figure, axes
+
+
+def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
     """Draw only ticks below and a faint grid, without a frame."""
     axes.patch.set_alpha(0.0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set(color=INK, alpha=FAINT_OPACITY)
     axes.tick_params(axis="both", length=0, labelsize=SMALL, labelcolor=INK, pad=5)
-    axes.grid(axis="x", color=INK, alpha=0.08, linewidth=0.8)
+    axes.grid(axis=grid, color=INK, alpha=0.08, linewidth=0.8)
     axes.set_axisbelow(True)
 
 
@@ -94,9 +97,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
     for row, dot in enumerate(dots):
         colour = ACCENT if dot.accent else INK
         if dot.value is None:
-            axes.text(
-                axes.get_xlim()[0], row, "–", color=INK, alpha=SOFT_OPACITY, fontsize=NORMAL, va="center"
-            )
+            axes.text(axes.get_xlim()[0], row, "–", **SOFT | {"fontsize": NORMAL}, va="center")
             continue
         if dot.low is not None and dot.high is not None:
             ends = [dot.low, dot.high]
@@ -116,11 +117,29 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
 
 
 def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, align: str = "center") -> None:
-    axes.axvline(value, color=INK, alpha=0.55, linewidth=1, linestyle=DASH if dashed else "solid", zorder=1)
-    axes.text(
-        value, 1.0, words, transform=axes.get_xaxis_transform(), ha=align, va="bottom",
-        fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY,
-    )  # fmt: skip
+    axes.axvline(value, **LEVEL, linestyle=DASH if dashed else "solid", zorder=1)
+    small = SOFT | {"fontsize": SMALL - 1}
+    axes.text(value, 1.0, words, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **small)
+
+
+def write_beside(
+    axes: Axes, words: str, place: tuple[float, float], offset: tuple[float, float], **style: Any
+) -> None:
+    """Write words ``offset`` points from a place, also outside the axes; names may hold $ signs."""
+    style = {"fontsize": SMALL, "color": INK, "annotation_clip": False, "parse_math": False} | style
+    axes.annotate(words, place, xytext=offset, textcoords="offset points", **style)
+
+
+def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: float) -> tuple[Figure, Axes]:
+    """Return a figure of coefficients beside chance, on a scale up to 1."""
+    figure, axes = new_plot(height)
+    axes.set_xlim(min(-0.03, *(dot.low or 0.0 for dot in dots)) - 0.02, 1.02)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.50", "0.75", "1"])
+    draw_dots(axes, dots)
+    draw_level(axes, 0.0, "chance")
+    axes.set_xlabel(words, **SOFT)
+    figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
+    return figure, axes
 
 
 def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool) -> str:

@@ -12,13 +12,16 @@ from matplotlib.transforms import ScaledTranslation
 from evaluation.plots.canvas import (
     DASH,
     INK,
+    LEVEL,
     NORMAL,
     SMALL,
+    SOFT,
     SOFT_OPACITY,
     name_axis,
     new_figure,
     quiet_axes,
     short,
+    write_beside,
 )
 from evaluation.report.content import CurvePanel, Curves
 
@@ -40,7 +43,7 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
             axes.set_axis_off()
             continue
         _curve_panel(axes, drawing.panels[place], drawing.log, single=across == 1)
-    figure.text(0.01, 1 - 0.1 / height, drawing.up, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY, va="top")
+    figure.text(0.01, 1 - 0.1 / height, drawing.up, **SOFT, va="top")
     name_axis(figure, drawing.across, foot)
     figure.subplots_adjust(
         left=0.075,
@@ -54,9 +57,7 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
 
 
 def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
-    quiet_axes(axes)
-    axes.grid(axis="x", visible=False)
-    axes.grid(axis="y", color=INK, alpha=0.08, linewidth=0.8)
+    quiet_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     if log:
         axes.set_xscale("log")
@@ -73,41 +74,23 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
     for level in panel.levels:
-        axes.axhline(
-            level.value,
-            color=INK,
-            alpha=0.5,
-            linewidth=1,
-            linestyle=DASH if level.dashed else "solid",
-            zorder=1,
-        )
+        style = LEVEL | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
+        axes.axhline(level.value, **style, zorder=1)
     ends: list[End] = []
     for bound in panel.bounds:
         known = [(x, y) for x, y in zip(bound.x, bound.y, strict=True) if y is not None]
         if known:
-            axes.plot(
-                *zip(*known, strict=True), color=INK, alpha=0.55, linewidth=1.2, zorder=1, clip_on=False,
-                linestyle=DASH if bound.dashed else "solid",
-            )  # fmt: skip
+            style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
+            axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
             ends.append((known[-1][1], short(bound.label, 20), INK, ""))
     for place, curve in enumerate(panel.curves):
         known = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
         if not known:
             continue
-        colour = OKABE_ITO[place % len(OKABE_ITO)]
+        colour, marker = OKABE_ITO[place % len(OKABE_ITO)], MARKERS[place % len(MARKERS)]
         xs, ys = zip(*known, strict=True)
-        axes.plot(
-            xs,
-            ys,
-            color=colour,
-            linewidth=1.6,
-            marker=MARKERS[place % len(MARKERS)],
-            markersize=4,
-            clip_on=False,
-        )
-        ends.append(
-            (ys[-1], short(curve.label, 16 if not single else 20), colour, MARKERS[place % len(MARKERS)])
-        )
+        axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
+        ends.append((ys[-1], short(curve.label, 20 if single else 16), colour, marker))
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # label levels from the strictest on, where curves are farthest apart
     ends += [(level.value, short(level.words, 18), INK, "") for level in panel.levels]
@@ -147,8 +130,7 @@ def _direct_labels(axes: Axes, ends: list[End]) -> None:
             axes.plot(
                 [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=beside
             )
-        axes.annotate(
-            words, (1.0, height), xycoords=("axes fraction", "data"), xytext=(SIGN + (6 if marker else -4), 0),
-            textcoords="offset points", fontsize=SMALL - 1.5, color=INK, va="center", annotation_clip=False,
-            parse_math=False, alpha=1.0 if marker else SOFT_OPACITY,
+        write_beside(
+            axes, words, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
+            fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
         )  # fmt: skip

@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
     INK,
+    LEVEL,
     NORMAL,
     ROW,
     SMALL,
+    SOFT,
     SOFT_OPACITY,
     WIDTH,
-    new_figure,
-    quiet_axes,
+    new_plot,
     to_svg,
+    write_beside,
 )
 
 CHANCE = 0.5
@@ -27,21 +30,16 @@ PEOPLE = "#1a7f4b"
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
 NARROWED = 0.05  # width of an interval below which more judgments change little
 GAP = 0.075  # as a share of the plot's height, between two labels
-NARROW = 5.2  # inches: two stand side by side
+NARROW = 5.2  # inches: two are side by side
 LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
     """Plot alpha with its 95 % interval over judgments; ``rows`` from ``agreement_grows``."""
-    figure = new_figure(2.9, NARROW)
-    axes = figure.subplots()
-    _curve_axes(axes, rows[-1]["judgments"])
+    figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
-    axes.fill_between(
-        [row["judgments"] for row in banded], [row["low"] for row in banded], [row["high"] for row in banded],
-        color=ACCENT, alpha=0.2, linewidth=0,
-    )  # fmt: skip
+    _draw_band(axes, banded, alpha=0.2)
     axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
     late = banded[len(banded) // 4 :] or rows  # the first wide intervals would flatten all others
     low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
@@ -69,13 +67,13 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if last["low"] is None:
         return f"Alpha {_short(last['value'])} from {last['n']:,} units with two judgments or more."
     width = last["high"] - last["low"]
-    said = (
+    sentence = (
         f"Alpha {_short(last['value'])}, 95 % interval {_short(last['low'])} to {_short(last['high'])}, from "
         f"{last['n']:,} units with two judgments or more."
     )
     if width <= NARROWED:
-        return f"{said} More judgments will hardly move it."
-    return f"{said} The interval is {width:.2f} wide."
+        return f"{sentence} More judgments will hardly move it."
+    return f"{sentence} The interval is {width:.2f} wide."
 
 
 def metrics_figure(
@@ -92,9 +90,7 @@ def metrics_figure(
     if not names or metrics[names[0]]["value"] is None:
         return ""
     height = 1.05 + 1.25 * ROW * len(names)
-    figure = new_figure(height, NARROW)
-    axes = figure.subplots()
-    quiet_axes(axes)
+    figure, axes = new_plot(height, NARROW)
     known = [metrics[name] for name in names if metrics[name]["value"] is not None]
     chance = 0.0 if correlated else CHANCE
     level = None if people is None or people.get("value") is None else people
@@ -105,7 +101,7 @@ def metrics_figure(
     if level is not None:
         axes.axvspan(level["low"], level["high"], color=PEOPLE, alpha=0.16, linewidth=0, zorder=0)
         _above(axes, (level["low"] + level["high"]) / 2, "people", PEOPLE)
-    axes.axvline(chance, color=INK, alpha=0.55, linewidth=1, linestyle=DASH, zorder=1)
+    axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
     _above(axes, chance, "chance", INK)
     for row, name in enumerate(names):
         cell = metrics[name]
@@ -116,10 +112,7 @@ def metrics_figure(
             axes.plot([cell["low"], cell["high"]], [row, row], color=colour, alpha=alpha, linewidth=2)
         axes.plot([cell["value"]], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
         end = cell["high"] if cell["high"] is not None else cell["value"]
-        axes.annotate(
-            f"{cell['value']:.3f}", (end, row), xytext=(7, 0), textcoords="offset points", fontsize=SMALL,
-            color=INK, alpha=SOFT_OPACITY, va="center",
-        )  # fmt: skip
+        write_beside(axes, f"{cell['value']:.3f}", (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [_label(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -131,7 +124,7 @@ def metrics_figure(
         if correlated
         else "share of pairs with the same winner, 95 % interval"
     )
-    axes.set_xlabel(words, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    axes.set_xlabel(words, **SOFT)
     longest = max(len(line) for name in names for line in _label(name).split("\n"))
     figure.subplots_adjust(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
@@ -157,17 +150,13 @@ def earlier_figure(
     if not known:
         return ""
     order = sorted(known, key=lambda name: -known[name][-1]["value"])
-    figure = new_figure(2.9, NARROW)
-    axes = figure.subplots()
-    _curve_axes(axes, max(rows[-1]["judgments"] for rows in known.values()))
+    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
     for place, name in enumerate(order):
         rows = known[name]
         best = place == 0
         x = [row["judgments"] for row in rows]
         if best and rows[-1]["low"] is not None and not correlated:
-            axes.fill_between(
-                x, [row["low"] for row in rows], [row["high"] for row in rows], color=ACCENT, alpha=0.14, linewidth=0
-            )  # fmt: skip
+            _draw_band(axes, rows, alpha=0.14)
         axes.plot(
             x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
             linewidth=2 if best else 1.4, linestyle=LINES[place % len(LINES)],
@@ -201,15 +190,21 @@ def earlier_figure(
     )
 
 
-def _curve_axes(axes: Axes, judgments: int) -> None:
-    quiet_axes(axes)
-    axes.grid(axis="x", visible=False)
-    axes.grid(axis="y", color=INK, alpha=0.1, linewidth=0.8)
+def _new_curves(judgments: int) -> tuple[Figure, Axes]:
+    """Return a figure with axes for curves over judgments."""
+    figure, axes = new_plot(2.9, NARROW, grid="y")
+    axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel("judgments so far", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    axes.set_xlabel("judgments so far", **SOFT)
+    return figure, axes
+
+
+def _draw_band(axes: Axes, rows: Sequence[Mapping[str, Any]], *, alpha: float) -> None:
+    x, low, high = ([row[key] for row in rows] for key in ("judgments", "low", "high"))
+    axes.fill_between(x, low, high, color=ACCENT, alpha=alpha, linewidth=0)
 
 
 def _above(axes: Axes, value: float, words: str, colour: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from evaluation.plots.canvas import (
     DASH,
     INK,
+    LEVEL,
     NORMAL,
     ROW,
     SMALL,
@@ -20,6 +22,7 @@ from evaluation.plots.canvas import (
     new_figure,
     quiet_axes,
     short,
+    write_beside,
 )
 from evaluation.report.content import Dots, Level, Panel
 
@@ -88,36 +91,23 @@ def _levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool) -> 
     for level in levels:
         if level.low is not None and level.high is not None:
             axes.axvspan(level.low, level.high, color=INK, alpha=0.07, linewidth=0)
-        axes.axvline(
-            level.value,
-            color=INK,
-            alpha=0.55,
-            linewidth=1,
-            linestyle=DASH if level.dashed else "solid",
-            zorder=1,
-        )
+        axes.axvline(level.value, **LEVEL, linestyle=DASH if level.dashed else "solid", zorder=1)
         if first if level.dashed else last:
             low, high = axes.get_xlim()
             share = (level.value - low) / (high - low)
             align = "left" if share < 0.2 else "right" if share > 0.8 else "center"
-            axes.annotate(
-                level.words, (level.value, 1.0), xycoords=axes.get_xaxis_transform(),
-                xytext=(0, 2 if level.dashed else 11),
-                textcoords="offset points", ha=align, va="bottom", fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY,
-                annotation_clip=False,
+            write_beside(
+                axes, level.words, (level.value, 1.0), (0, 2 if level.dashed else 11), ha=align, va="bottom",
+                xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
             )  # fmt: skip
 
 
 def _head(axes: Axes, panel: Panel) -> None:
     if not panel.title:
         return
-    axes.annotate(
-        panel.title, (0.0, 1.0), xycoords="axes fraction", xytext=(0, 25), textcoords="offset points", fontsize=NORMAL,
-        color=INK, fontweight="bold", va="bottom", parse_math=False,
-    )  # fmt: skip
+    above: dict[str, Any] = {"offset": (0, 25), "xycoords": "axes fraction", "va": "bottom"}
+    write_beside(axes, panel.title, (0.0, 1.0), **above, fontsize=NORMAL, fontweight="bold")
     if panel.note:
-        axes.annotate(
-            panel.note, (1.0, 1.0), xycoords="axes fraction", xytext=(0, 25), textcoords="offset points",
-            fontsize=SMALL - 1,
-            color=INK, alpha=SOFT_OPACITY, ha="right", va="bottom",
-        )  # fmt: skip
+        write_beside(
+            axes, panel.note, (1.0, 1.0), **above, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
+        )

@@ -1,9 +1,7 @@
 """Plots of a report as SVG, PDF and PNG: dots, curves and matrices.
 
-Equal numbers give equal bytes: no times, no program names, ids from a fixed salt. Colours are Okabe and
-Ito's (https:
-
-jfly.uni-koeln.de/color/), safe for red-green colour blindness; curves are labelled.
+Equal numbers give equal bytes: no times, no program names, ids from a fixed salt. Colours are those of Okabe and Ito,
+safe for red-green colour blindness; curves are labelled.
 """
 
 from __future__ import annotations

@@ -18,10 +18,12 @@ from evaluation.plots.canvas import (
     FAINT_OPACITY,
     INK,
     SMALL,
+    SOFT,
     SOFT_OPACITY,
     WIDTH,
     new_figure,
     short,
+    write_beside,
 )
 from evaluation.report.content import Heat, HeatPanel, Level, coefficient
 
@@ -148,15 +150,13 @@ def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
         [top + 0.5 for top in tops], [short(name, LONGEST_TICK) for name in panel.rows], parse_math=False
     )
     axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
-    axes.annotate(
-        short(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL))), (0, 1),
-        xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", fontsize=SMALL, color=INK,
-        fontweight="bold", va="bottom", parse_math=False, annotation_clip=False,
-    )  # fmt: skip
+    title = short(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
+    write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
+    small = SOFT | {"fontsize": SMALL - 1}
     if drawing.across:
-        axes.set_xlabel(drawing.across, fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY, labelpad=2)
+        axes.set_xlabel(drawing.across, **small, labelpad=2)
     if drawing.down:
-        axes.set_ylabel(drawing.down, fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY, labelpad=3)
+        axes.set_ylabel(drawing.down, **small, labelpad=3)
 
 
 def _in_cell(value: float) -> str:
@@ -210,9 +210,9 @@ def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
             [share, share], [-0.35, 1.5], color=INK, linewidth=1.2, clip_on=False, alpha=0.8,
             linestyle=DASH if is_floor else "solid",
         )  # fmt: skip
-        axes.annotate(
-            words, (share, 0), xytext=(0, -4 - 72 * LINE * line), textcoords="offset points", ha=align, va="top",
-            fontsize=SMALL - 1.5, color=INK, alpha=SOFT_OPACITY, annotation_clip=False, parse_math=False,
+        write_beside(
+            axes, words, (share, 0), (0, -4 - 72 * LINE * line), ha=align, va="top", fontsize=SMALL - 1.5,
+            alpha=SOFT_OPACITY,
         )  # fmt: skip
 
 

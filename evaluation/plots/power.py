@@ -9,11 +9,13 @@ from evaluation.plots.canvas import (
     ACCENT,
     DASH,
     INK,
+    LEVEL,
     SMALL,
+    SOFT,
     SOFT_OPACITY,
-    new_figure,
-    quiet_axes,
+    new_plot,
     to_svg,
+    write_beside,
 )
 
 MOST_LINES = 4
@@ -36,24 +38,15 @@ def power_figure(result: Mapping[str, Any]) -> str:
     )
     shown = [chosen, *others[: MOST_LINES - 1]]
     height = 3.2
-    figure = new_figure(height)
-    axes = figure.subplots()
-    quiet_axes(axes)
-    axes.grid(axis="y", color=INK, alpha=0.08, linewidth=0.8)
+    figure, axes = new_plot(height, grid="both")
     ends = []
     for key in reversed(shown):
         rows = sorted(lines[key], key=lambda row: row["pairs"])
         pairs, accent = [row["pairs"] for row in rows], key == chosen
         colour = ACCENT if accent else INK
         if accent:
-            axes.fill_between(
-                pairs,
-                [row["low"] for row in rows],
-                [row["high"] for row in rows],
-                color=ACCENT,
-                alpha=0.18,
-                linewidth=0,
-            )
+            low, high = ([row[end] for row in rows] for end in ("low", "high"))
+            axes.fill_between(pairs, low, high, color=ACCENT, alpha=0.18, linewidth=0)
         axes.plot(
             pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if accent else 0.4,
             linewidth=2 if accent else 1.2, markersize=5 if accent else 3, markeredgewidth=0,
@@ -62,21 +55,17 @@ def power_figure(result: Mapping[str, Any]) -> str:
     above = 2.0
     for power, pair, name, colour in sorted(ends, reverse=True):  # from the top down: most lines end there
         above = min(power, above - APART)
-        axes.annotate(
-            name, (pair, above), xytext=(8, 0), textcoords="offset points", fontsize=SMALL, color=colour,
-            alpha=1 if colour == ACCENT else SOFT_OPACITY, va="center", annotation_clip=False,
-        )  # fmt: skip
+        alpha = 1 if colour == ACCENT else SOFT_OPACITY
+        write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
     # End at the last number of pairs: a line's label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
-    axes.plot([0, most], [result["wanted"]] * 2, color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
-    axes.text(
-        0.0, result["wanted"], f"wanted: {_percent(result['wanted'])}", transform=axes.get_yaxis_transform(),
-        fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY, va="bottom",
-    )  # fmt: skip
+    axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
+    words, small = f"wanted: {_percent(result['wanted'])}", SOFT | {"fontsize": SMALL - 1}
+    axes.text(0.0, result["wanted"], words, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_xlabel("pairs", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    axes.set_xlabel("pairs", **SOFT)
     figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
     return to_svg(
         figure,

@@ -12,17 +12,17 @@ from matplotlib.ticker import MaxNLocator
 from evaluation.plots.canvas import (
     ACCENT,
     DASH,
-    INK,
+    LEVEL,
     ROW,
     SMALL,
-    SOFT_OPACITY,
+    SOFT,
     WARN,
     Dot,
     draw_dots,
     draw_level,
-    new_figure,
-    quiet_axes,
+    new_plot,
     to_svg,
+    write_beside,
 )
 from evaluation.statistics.meta import wilson_interval
 
@@ -41,10 +41,7 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
     if not timeline:
         return ""
     height = 2.4
-    figure = new_figure(height)
-    axes = figure.subplots()
-    quiet_axes(axes)
-    axes.grid(axis="y", color=INK, alpha=0.08, linewidth=0.8)
+    figure, axes = new_plot(height, grid="both")
     times = [datetime.fromisoformat(moment).timestamp() for moment, _ in timeline]
     counts = [count for _, count in timeline]
     axes.step([times[0], *times], [0, *counts], where="post", color=ACCENT, linewidth=2)
@@ -54,19 +51,14 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
     span = times[-1] - times[0] or HOUR
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted:
-        axes.axhline(wanted, color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
-        axes.text(
-            0.0, wanted, f"wanted: {wanted:,}", transform=axes.get_yaxis_transform(), fontsize=SMALL, color=INK,
-            alpha=SOFT_OPACITY, va="bottom",
-        )  # fmt: skip
-    axes.annotate(
-        f"{counts[-1]:,}", (times[-1], counts[-1]), xytext=(8, 0), textcoords="offset points", fontsize=SMALL,
-        color=ACCENT, va="center",
-    )  # fmt: skip
+        axes.axhline(wanted, **LEVEL, linestyle=DASH)
+        words = f"wanted: {wanted:,}"
+        axes.text(0.0, wanted, words, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
+    write_beside(axes, f"{counts[-1]:,}", (times[-1], counts[-1]), (8, 0), color=ACCENT, va="center")
     _name_times(axes, times[0], span)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_ylabel("judgments", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    axes.set_ylabel("judgments", **SOFT)
     figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
     return to_svg(
         figure,
@@ -90,7 +82,7 @@ def _name_times(axes: Axes, start: float, span: float) -> None:
         if first == last
         else f"{first.day} {first:%b} to {last.day} {last:%b %Y}"
     )
-    axes.set_xlabel(f"{words} (UTC)", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    axes.set_xlabel(f"{words} (UTC)", **SOFT)
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:
@@ -120,9 +112,7 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simul
     rows = rows or sorted(timed, key=lambda row: (row["seconds"], row["worker"]))
     named = len(rows) <= MOST_NAMED
     height = min(0.85 + (ROW if named else 0.07) * len(rows), 12.0)
-    figure = new_figure(height)
-    axes = figure.subplots()
-    quiet_axes(axes)
+    figure, axes = new_plot(height)
     if seen:
         axes.set_xlim(-0.02, 1.02)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25", "50", "75", "100"])
@@ -135,23 +125,19 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simul
             for row in rows
         ]
         draw_dots(axes, dots, named=named)
-        below = [place for place, row in enumerate(rows) if not row["used"]]
-        for place in below:
-            axes.plot(
-                [rows[place]["controls_share"]], [place], "X", color=WARN, markersize=9, markeredgewidth=0
-            )
+        below = [at for at, row in enumerate(rows) if not row["used"]]
+        for at in below:
+            axes.plot([rows[at]["controls_share"]], [at], "X", color=WARN, markersize=9, markeredgewidth=0)
         if below:
-            axes.annotate(
-                "set aside", (rows[below[0]]["controls_share"], below[0]), xytext=(8, 8),
-                textcoords="offset points", fontsize=SMALL - 1, color=WARN,
-            )  # fmt: skip
+            place = (rows[below[0]]["controls_share"], below[0])
+            write_beside(axes, "set aside", place, (8, 8), fontsize=SMALL - 1, color=WARN)
         draw_level(axes, threshold, f"used from {100 * threshold:g} %")
         words = "control items right, 95 % interval"
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
         draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
         words = "median seconds a unit"
-    axes.set_xlabel(words, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    axes.set_xlabel(words, **SOFT)
     longest = max(len(row["worker"]) for row in rows) if named else 0
     left = min(0.03 + 0.0105 * longest, 0.4)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)

@@ -14,7 +14,7 @@ from rest_framework.reverse import reverse
 
 from common.parameters import Parameters
 from evaluation.models import Registration
-from evaluation.provenance import without_nan
+from evaluation.provenance import as_json
 from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.hypotheses import outcome_words
 from evaluation.registration.plans import make_plan
@@ -119,9 +119,7 @@ class RegistrationResource(Resource):
         study = self.get_object().study
         return Response(
             {
-                "outcomes": [
-                    without_nan(asdict(one)) | {"words": outcome_words(one)} for one in outcomes(study)
-                ],
+                "outcomes": [as_json(asdict(one)) | {"words": outcome_words(one)} for one in outcomes(study)],
                 "deviations": [asdict(one) for one in deviations(study)],
             }
         )

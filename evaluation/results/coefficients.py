@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.provenance import as_json
 from evaluation.statistics.agreement import (
     AgreementResult,
     FleissKappa,
@@ -16,7 +17,6 @@ from evaluation.statistics.agreement import (
     agreement,
     ratings_of_judgments,
 )
-from evaluation.statistics.results import as_json
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Above this many values exact agreement is not expected: only alpha is meaningful.

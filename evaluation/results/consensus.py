@@ -12,12 +12,11 @@ import numpy.typing as npt
 
 from annotation.quality.controls import ControlRecord
 from evaluation.judgment_sets.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
-from evaluation.provenance import plain
+from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.results import as_json
 from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000

@@ -10,6 +10,7 @@ import numpy as np
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.records import Floats, Ints
+from evaluation.provenance import as_json
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import CorrelationResult, correlation
@@ -19,7 +20,6 @@ from evaluation.statistics.meta import (
     grouped_correlation,
     pair_accuracy,
 )
-from evaluation.statistics.results import as_json
 
 if TYPE_CHECKING:
     from evaluation.metrics import Scores

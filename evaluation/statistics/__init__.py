@@ -1,17 +1,19 @@
-"""Statistics of judgments: arrays in, numbers or small frozen results out; numpy, scipy, numba, nothing of Quorum.
+"""Statistics of judgments: arrays in, numbers or small frozen results out, without Django.
 
-Import from six names:
-
-| name | question |
+| package | question |
 |---|---|
-| `agreement` | do judges agree? alpha, kappa, AC1, percent; by unit, by pair of raters, at thresholds |
-| `aggregation` | what do they say together? votes, means, Dawid-Skene, Bradley-Terry, tournament, Borda |
-| `meta` | does a metric judge as people do? accuracy, grouped correlation, tie calibration, clusters |
-| `correlation` | do two columns rise together? Pearson, Spearman, Kendall |
-| `ranking` | are the right things ranked first? R@k, S@k, median rank, R-precision |
-| `significance` | could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
+| `agreement` | Do judges agree? Alpha, kappa, AC1, percent; by unit, by pair of raters, at thresholds |
+| `aggregation` | What is their joint answer? Votes, means, Dawid-Skene, Bradley-Terry, tournament, Borda |
+| `meta` | Does a metric agree with people? Accuracy, grouped correlation, tie calibration, clusters |
+| `correlation` | Do two columns rise together? Pearson, Spearman, Kendall |
+| `ranking` | Are the right things ranked first? R@k, S@k, median rank, R-precision |
+| `significance` | Could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
 
-`power` and `people` simulate how many judgments a study needs. `catalogue.call_of` leads from a result's signature
-back to its call, `results.as_json` writes a result as JSON, `errors` names what is refused, `inputs` checks what is
-handed in and `resampling` draws.
+`power` and `people` simulate how many judgments a study needs. `catalogue.call_of` turns a result's signature
+into its call.
+
+All functions raise BadShape, BadValue or BadOption for arguments that they cannot take. All results are nan
+where a figure is undefined; their `reason` says why. Intervals are percentile bootstrap intervals unless
+stated otherwise, and leave out `undefined_resamples`. `seed` of a result is None if the caller passed a
+generator.
 """

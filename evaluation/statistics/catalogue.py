@@ -13,10 +13,7 @@ STATISTICS = {
 
 
 def call_of(signature: str) -> Call:
-    """Return the call that a statistic's signature was made by, waiting for the data: `call_of(text)(*data)`.
-
-    Raises BadSignature for a text that is none, of another version, or of something unknown here.
-    """
+    """Return the call of a statistic's signature: `call_of(text)(*data)`. Raise BadSignature."""
     given = parse_version(signature, VERSION)
     for function, statistic in STATISTICS.items():
         if statistic.name == given.name and statistic.fixed.items() <= given.fields.items():

@@ -1,15 +1,12 @@
-"""Named errors of the statistics; each message is one sentence: what, where, what was expected.
-
-An undefined statistic is no error: it is nan, and the result says why.
-"""
+"""Errors of the statistics. An undefined statistic is no error: it is nan, with a reason."""
 
 
 class StatisticsError(ValueError):
-    """Base of every error the statistics raise about what they were given."""
+    """Base of the errors about arguments."""
 
 
 class BadShape(StatisticsError):
-    """Arrays of a wrong shape, or whose lengths do not fit together."""
+    """An array of a wrong shape, or arrays of different lengths."""
 
 
 class BadValue(StatisticsError):
@@ -17,8 +14,8 @@ class BadValue(StatisticsError):
 
 
 class BadOption(StatisticsError):
-    """An option that is not among the known ones."""
+    """An unknown option."""
 
 
 class DuplicateJudgment(StatisticsError):
-    """One worker judged one unit more than once."""
+    """A second judgment of a unit by one worker."""

@@ -1,4 +1,4 @@
-"""Check what is handed in and turn it into arrays: codes, scores, scales; every statistic starts here."""
+"""Check arguments and turn them into arrays: codes, scores, scales."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
@@ -30,8 +30,8 @@ LARGEST_TABLE = 100_000_000
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
     """Number the distinct values: (K,) labels in ascending order and (N,) codes 0..K-1.
 
-    `values` is one-dimensional; numbers, text and other hashable things may come. Things of several
-    kinds that cannot be compared are ordered by kind first. Raises BadShape, BadValue (nan, unhashable).
+    `values` are numbers, text or other hashable things. Types that cannot be compared are ordered by type
+    first. Raises BadShape, BadValue (nan, unhashable).
     """
     array = _numeric(values, name)
     if array is None:
@@ -40,8 +40,7 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], I
         return array, np.empty(0, dtype=np.int64)
     low, high = array.min(), array.max()
     if not (np.isfinite(low) and np.isfinite(high)):
-        where = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise BadValue(f"{name}[{where}] is {array[where]}, expected a finite number")
+        refuse_values(array, ~np.isfinite(array), name, "a finite number")
     small = _encode_small_range(array, float(low), float(high))
     if small is not None:
         return small
@@ -68,7 +67,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
-    """Code whole numbers that lie close together by subtraction instead of sorting; None for others."""
+    """Code whole numbers that lie close together by subtraction; return None for others."""
     if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
         return None
     codes = array.astype(np.int64)
@@ -113,7 +112,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
 ) -> Ints:
-    """Return (N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
+    """Return (N,) codes of `values` as positions in `scale`. Raises BadValue for one outside it."""
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
@@ -138,7 +137,7 @@ def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
 
 
 def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
-    """Return the common length of the columns. Raises BadShape naming the two that differ."""
+    """Return the common length of the columns. Raises BadShape."""
     (first, reference), *others = columns.items()
     for name, column in others:
         if len(column) != len(reference):
@@ -148,22 +147,35 @@ def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
     return len(reference)
 
 
+def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) -> None:
+    """Raise BadValue for the first wrong value, if any is."""
+    places = np.flatnonzero(wrong)
+    if places.size:
+        raise BadValue(f"{name}[{places[0]}] is {values[places[0]]:g}, expected {expected}")
+
+
+def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
+    """Return the smallest (row, column) that occurs twice in (N,) codes."""
+    width = int(columns.max(initial=0)) + 1
+    keys = np.sort(rows * width + columns)
+    twice = keys[:-1][keys[1:] == keys[:-1]]
+    return divmod(int(twice[0]), width) if twice.size else None
+
+
 def finite_column(values: Iterable[Any], name: str) -> Floats:
-    """Return the `finite_vector` of anything that can be listed. Raises BadShape, BadValue."""
+    """Return the `finite_vector` of any iterable."""
     return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
 
 
 def finite_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 without nan or infinity. Raises BadShape, BadValue."""
+    """Return (N,) float64 without nan or infinity."""
     vector = float_vector(values, name)
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if bad.size:
-        raise BadValue(f"{name}[{bad[0]}] is {vector[bad[0]]}, expected a finite number")
+    refuse_values(vector, ~np.isfinite(vector), name, "a finite number")
     return vector
 
 
 def float_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 where nan means missing. Raises BadShape, BadValue."""
+    """Return (N,) float64 where nan means missing."""
     vector = floats_of(values, name, "something that is no number, expected numbers")
     if vector.ndim != 1:
         raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
@@ -173,7 +185,7 @@ def float_vector(values: ArrayLike, name: str) -> Floats:
 def floats_of(
     values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
 ) -> Floats:
-    """Return the values as float64 of whatever shape. Raises BadValue."""
+    """Return float64 of any shape."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
         raise BadValue(f"{name} holds complex numbers, expected real ones")
     try:
@@ -199,29 +211,22 @@ def positive(value: int, name: str) -> int:
 
 
 def score_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 of finite scores. Raises BadShape, BadValue."""
+    """Return (N,) float64 of finite scores."""
     return _moderate(finite_vector(values, name), name)
 
 
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
-    """Return (N,) float64 of scores where nan means missing. Raises BadShape, BadValue."""
+    """Return (N,) float64 of scores where nan means missing."""
     return _moderate(float_vector(values, name), name)
 
 
 def _moderate(vector: Floats, name: str) -> Floats:
-    wrong = np.flatnonzero(np.abs(vector) > LARGEST)
-    if wrong.size:
-        raise BadValue(
-            f"{name}[{wrong[0]}] is {vector[wrong[0]]}, expected a number of size {LARGEST:g} at most"
-        )
+    refuse_values(vector, np.abs(vector) > LARGEST, name, f"a number of size {LARGEST:g} at most")
     return vector
 
 
 def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
-    """Return (L,) labels and (N,) codes 0..L-1 of `values`; without `labels` the answers that occur, ascending.
-
-    Raises BadShape, BadValue (an answer outside the scale), BadOption (no labels, or one twice).
-    """
+    """Return (L,) labels and (N,) codes 0..L-1; the default labels are the values that occur, ascending."""
     if labels is None:
         return encode(values, "values")
     given = one_per_row(labels, "labels")
@@ -235,7 +240,7 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
 
 
 def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
-    """Refuse a table that would not fit into memory. Raises BadValue."""
+    """Refuse a table that would not fit into memory."""
     if cells > LARGEST_TABLE:
         raise BadValue(
             f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"

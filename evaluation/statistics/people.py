@@ -1,4 +1,4 @@
-"""How people vote, as a planner supposes it or as a pilot shows it: a beta-binomial model of right votes."""
+"""A beta-binomial model of how often votes are right: assumed, or fitted to a pilot."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who votes.
+    """Assumptions about voters.
 
     Attributes:
-        right: chance that somebody who looks says what is true, over all units.
-        pair_spread, unit_spread: how much that chance differs between pairs, and between the units of one pair, as the
-            intraclass correlation of a beta distribution: 0 no difference, towards 1 clear units and hopeless ones.
-        careless: share of votes given without looking; those are right by half.
-        worker_spread: how unevenly that share lies on workers: 0 everybody alike, 1 some never look and the rest
-            always do.
-        pairs_each: pairs in a row that the same workers judge.
+        right: chance that a careful vote is right, over all units.
+        pair_spread, unit_spread: how much that chance differs between pairs, and between the units of a pair, as the
+            intraclass correlation of a beta distribution (0: not at all).
+        careless: share of votes given without looking; half of them are right.
+        worker_spread: how unevenly careless votes are distributed over workers, from 0 to 1.
+        pairs_each: consecutive pairs that the same workers judge.
     """
 
     right: float = 0.85
@@ -40,7 +39,6 @@ class People:
     pairs_each: int = 20
 
     def __post_init__(self) -> None:
-        """Refuse what is no crowd. Raises BadOption."""
         for name, low, high in (
             ("right", 0.5, 1.0), ("pair_spread", 0.0, 0.99), ("unit_spread", 0.0, 0.99), ("careless", 0.0, 1.0),
             ("worker_spread", 0.0, 1.0),
@@ -51,16 +49,11 @@ class People:
         if self.pairs_each < 1:
             raise BadOption(f"pairs_each is {self.pairs_each!r}, expected 1 or more")
 
-    @property
-    def vote_right(self) -> float:
-        """Return the chance of any one vote to be right."""
-        return self.right * (1 - self.careless) + self.careless / 2
-
 
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """Return chances around ``mean`` with this intraclass correlation: alpha + beta = (1 - spread) / spread."""
+    """Draw beta chances around ``mean`` with this intraclass correlation: alpha + beta = (1 - spread) / spread."""
     whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
         return np.array(whole)
@@ -73,12 +66,11 @@ def beta_draws(
 
 @dataclass(frozen=True, slots=True)
 class PilotPeople:
-    """A crowd as a pilot shows it.
+    """Voters of a pilot.
 
-    ``right`` and ``spread`` (over units) maximise the likelihood of the split of each unit's votes, the true side of a
-    unit being unknown and either side as likely. ``spread`` is the one that was handed in, with the ``reason``, where
-    the units have too few votes to tell it from ``right``. ``agreement`` is the share of pairs of votes on one unit
-    that agree.
+    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes; either side
+    is equally likely to be true. With too few votes a unit, ``spread`` is the assumed one, with the
+    ``reason``. ``agreement`` is the share of agreeing pairs of votes on one unit.
     """
 
     right: float
@@ -91,10 +83,10 @@ class PilotPeople:
 
 
 def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
-    """Fit from (N,) votes for the first option among (N,) votes on each unit. Raises BadShape, BadValue, BadOption.
+    """Fit (N,) votes for the first option among (N,) votes on each unit.
 
-    The mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) by halves (Skellam 1948 for the beta-binomial).
-    Units with a single vote say nothing and are left out.
+    The model is an even mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948). Units with
+    a single vote are left out.
     """
     if not 0 <= spread < 1:
         raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
@@ -146,7 +138,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
 
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
-    """Return log of the chance of k votes for the first option, when either option is the true one by half."""
+    """Return the log-probability of k of n votes for the first option; either option is true with 1/2."""
     right = min(max(right, EDGE), 1 - EDGE)
     if spread < 1e-6:
         one = scipy.stats.binom(n, right).logpmf(k)
@@ -160,9 +152,9 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def without_noise(observed: float, right: float) -> float:
-    """Return the share behind one that was counted against judgments of which ``right`` are right.
+    """Return the true share behind one observed with judgments of which ``right`` are right.
 
-    Counted is s r + (1 - s)(1 - r); solved for s, and kept within 0 and 1. Raises BadOption.
+    Solves observed = s r + (1 - s)(1 - r) for s, within 0 and 1.
     """
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")

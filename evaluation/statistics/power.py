@@ -1,9 +1,9 @@
-"""How many pairs, references and votes tell two systems, or two metrics, apart, and which design is the cheapest.
+"""How many pairs, references and votes tell two systems, or two metrics, apart, and the cheapest design.
 
-Power is simulated; the test is the exact one that results are judged with: the two-sided binomial test of wins against
-losses for systems, and McNemar's of the discordant pairs for metrics. Card et al. 2020 ("With Little Power Comes Great
-Responsibility") simulate likewise; Connor 1987 has McNemar's power in closed form, which this agrees with where
-consensus is never wrong. Type S error as in Gelman and Carlin 2014.
+Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the tests
+that results are judged by: the two-sided binomial test of wins for systems, McNemar's exact test for metrics.
+With a perfect consensus it agrees with McNemar's power in closed form (Connor 1987). Type S error: Gelman,
+Carlin 2014.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ MOST_DESIGNS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TwoSystems:
-    """The true state of two systems: A is better on ``win_rate`` of the pairs where one is better, and on ``ties`` of
-    all pairs neither is, so that people answer by half."""
+    """The true state of two systems: A is better on ``win_rate`` of the decided pairs; ``ties`` of all pairs
+    are undecided, so that half of their votes are for A.
+    """
 
     win_rate: float
     ties: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no difference. Raises BadOption."""
         if not (0 <= self.win_rate <= 1 and self.win_rate != 0.5):
             raise BadOption(
                 f"win_rate is {self.win_rate!r}, expected 0 to 1 and not 0.5: nothing to tell apart"
@@ -48,15 +48,13 @@ class TwoSystems:
 
 @dataclass(frozen=True, slots=True)
 class TwoMetrics:
-    """Two metrics held against the truth: the share of pairs on which each names the right winner, and on which both
-    name the same one."""
+    """The shares of pairs on which each metric names the right winner, and on which both agree."""
 
     first: float
     second: float
     agreement: float
 
     def __post_init__(self) -> None:
-        """Refuse what no two metrics can do. Raises BadOption."""
         for name in ("first", "second", "agreement"):
             if not 0 <= getattr(self, name) <= 1:
                 raise BadOption(f"{name} is {getattr(self, name)!r}, expected 0 to 1")
@@ -71,7 +69,7 @@ class TwoMetrics:
 
     @property
     def table(self) -> tuple[float, float, float, float]:
-        """Return chances of both right, the first alone, the second alone, neither."""
+        """Return the chances of both right, the first alone, the second alone, neither."""
         both = (self.first + self.second - (1 - self.agreement)) / 2
         neither = 1 - self.first - self.second + both
         return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)
@@ -82,33 +80,31 @@ Question = TwoSystems | TwoMetrics
 
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
-    """A design: pairs, references for each (units), votes on each unit."""
+    """A design: pairs, references of each (units), votes on each unit."""
 
     pairs: int
     references: int
     votes: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no design. Raises BadOption."""
         for name in ("pairs", "references", "votes"):
             if getattr(self, name) < 1:
                 raise BadOption(f"{name} is {getattr(self, name)!r}, expected 1 or more")
 
     @property
     def judgments(self) -> int:
-        """Return the number of all votes."""
         return self.pairs * self.references * self.votes
 
 
 @dataclass(frozen=True, slots=True)
 class PowerResult:
-    """What a design gives.
+    """The power of a design.
 
     Attributes:
-        power: share of simulations that decide (p < alpha) and rightly, with a Wilson interval.
-        type_s: share of decisions that name the wrong one; nan where none decided.
-        wrong: share of simulations in which the wrong one is ahead, decided or not.
-        right_consensus: share of pairs, those with a truth and a consensus, whose consensus is right.
+        power: share of simulations with p < alpha and the right sign; low, high: its Wilson interval.
+        type_s: share of significant simulations with the wrong sign.
+        wrong: share of simulations in which the wrong side leads, significant or not.
+        right_consensus: share of right consensuses among the pairs that have a truth and a consensus.
         undecided: share of pairs without a consensus.
     """
 
@@ -129,10 +125,10 @@ def power_of(
     question: Question, people: People, sizes: Sequence[Size], *, alpha: float = 0.05, simulations: int = 1000,
     seed: int = 0, progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:  # fmt: skip
-    """Return the power of each design, all of them cut from the same simulations.
+    """Return the power of each design, all from the same simulations.
 
-    A smaller design is the beginning of a larger one: its first pairs, references and votes. So a curve over sizes is
-    as smooth as the designs are nested. Raises BadOption.
+    A smaller design takes the first pairs, references and votes of a larger one, so curves over sizes are
+    smooth.
     """
     if not 0 < alpha < 1:
         raise BadOption(f"alpha is {alpha!r}, expected between 0 and 1")
@@ -154,7 +150,7 @@ def power_of(
     for begin in range(0, simulations, chunk):
         count = min(chunk, simulations - begin)
         truth, gains = _draw_truth(question, (count, most.pairs), rng)
-        for size, counts in _chunk(people, truth, gains, most, wanted, rng):
+        for size, counts in _simulate(people, truth, gains, most, wanted, rng):
             found[size].append(counts)
         progress((begin + count) / simulations)
     results = {
@@ -165,8 +161,9 @@ def power_of(
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Per pair: whether there is a truth at all (1 or 0), and who gains where the consensus says it: 1 the better one
-    by the question's own order (first, A), -1 the other, 0 neither."""
+    """Return for each pair whether it has a truth, and who gains by the right consensus: 1 the first, -1 the
+    second.
+    """
     if isinstance(question, TwoSystems):
         better = np.where(rng.random(shape) < question.win_rate, 1, -1)
         return (rng.random(shape) >= question.ties).astype(np.int64), better
@@ -176,11 +173,12 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
     return np.ones(shape, dtype=np.int64), alone
 
 
-def _chunk(
+def _simulate(
     people: People, truth: Ints, gains: Ints, most: Size, wanted: Sequence[Size], rng: np.random.Generator
 ) -> Iterator[tuple[Size, Ints]]:
-    """Per design and simulation: gains of the first, of the second, pairs with a consensus that is right, such pairs
-    in all, and pairs without a consensus."""
+    """Yield for each design and simulation: gains of the first, of the second, right consensuses, pairs with
+    truth and consensus, pairs without consensus.
+    """
     count, pairs = truth.shape
     shape = (count, pairs, most.references)
     of_pair = beta_draws(people.right, people.pair_spread, (count, pairs), rng)
@@ -244,7 +242,7 @@ def _result(
 
 
 def exact_p(wins: Ints, losses: Ints) -> Floats:
-    """Return (S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
+    """Return (S,) two-sided p of the binomial test at 1/2: McNemar's exact p of discordant pairs."""
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
     found: Floats = np.minimum(1.0, 2 * tail)
     return found
@@ -252,15 +250,13 @@ def exact_p(wins: Ints, losses: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The designs that were tried and what they give.
+    """The designs that were tried.
 
     Attributes:
-        tried: every design of the grid, in the order pairs, references, votes.
-        costs: cents of each, in the same order.
-        best: the cheapest of which the lower end of its interval reaches ``wanted``, of equally dear ones that with
-            the fewest judgments; None where none does. Whoever picks the cheapest of many picks the luckiest too, so
-            its figures, and those of the two below, are of simulations of their own that had no part in the choice.
-        fewer_votes, half_the_pairs: what is left of the power when one vote less, or half the pairs, are paid for.
+        tried: every design of the grid, in the order pairs, references, votes; costs: cents of each.
+        best: the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. Its figures come
+            from new simulations, because the choice favours lucky ones.
+        fewer_votes, half_the_pairs: the power with one vote less, or half the pairs.
     """
 
     tried: tuple[PowerResult, ...]
@@ -277,7 +273,7 @@ def plan_design(
     cost: Callable[[Size], int], wanted: float = 0.8, alpha: float = 0.05, simulations: int = 1000, seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Plan:  # fmt: skip
-    """Try every design of the grid. ``cost`` gives whole cents. Raises BadOption."""
+    """Try every design of the grid; ``cost`` returns whole cents."""
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
     sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
@@ -314,5 +310,5 @@ def plan_design(
 
 
 def fresh_seed(seed: int) -> int:
-    """Return the seed of draws that have nothing to do with those of ``seed``; below 2**53, so that JSON holds it."""
+    """Return a seed of draws independent of those of ``seed``; below 2**53 for JSON."""
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))

@@ -1,9 +1,8 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
-A ranking is a query's list of items from best to worst; `relevant` says per query which items are
-relevant: a collection of them (everything else is known not to be), or a mapping from items to grades, where
-above zero is relevant and an item that is not in it was never judged. What an unjudged item may change is
-always counted: how many were looked at, and what the measure would be if all of them were relevant.
+A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the
+relevant items, or a mapping from judged items to grades (relevant above zero). For unjudged items, results
+count those that a measure looked at, and hold its value if all of them were relevant.
 """
 
 from __future__ import annotations
@@ -23,41 +22,27 @@ from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import encode, finite_vector, one_of, one_per_row, positive, same_length
 from evaluation.statistics.results import signed
 
-__all__ = [
-    "JudgedRankings",
-    "RankingResult",
-    "judge_rankings",
-    "judge_run",
-    "median_rank",
-    "r_precision",
-    "recall_at_k",
-    "success_at_k",
-]
-
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
 
-# What is done with an item that nobody judged: it stays in its place and is counted; it is taken out of its
+# What is done with an unjudged item: it stays in its place and is counted; it is removed from its
 # list, so that later items move up ("condensed lists", Sakai 2007); or it is an error.
 UNJUDGED = ("count", "leave-out", "refuse")
 
 NOTHING_RELEVANT = "no query has a relevant item"
 
-# Ints of the items of a list.
+# Codes of the items of a list.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class RankingResult:
-    """One measure over Q queries.
+    """One measure, such as "R@5", over Q queries.
 
-    measure: its text form, such as "R@5". value: the mean over queries (of "median rank": the median).
-    per_query: (Q,); nan where a query has no relevant item at all, which `undefined` counts and the
-    value leaves out; a rank is inf where no relevant item was returned. unjudged: looked-at items that
-    nobody judged, over all queries (under "leave-out": all that were taken out); None where `relevant` does
-    not tell judged from unjudged. unjudged_per_query: (Q,). best_case: the value if every unjudged item that
-    was looked at were relevant, and best_per_query; `value` itself is what the judged items are sure of.
-    `reason` says why the value is nan.
+    value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); inf is the rank
+    where no relevant item was returned; `undefined` queries have no relevant item and are nan. unjudged:
+    unjudged items that the measure looked at (with "leave-out": that were taken out), in total and (Q,) per
+    query; None if `relevant` does not tell. best_case, best_per_query: the values if these were relevant.
     """
 
     measure: str
@@ -75,11 +60,11 @@ class RankingResult:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRankings:
-    """Q lists laid end to end, with what is known of every item; made by `judge_rankings` or `judge_run`.
+    """Q lists laid end to end, with the judgment of every item, by `judge_rankings` or `judge_run`.
 
-    starts: (Q + 1,) where each list begins. codes: (N,) int8, 1 relevant, 0 judged not relevant, -1 never judged.
-    total: (Q,) relevant items of the query, returned or not. queries: (Q,) names. judged: whether it is known
-    which items were judged. left_out: (Q,) unjudged items that were taken out, None where none were to be.
+    starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items of
+    the query, returned or not. queries: (Q,) names. judged: whether unjudged items are known. left_out: (Q,)
+    unjudged items that were taken out, or None.
     """
 
     starts: Ints
@@ -98,14 +83,13 @@ def recall_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return R@k: the part of a query's relevant items among its first k (H13: of the one original item).
+    """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item).
 
-    In the best case the unjudged items among the first k are relevant, and no others. Raises BadShape,
-    BadValue, BadOption.
+    In the best case the unjudged items among the first k are relevant, and no others.
     """
     cut = positive(k, "k")
-    lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
 
@@ -118,10 +102,10 @@ def success_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return S@k: whether a relevant item is among the first k. Raises BadShape, BadValue, BadOption."""
+    """Return S@k: whether a relevant item is among the first k."""
     cut = positive(k, "k")
-    lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
     found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
     return _result(f"S@{cut}", lists, blank, unjudged, found, best)
 
@@ -133,12 +117,9 @@ def r_precision(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return precision at rank r for a query with r relevant items; a list shorter than r is not forgiven.
-
-    The best case leaves r as it is known. Raises BadShape, BadValue, BadOption.
-    """
-    lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, lists.total)
+    """Return the precision at rank r for a query with r relevant items; a shorter list counts as r long."""
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    hits, blank = _counts_within(lists, lists.total)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
     return _result("R-precision", lists, blank, unjudged, share, best)
 
@@ -150,23 +131,22 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return median over queries of the rank, from 1, of the first relevant item; inf where none was returned.
+    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned.
 
-    A reader looks down to the first relevant item, or to the end; in the best case the first unjudged item on
-    that way is it. Raises BadShape, BadValue, BadOption.
+    In the best case the first unjudged item above it is relevant.
     """
-    lists = _opened(rankings, relevant, unjudged)
-    rank = _first(lists, _RELEVANT)
-    best = np.minimum(rank, _first(lists, _UNJUDGED))
+    lists = _judged_rankings(rankings, relevant, unjudged)
+    rank = _first_rank(lists, _RELEVANT)
+    best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
     depth = np.where(lists.total > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
-    _, blank = _seen(lists, depth)
+    _, blank = _counts_within(lists, depth)
     return _result("median rank", lists, blank, unjudged, rank, best)
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Look every item up once, for any number of measures; queries are named by position.
+    """Look up every item once, for any number of measures; queries are named by position.
 
-    Raises BadShape, BadValue (an item twice in a list, a grade that is no number).
+    Raises BadValue for an item twice in a list, or a grade that is no number.
     """
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
@@ -185,8 +165,8 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
     queries = np.arange(len(rankings))
     listed = list(chain.from_iterable(rankings))
     wanted_items = list(chain.from_iterable(relevant))
-    items, wanted = _number(listed, wanted_items)
-    return _looked_up(
+    items, wanted = _number_items(listed, wanted_items)
+    return _judge(
         np.repeat(queries, lengths),
         items,
         np.repeat(queries, [len(wanted) for wanted in relevant]),
@@ -205,11 +185,10 @@ def judge_run(
     relevant_items: Iterable[Any],
     grades: ArrayLike | None = None,
 ) -> JudgedRankings:
-    """Do the same from columns, as a TREC run and its judgments ("qrels") have them, for millions of rows.
+    """Do the same from columns, as in a TREC run and its judgments ("qrels").
 
-    A list holds one row an item: (N,) query, item, and rank, the smallest first. The judgments are (M,) query,
-    item and grade; without grades every row is a relevant item and all others are known not to be. Queries
-    are those of either table, ascending; one without a list returned nothing. Raises BadShape, BadValue.
+    The run has (N,) queries, items and ranks, the judgments (M,) queries, items and grades; without grades
+    every row is relevant and all other items are not. A query without a list returned nothing.
     """
     ran = one_per_row(queries, "queries")
     judged = one_per_row(relevant_queries, "relevant_queries")
@@ -222,7 +201,7 @@ def judge_run(
     same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
     given = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
     same_length(relevant_queries=wanted_query, grades=given)
-    item, wanted = _number(listed, wanted_items)
+    item, wanted = _number_items(listed, wanted_items)
     order = np.lexsort((place, query))
     query, place = query[order], place[order]
     tied = np.flatnonzero((query[1:] == query[:-1]) & (place[1:] == place[:-1]))
@@ -230,11 +209,10 @@ def judge_run(
         name = names.tolist()[query[tied[0]]]
         raise BadValue(f"query {name!r} has two items of rank {place[tied[0]]:g}, expected every rank once")
     graded = np.full(len(names), grades is not None)
-    return _looked_up(query, item[order], wanted_query, wanted, given, names, graded)
+    return _judge(query, item[order], wanted_query, wanted, given, names, graded)
 
 
-def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
-    """Number the items, in the lists and among the relevant ones."""
+def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         return (
@@ -245,7 +223,7 @@ def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
         raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
 
 
-def _looked_up(
+def _judge(
     query: Ints,
     item: Ints,
     wanted_query: Ints,
@@ -254,7 +232,7 @@ def _looked_up(
     names: NDArray[Any],
     graded: Flags,
 ) -> JudgedRankings:
-    """Look up rows of the lists, sorted by query, among the judgments: one key for a query and an item."""
+    """Look up rows of the lists, sorted by query, among the judgments."""
     size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
     keys, judged = query * size + item, wanted_query * size + wanted
     starts = np.searchsorted(query, np.arange(len(names) + 1))
@@ -280,7 +258,7 @@ def _looked_up(
     return JudgedRankings(starts, codes, total, names, bool(graded.all()))
 
 
-def _opened(
+def _judged_rankings(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
 ) -> JudgedRankings:
     one_of(unjudged, UNJUDGED, "unjudged")
@@ -296,19 +274,19 @@ def _opened(
         return lists
     keep = lists.codes != _UNJUDGED
     before = np.concatenate([[0], np.cumsum(keep)])[lists.starts]
-    gone = np.diff(lists.starts) - np.diff(before)
-    return replace(lists, starts=before, codes=lists.codes[keep], left_out=gone)
+    removed = np.diff(lists.starts) - np.diff(before)
+    return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
 
 
-def _seen(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
-    """Return (Q,) relevant items, and unjudged ones, among the first `depth` (Q,) of each list."""
+def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
+    """Return (Q,) relevant and unjudged items among the first `depth` (Q,) of each list."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
 
 
-def _first(lists: JudgedRankings, code: int) -> Floats:
-    """Return (Q,) rank from 1 of the first item of a code; inf where there is none."""
+def _first_rank(lists: JudgedRankings, code: int) -> Floats:
+    """Return (Q,) rank from 1 of the first item with the code; inf if there is none."""
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     place = places[np.searchsorted(places, lists.starts[:-1])]
     return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)

@@ -1,8 +1,7 @@
-"""Bootstrap without re-running the statistic on copies of the data.
+"""Bootstrap by weights, without copies of the data.
 
-Units that look alike form a pattern. A resample of the units is then a vector of how often each
-pattern was drawn, and a statistic that is a function of weighted sums takes thousands of such
-vectors at once.
+Equal units form a pattern. A resample is a vector of how often each pattern was drawn, and a statistic that
+is a function of weighted sums takes thousands of such vectors at once.
 """
 
 import math
@@ -32,15 +31,13 @@ CELLS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure and its interval; nan where it is undefined."""
-
     value: float
     low: float
     high: float
 
 
 def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
-    """Return the random stream, and the seed to report (None where a running stream was handed in)."""
+    """Return the generator, and the seed to report (None for a generator passed in)."""
     if isinstance(seed, np.random.Generator):
         return seed, None
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -49,7 +46,6 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
 
 
 def check_confidence(confidence: float) -> float:
-    """Return `confidence` if it lies strictly between 0 and 1. Raises BadOption."""
     if not (is_real(confidence) and 0 < confidence < 1):
         raise BadOption(f"confidence is {confidence!r}, expected a number between 0 and 1")
     return float(confidence)
@@ -60,8 +56,8 @@ def pattern_weights(
 ) -> Iterator[Floats]:
     """Yield resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
 
-    `frequency` is (P,): the units that show each pattern; a resample draws as many units as there are.
-    `width` is the count of numbers the caller makes per resample, so that chunks fit into memory.
+    `frequency` (P,) counts the units of each pattern; `width` the numbers that the caller makes per resample,
+    so that chunks fit into memory.
     """
     total = int(frequency.sum())
     patterns = len(frequency)
@@ -90,7 +86,7 @@ def bootstrap(
     generator: np.random.Generator,
     width: int = 1,
 ) -> Floats:
-    """Compute `statistic` on resamples of the units: (resamples,) or (resamples, F) as it returns per chunk."""
+    """Return `statistic` of resamples of the units: (resamples,) or (resamples, F)."""
     positive(resamples, "resamples")
     parts = [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
     return np.concatenate(parts)
@@ -105,13 +101,12 @@ def resampled_interval(
     confidence: float,
     width: int = 1,
 ) -> tuple[float, float, int]:
-    """Return the `percentile_interval` of a `bootstrap` of a statistic with one value a resample."""
     draws = bootstrap(statistic, frequency, resamples=resamples, generator=generator, width=width)
     return percentile_interval(draws, confidence)
 
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
-    """Return low, high and how many draws were undefined (nan) and left out; nan, nan where all were."""
+    """Return low, high and the number of undefined (nan) draws, which are left out."""
     defined = draws[~np.isnan(draws)]
     left_out = len(draws) - len(defined)
     if not len(defined):
@@ -122,7 +117,7 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
 
 
 def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """Return how many drawn differences are as extreme as the observed one, of scores of size `scale`."""
+    """Count the drawn differences at least as extreme as the observed one, of scores of size `scale`."""
     slack = ROUNDING * scale
     if alternative == "two-sided":
         return int((np.abs(drawn) >= abs(difference) - slack).sum())
@@ -132,7 +127,7 @@ def count_extreme(drawn: Floats, difference: float, scale: float, alternative: s
 
 
 def coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
-    """Return (rows, columns) bytes of eight tosses each; whole words are drawn, which is fastest."""
+    """Return (rows, columns) bytes of eight tosses each."""
     size = rows * columns
     words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
     return words.view(np.uint8)[:size].reshape(rows, columns)

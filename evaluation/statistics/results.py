@@ -1,14 +1,13 @@
-"""Results say how they were made, and become JSON.
+"""Results carry a signature of their call.
 
-`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the statistic, what
-kind of data it takes where there are several, and every option.
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the
+statistic, the input where there are several, and every option.
 """
 
 import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -22,14 +21,13 @@ Result = TypeVar("Result")
 
 
 class Statistic(NamedTuple):
-    """What a signed function is called in signatures: its name, and the fields that tell it from its namesakes."""
+    """A signed function's name in signatures, and the fields that distinguish functions of one name."""
 
     name: str
     fixed: Mapping[str, str]
 
 
 def statistic_of(thing: object) -> Statistic | None:
-    """Return what a signed function is called; None for anything else."""
     found = getattr(thing, "statistic", None)
     return found if isinstance(found, Statistic) else None
 
@@ -37,10 +35,10 @@ def statistic_of(thing: object) -> Statistic | None:
 def signed(
     name: str, *, data: tuple[str, ...] = (), **fixed: str
 ) -> Callable[[Callable[Options, Result]], Callable[Options, Result]]:
-    """Have a function sign its result: a dataclass with a field `signature`, or a mapping of such.
+    """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
 
-    Parameters with a default are options and stand in the signature; those without one, and those named in
-    `data`, are data and do not. `fixed` fields tell functions of one name apart (`input="rows"`).
+    Parameters with a default are options and part of the signature, except those named in `data`. `fixed`
+    fields distinguish functions of one name (`input="rows"`).
     """
 
     def decorate(function: Callable[Options, Result]) -> Callable[Options, Result]:
@@ -81,21 +79,3 @@ def _value(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(_value(item) for item in value)
     return GIVEN
-
-
-def as_json(result: Any, *names: str) -> dict[str, Any]:
-    """Return the named fields of a result, a dataclass, as JSON holds them; all fields without names.
-
-    Undefined numbers (nan) become None, arrays and tuples lists, and results within a result objects.
-    """
-    return {name: _as_json(getattr(result, name)) for name in names or [one.name for one in fields(result)]}
-
-
-def _as_json(value: Any) -> Any:
-    if is_dataclass(value):
-        return as_json(value)
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_as_json(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -14,8 +14,7 @@ from django.utils import timezone
 from annotation.models import Adjudication, Assignment, Exclusion, Judgment
 from evaluation.export import parts
 from evaluation.export.exporting import export_judgments
-from evaluation.judgment_sets.loaders import hash_of_judgments
-from evaluation.judgment_sets.signature import signature_of_study
+from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation

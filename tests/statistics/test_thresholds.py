@@ -1,13 +1,10 @@
 """Two sources cut at thresholds: kappa, precision, recall and F1."""
 
 import math
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaluation.statistics.agreement import at_least, cohen_kappa, kappa_grid, threshold_kappa
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
@@ -83,24 +80,6 @@ def test_the_grid_holds_every_pair_of_thresholds_and_names_the_best() -> None:
     assert grid.best.kappa.value == grid.values()[:, :2].max()
     # No grade reaches 9: chance explains everything.
     assert grid.values()[:, 2].tolist() == [0.0, 0.0]
-
-
-scores = st.one_of(st.integers(0, 4).map(float), st.floats(-2, 5), st.just(math.nan))
-cuts = st.lists(st.one_of(st.integers(0, 4).map(float), st.floats(-2, 5)), min_size=1, max_size=4)
-
-
-@settings(deadline=None, max_examples=80)
-@given(st.lists(st.tuples(scores, scores), max_size=20), cuts, cuts, st.sampled_from(["no", "leave-out"]))
-def test_each_cell_of_a_grid_is_that_of_its_two_thresholds(
-    pairs: list[tuple[float, float]], first_cuts: list[float], second_cuts: list[float], missing: str
-) -> None:
-    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    grid = kappa_grid(first, second, first_cuts, second_cuts, missing=missing, resamples=5)
-    cells = iter(grid.cells)
-    for row in first_cuts:
-        for column in second_cuts:
-            single = threshold_kappa(first, second, row, column, missing=missing, resamples=5)
-            np.testing.assert_equal(asdict(next(cells)), asdict(single))
 
 
 def test_a_million_pairs_of_scores_are_cut_at_every_threshold() -> None:

@@ -14,7 +14,7 @@ from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text import TOKENIZERS
-from evaluation.provenance import without_nan
+from evaluation.provenance import as_json
 from judgments.management.base import QuorumCommand, progress_bar
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
@@ -73,7 +73,7 @@ class Command(QuorumCommand):
                 options["tokenizer"],
                 progress=lambda system: progress(0.5, f"Scoring {system}"),
             )
-        figures = without_nan(figures)
+        figures = as_json(figures)
         for warning in figures["warnings"]:
             self.stderr.write(f"Note: {warning}.")
         if output is None:

@@ -1,19 +1,17 @@
-"""Baselines for content selection: which of an image's boxes to name, without looking at the picture (WG15 section 4).
+"""Baselines for content selection: which of an image's boxes to name, without the picture (WG15 section 4).
 
-Every baseline ranks the boxes of each image, and `BoxRanks.selections(k)` takes the first k (all, where there are
-fewer). The paper tries k = 1 to 15; F peaks at 3 to 4, where precision and recall cross, near the 2.89 different
-boxes that a description of its development set names on average; the combinations are shown at 3 and 4.
+Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. The paper tries k =
+1 to 15, and shows combinations at 3 and 4, where F peaks.
 
     random    at random
     size      larger boxes first
-    centre    boxes whose centre is nearer to the image's centre first (in the unit of the boxes)
-    unigram   boxes whose label is named more often in the training descriptions first
-    bigram    greedily the label that most often opens a training description, then the label that most often
-              follows the one before, until none of those left ever did; the boxes it does not reach share a rank
+    centre    boxes nearer to the image's centre first
+    unigram   boxes whose label training descriptions name more often first
+    bigram    greedily the label that most often opens a training description, then most often follows the one before,
+              until none of those left ever did; the remaining boxes share a rank
     mean      two of these combined by the mean of their ranks (section 5.1)
 
-The paper does not say how ties are broken (two boxes of one label are always one): with `ties=None` the lower box
-number comes first, with a seed or a generator they are ordered at random.
+The paper does not break ties: `ties=None` takes the lower box number, a seed or generator a random one.
 """
 
 from __future__ import annotations
@@ -35,20 +33,6 @@ from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text.words import starts_of
 from evaluation.signatures import GIVEN, Value
 
-__all__ = [
-    "CALLS",
-    "BigramPrior",
-    "BoxRanks",
-    "UnigramPrior",
-    "bigram_ranks",
-    "centre_ranks",
-    "mean_ranks",
-    "mentions_of",
-    "random_ranks",
-    "size_ranks",
-    "unigram_ranks",
-]
-
 Seed = np.random.Generator | int | None
 
 SIDES = 4  # x, y, width, height
@@ -60,10 +44,9 @@ _LARGEST = 1e100
 class BoxRanks:
     """The boxes of every image, ranked by a baseline.
 
-    Image i has the boxes starts[i] .. starts[i + 1]. `ranks` (boxes,) float64 from 1 on within each image;
-    boxes that the baseline does not select share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s selected
-    ones, and are marked in `selects` (boxes,) bool. `places` (boxes,) int64 is the order of each image's
-    boxes from 0 on, ties broken.
+    Image i has the boxes starts[i] to starts[i + 1]. ranks: (boxes,) float64 from 1 on; boxes that are not
+    selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s selected ones. selects: (boxes,) bool.
+    places: (boxes,) int64 order within the image from 0, ties broken.
     """
 
     ranks: Floats
@@ -74,14 +57,11 @@ class BoxRanks:
 
     @property
     def counts(self) -> Ints:
-        """(images,) int64: the boxes of each image."""
+        """Return (images,) int64: boxes of each image."""
         return np.diff(self.starts)
 
     def selections(self, k: int) -> list[list[int]]:
-        """The first k boxes of every image that the baseline selects, best first, numbered within the image.
-
-        An image with fewer boxes gives those it has. Raises InvalidInput unless k is at least 1.
-        """
+        """Return the first k selected boxes of every image, best first, numbered within the image."""
         k = whole_count(k, "k")
         begin = np.repeat(self.starts[:-1], self.counts)
         ordered = np.argsort(begin + self.places)
@@ -93,21 +73,21 @@ class BoxRanks:
 
 @dataclass(frozen=True, slots=True)
 class UnigramPrior:
-    """How often each label is named in the training `descriptions` (WG15 section 4.2)."""
+    """How often training descriptions name each label (WG15 section 4.2)."""
 
     counts: Mapping[str, int]
     descriptions: int
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> UnigramPrior:
-        """From the labels that each training description names, in any order; every mention counts."""
+        """Count the labels that each training description names; every mention counts."""
         mentions = _checked_mentions(mentions)
         return cls(Counter(chain.from_iterable(mentions)), len(mentions))
 
 
 @dataclass(frozen=True, slots=True)
 class BigramPrior:
-    """How often a label opens a training description, and follows another one at once (WG15 section 4.2)."""
+    """How often a label opens a training description, and directly follows another (WG15 section 4.2)."""
 
     first: Mapping[str, int]
     following: Mapping[tuple[str, str], int]
@@ -115,7 +95,7 @@ class BigramPrior:
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> BigramPrior:
-        """From the labels that each training description names, in the order of the words."""
+        """Count from the labels that each training description names, in order."""
         mentions = _checked_mentions(mentions)
         return cls(
             Counter(labels[0] for labels in mentions if labels),
@@ -127,10 +107,10 @@ class BigramPrior:
 def mentions_of(
     labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[str]]:
-    """The labels that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`.
+    """Return the labels that each description names, for `fit`.
 
-    `labels` holds for every training image the label of each box, `descriptions` for every image and
-    description the numbers of the boxes it names, in the order of the words. Raises InvalidInput.
+    `labels` holds each training image's box labels, `descriptions` for each image and description the boxes
+    it names.
     """
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")
@@ -156,7 +136,7 @@ def mentions_of(
 
 
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
-    """Boxes in random order; `counts` is the number of boxes of each image (WG15 section 5)."""
+    """Rank at random; `counts` are the boxes of each image (WG15 section 5)."""
     generator = _generator_of(seed, "seed")
     check_collection(counts, "counts", "the number of boxes of each image")
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
@@ -169,7 +149,7 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
 
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
-    """Larger boxes first; `boxes` holds (B, 4) numbers x, y, width, height for every image (WG15 section 4.1)."""
+    """Rank larger boxes first; `boxes` are (B, 4) x, y, width, height of each image (WG15 section 4.1)."""
     sides, starts = _flat_boxes(boxes)
     return _ranked(
         -sides[:, 2] * sides[:, 3], starts, ties, signature("content-size", ties=_seed_field(ties))
@@ -177,7 +157,7 @@ def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
-    """Boxes with the centre nearer to the image's first (WG15 section 4.1).
+    """Rank boxes nearer to the image's centre first (WG15 section 4.1).
 
     `boxes` as in `size_ranks`, `image_sizes` (images, 2) width and height in the same unit.
     """
@@ -198,10 +178,7 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
 
 
 def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Boxes with the label that training descriptions name more often first; unnamed ones last.
-
-    `labels` holds for every image the label of each box (WG15 section 4.2).
-    """
+    """Rank boxes with frequently named labels first; `labels` are those of each image's boxes (WG15 section 4.2)."""
     _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
@@ -209,10 +186,9 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Boxes in the order of a greedy walk through the bigram prior (WG15 section 4.2).
+    """Rank boxes by a greedy walk through the bigram prior (WG15 section 4.2); `labels` as in `unigram_ranks`.
 
-    `labels` as in `unigram_ranks`. The walk ends where no label that is left ever followed the one before
-    (or, at its start, ever opened a description): the boxes left are not selected.
+    Boxes that the walk does not reach are not selected.
     """
     _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
@@ -233,16 +209,21 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     selected = np.bincount(image[selects], minlength=starts.size - 1)
     shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
     ranks[~selects] = shared[image[~selects]]
-    # The boxes that share a rank stand in the order in which ties are broken.
+    # Boxes that share a rank are in the order that breaks ties.
     order = np.lexsort((tie_places, ranks, image))
     return BoxRanks(
-        ranks, selects, _inverse(order, starts), starts, signature("content-bigram", ties=_seed_field(ties))
+        ranks,
+        selects,
+        _places_in_order(order, starts),
+        starts,
+        signature("content-bigram", ties=_seed_field(ties)),
     )
 
 
 class _LabelCounts(NamedTuple):
-    """How often a label opens a description (`first`, (labels,)), and how often each label follows another:
-    label l is followed by the labels `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`."""
+    """Counts of the prior: `first` (labels,), and label l is followed by
+    `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`.
+    """
 
     first: Ints
     row_starts: Ints
@@ -252,11 +233,10 @@ class _LabelCounts(NamedTuple):
 
 @compiled
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
-    """Take the likeliest first label, then the likeliest to follow, and so on (WG15 section 4.2).
+    """Return (boxes,) float64 ranks from 1 on, 0 for boxes not reached, and (boxes,) bool those reached.
 
-    `labels` (boxes,) number the boxes' labels, -1 where the prior does not know one; image i has the boxes
-    starts[i] .. starts[i + 1]; `places` (boxes,) order the boxes that share a label. Returns (boxes,) float64 the
-    ranks from 1 on, 0 for boxes that the walk does not reach, and (boxes,) bool which it reaches.
+    labels: (boxes,) label numbers, -1 for unknown ones; image i has the boxes starts[i] to starts[i + 1];
+    places: (boxes,) order of boxes with equal labels.
     """
     ranks, selects = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
     for image in range(starts.size - 1):
@@ -284,10 +264,7 @@ def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCount
 
 
 def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
-    """Two baselines combined: boxes by the mean of their two ranks, all of them selected (WG15 section 5.1).
-
-    Raises InvalidInput where the two rank different boxes.
-    """
+    """Combine two baselines by the mean of their ranks, with all boxes selected (WG15 section 5.1)."""
     if not np.array_equal(first.starts, second.starts):
         raise InvalidInput("first and second rank the boxes of different images, expected the same images")
     return _ranked(
@@ -299,22 +276,22 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 
 
 def _ranked(keys: Floats, starts: Ints, ties: Seed, made: str) -> BoxRanks:
-    """Every box selected, the smallest key first."""
+    """Select every box, the smallest key first."""
     places = _places(keys, starts, ties)
     return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, made)
 
 
 def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
-    """(boxes,) int64: the place of each box within its image, by ascending key."""
+    """Return (boxes,) int64: position of each box within its image, by ascending key."""
     if ties is None:
         order = np.lexsort((keys, _image_of(starts)))
     else:
         order = np.lexsort((_generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
-    return _inverse(order, starts)
+    return _places_in_order(order, starts)
 
 
-def _inverse(order: Ints, starts: Ints) -> Ints:
-    """From the boxes in order, image by image, to the place of each box within its image."""
+def _places_in_order(order: Ints, starts: Ints) -> Ints:
+    """Turn the order of boxes, image by image, into each box's position within its image."""
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))
     return places
@@ -325,7 +302,7 @@ def _image_of(starts: Ints) -> Ints:
 
 
 def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
-    """(all boxes, 4) float64, and where the boxes of each image begin."""
+    """Return (all boxes, 4) float64, and the images' bounds."""
     check_collection(boxes, "boxes", "a table of boxes for each image")
     arrays = [_numbers(own, f"boxes[{image}]") for image, own in enumerate(boxes)]
     arrays = [own.reshape(0, SIDES) if own.size == 0 else own for own in arrays]
@@ -357,12 +334,10 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
 
 
 def _seed_field(seed: Seed) -> Value:
-    """Name a seed for a signature."""
     return GIVEN if isinstance(seed, np.random.Generator) else seed
 
 
 def _generator_of(seed: Seed, what: str) -> np.random.Generator:
-    """Return the generator that a seed stands for. Raises InvalidInput, naming `what`, where it is none."""
     if isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -376,7 +351,7 @@ def _check_prior(prior: object, kind: type) -> None:
 
 
 def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
-    """All labels one after the other, and where those of each image begin."""
+    """Return all labels, and the images' bounds."""
     _check_labels(labels, "labels")
     return list(chain.from_iterable(labels)), starts_of(list(map(len, labels)))
 

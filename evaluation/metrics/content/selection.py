@@ -4,15 +4,13 @@ With S the boxes that a system's description names and G_m those of gold descrip
 
     P = (1/M) sum_m |G_m & S| / |S|      (eq. 1)
     R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
-    F = 2 P R / (P + R)                  (eq. 3), 0 where P = R = 0
+    F = 2 P R / (P + R)                  (eq. 3), 0 if P = R = 0
 
-per image; the final figures are the means over the images, each with its standard deviation. A box counts once in
-a description, however often it is named.
+per image; final figures are means over images, with standard deviations. A repeated box counts once.
 
-What the equations leave open. A system that names nothing has no precision, and so no F: the image is left out of
-those two means, and counted (`empty="zero"` takes both as 0 instead). Its recall is 0. A gold description that names
-nothing has no recall: it is left out of eq. 2's mean, and stays in eq. 1's. An image without gold descriptions has
-no figure at all.
+Left open by the equations: a system that names nothing has no precision and no F, and the image is left out
+of those means (`empty="zero"`: both are 0); its recall is 0. A gold description that names nothing is left
+out of eq. 2, not of eq. 1. An image without gold descriptions has no figures.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,19 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text.words import starts_of
-
-__all__ = [
-    "CALLS",
-    "ContentFigure",
-    "ContentScore",
-    "content_selection",
-    "content_upper_bound",
-]
 
 Boxes = Collection[int]
 
@@ -50,11 +40,9 @@ _LIMIT = 1 << _BITS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentFigure:
-    """A figure per image, and what the images say together.
+    """A figure of each image, and of all.
 
-    `images` (images,) float64, nan where undefined; `mean` and `sd` (the standard deviation of the images
-    at hand, divided by their number) over the images where it is defined, nan where there is none;
-    `undefined` counts the others.
+    images: (images,) float64. mean, sd (population standard deviation): over the defined images.
     """
 
     mean: float
@@ -65,10 +53,9 @@ class ContentFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentScore:
-    """Precision, recall and F of content selection, and how they were made.
+    """Precision, recall and F of content selection.
 
-    `images` and `descriptions` count what was given, `empty_selections` and `empty_descriptions` the ones
-    that name no box. `reason` says why figures are undefined, and is empty where all are defined.
+    `empty_selections` and `empty_descriptions` count those that name no box.
     """
 
     precision: ContentFigure
@@ -83,7 +70,7 @@ class ContentScore:
 
 
 class _BoxSets(NamedTuple):
-    """Sets of boxes one after the other, each ascending: set s is boxes[starts[s]:starts[s + 1]]."""
+    """Sets of boxes, each ascending: set s is boxes[starts[s]:starts[s + 1]]."""
 
     boxes: Ints
     starts: Ints
@@ -94,29 +81,25 @@ class _BoxSets(NamedTuple):
 
 
 class _Gold(NamedTuple):
-    """The descriptions of all images: those of image i are `sets` image_starts[i] .. image_starts[i + 1]."""
+    """Descriptions of all images: image i has the `sets` image_starts[i] to image_starts[i + 1]."""
 
     sets: _BoxSets
     image_starts: Ints
 
     @property
     def counts(self) -> Ints:
-        """(images,) int64: descriptions of each image."""
+        """Return (images,) int64: descriptions of each image."""
         return np.diff(self.image_starts)
 
 
 def content_selection(
     selections: Sequence[Boxes], descriptions: Sequence[Sequence[Boxes]], *, empty: str = UNDEFINED
 ) -> ContentScore:
-    """Precision, recall and F of what a system names, against what people name (WG15 eq. 1-3).
+    """Return precision, recall and F of a system's descriptions against people's (WG15 eq. 1-3).
 
-    `selections` holds for every image the numbers of the boxes that the system's description names (any
-    collection of whole numbers from 0 to 2^31 - 1; a box that is named twice counts once), `descriptions` for every
-    image the same of each gold description. `empty` is what an image is worth where the system names
-    nothing: "undefined" (its P and F are nan and left out) or "zero".
-
-    Raises InvalidInput for numbers that are none and for different numbers of images, UnknownName for an
-    unknown `empty`.
+    `selections` holds for every image the boxes that the system names (whole numbers from 0 to 2^31 - 1),
+    `descriptions` those of each gold description. `empty` is "undefined" or "zero" for images where the
+    system names nothing.
     """
     if empty not in EMPTY:
         raise UnknownName("empty", empty, EMPTY)
@@ -144,22 +127,18 @@ def content_selection(
 
 
 def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
-    """How well people do: every gold description against the others of its image (WG15 section 5).
+    """Return how well people do: every gold description against the others of its image (WG15 section 5).
 
-    `descriptions` as in `content_selection`. The figures of an image are the means over its descriptions,
-    each held out in turn; F is taken per held-out description. That is the only reading that fits the
-    printed numbers: over all ordered pairs of an image's descriptions the sums of eq. 1 and eq. 2 are the
-    same, so that an image's mean P and R are equal, as are their means and deviations over the images
-    (0.77 +- 0.11 both), while F from those two would be the same number again, and 0.74 +- 0.12 is
-    printed. A held-out description that names nothing is left out.
-
-    An image with fewer than two descriptions that name a box is undefined. Raises InvalidInput.
+    Each description is held out in turn; F is that of the held-out description. Only this reading fits the
+    printed figures: over all ordered pairs eq. 1 and eq. 2 have equal sums, so mean P and R are equal (0.77
+    +- 0.11 both), while F from them would be the same again, but 0.74 +- 0.12 is printed. A description that
+    names nothing is not held out; an image with fewer than two that name a box is undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size
     image_of = np.repeat(np.arange(images), gold.counts)
     precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
-    # Someone who names nothing is no selection, and nobody can be held against people who name nothing.
+    # A description without boxes is no selection, and cannot be compared with others without boxes.
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
     by_image = [
@@ -176,10 +155,10 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
 
 @compiled
 def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
-    """Return (sets,) float64 each: eq. 1 and eq. 2 of every set against the gold descriptions of its image.
+    """Return (sets,) float64: eq. 1 and eq. 2 of every set against the gold descriptions of its image.
 
-    Set s is of image image_of[s] and is not compared with description left_out[s] (-1: with all). nan where there
-    is nothing to divide by.
+    Set s is of image image_of[s] and is not compared with description left_out[s] (-1: with all). nan if
+    undefined.
     """
     boxes, starts = gold.sets.boxes, gold.sets.starts
     precision, recall = np.empty(image_of.size), np.empty(image_of.size)
@@ -216,17 +195,17 @@ def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tu
 
 
 def _harmonic(precision: Floats, recall: Floats) -> Floats:
-    """Eq. 3, elementwise; 0 where both are 0, nan where one is nan."""
+    """Return eq. 3 elementwise."""
     total = precision + recall
     return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
 
 
 def _mean_by(values: Floats, group_of: Ints, groups: int) -> Floats:
-    """(groups,) float64: the mean of each group's defined values, nan where it has none."""
+    """Return (groups,) float64: the mean of each group's defined values."""
     is_defined = ~np.isnan(values)
     count = np.bincount(group_of[is_defined], minlength=groups)
     total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)
-    return np.divide(total, count, out=np.full(groups, np.nan), where=count > 0)
+    return ratio(total, count)
 
 
 def _figure(images: Floats) -> ContentFigure:
@@ -268,7 +247,7 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
 
 
 def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
-    """The sets as ascending numbers; `place` says where a wrong one stands."""
+    """Return the sets as ascending numbers; `place` names a wrong one."""
     sizes = _sizes(sets, place)
     flat = list(chain.from_iterable(sets))
     if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
@@ -284,7 +263,7 @@ def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
 
 
 def _sizes(groups: Sequence[Collection[Any]], place: Callable[[int], str]) -> Ints:
-    """(groups,) int64: how many things each holds; InvalidInput for what is no collection."""
+    """Return (groups,) int64 sizes; raise InvalidInput for what is no collection."""
     for kind in set(map(type, groups)):
         if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
             index = next(index for index, group in enumerate(groups) if type(group) is kind)
@@ -293,7 +272,7 @@ def _sizes(groups: Sequence[Collection[Any]], place: Callable[[int], str]) -> In
 
 
 def _are_whole(values: Sequence[object]) -> bool:
-    # A look at the kinds of all values at once is cheaper than one at each value.
+    # Checking the distinct types is faster than checking each value.
     return all(kind is not bool and issubclass(kind, Integral) for kind in set(map(type, values)))
 
 

@@ -1,4 +1,4 @@
-"""Keywords for images: their forms, and how well they agree with those that people chose (MC12)."""
+"""Keywords for images: their forms, and their agreement with people's (MC12)."""
 
 from evaluation.metrics.keywords.forms import frequent_words, gold_tags, keyword_forms, keyword_terms
 from evaluation.metrics.keywords.measures import (

@@ -1,4 +1,4 @@
-"""Baselines for keywords: annotating an image from the text around it without looking at it (MC12 section 4).
+"""Baselines for keywords: annotating an image from the text around it (MC12 section 4).
 
     tf         count of a term in the document / terms of the document                        (4.1)
     tf-idf     tf * log(N / n_i), n_i of the N training documents hold the term               (4.2)
@@ -6,15 +6,12 @@
     title      the terms of the document's title                                              (4.4)
     sentence   the terms of the sentence closest to the document                              (4.5)
 
-Documents are lists of terms: function words are gone and forms are one already (`keyword_forms.keyword_terms`). A
-`vocabulary` leaves other words out of the candidates, as the standard evaluation does. Terms of equal weight come in
-the order of the document; of the corpus, in the order of the alphabet (the paper does not say).
+Documents are lists of terms (`keyword_terms`). A `vocabulary` excludes other words from the candidates. Equal
+weights keep the document's order; for `corpus`, the alphabet's.
 
-What the paper leaves open. n_i = 0 has no idf: such a term is taken as if one document held it, log N, so that it
-stays a candidate, as in the paper's remark that idf favours very infrequent words. The closest sentence is that of
-KLSum (Haghighi, Vanderwende 2009), which the paper refers to: the smallest KL(P_D || P_S), where P_S needs mass on
-all words of the document; neither paper says how much. Here P_S(w) = (c_S(w) + a) / (|S| + a V) with V different words
-in the document and a = `smoothing`; the first of two equal sentences is taken.
+Left open by the paper: a term with n_i = 0 weighs as if one document held it, log N. The closest sentence is
+that of KLSum (Haghighi, Vanderwende 2009), with the smallest KL(P_D || P_S), the first of equals, where
+P_S(w) = (c_S(w) + a) / (|S| + a V), with V different words in the document and a = `smoothing`.
 """
 
 import math
@@ -38,16 +35,6 @@ from evaluation.metrics.keywords.measures import (
 )
 from evaluation.signatures import Value, name_given
 
-__all__ = [
-    "CALLS",
-    "KeywordList",
-    "corpus_frequency",
-    "document_title",
-    "sentence_extraction",
-    "term_frequency",
-    "tf_idf",
-]
-
 Terms = Sequence[str]
 SMOOTHING = 0.01
 MOST_SMOOTHING = 1000.0
@@ -55,11 +42,10 @@ MOST_SMOOTHING = 1000.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
-    """A baseline's keywords of every image, best first, ready for the measures of `keywords`.
+    """A baseline's keywords of every image, best first.
 
-    `weights` (keywords,) float64 of each image are what ranked them: nan for the terms of a title or a
-    sentence, which keep their order. `chosen` is each image's selected sentence, -1 for none, and empty
-    for other baselines. `empty` counts images without keywords; `reason` explains them.
+    weights: (keywords,) float64 of each image, nan for titles and sentences. chosen: each image's selected
+    sentence, -1 for none; empty for other baselines. `empty` counts images without keywords.
     """
 
     annotations: tuple[tuple[str, ...], ...]
@@ -73,11 +59,7 @@ class KeywordList:
 def term_frequency(
     documents: Sequence[Terms], *, keywords: int | None = GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
-    """Return the most frequent terms of each document (MC12 section 4.1).
-
-    `documents` are lists of terms, `keywords` is the number taken of each (None: all). Raises
-    InvalidInput.
-    """
+    """Return the `keywords` most frequent terms of each document, or all (MC12 section 4.1)."""
     pick = _Pick.of(keywords, vocabulary)
     found = []
     for counts in _counted(documents, "documents"):
@@ -94,11 +76,9 @@ def tf_idf(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return the terms that are frequent in their document and rare elsewhere (MC12 section 4.2).
+    """Return terms that are frequent in their document and rare elsewhere (MC12 section 4.2).
 
-    `documents` are lists of terms; document frequencies are those of the `training` documents, by default
-    of all documents but the one at hand (the paper's footnote 7). Raises InvalidInput, also without
-    another document.
+    Document frequencies are those of `training`, by default of all other documents (the paper's footnote 7).
     """
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
@@ -133,11 +113,10 @@ def corpus_frequency(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return the most frequent gold keywords, equal for all images except for leaving out their own (MC12
-    section 4.3).
+    """Return the most frequent gold keywords (MC12 section 4.3).
 
-    `gold` holds the tag counts of every image. Counts the terms of the `training` captions, by default
-    the tags of all images but the one at hand. Raises InvalidInput.
+    `gold` holds the tag counts of every image. Counts the terms of `training` captions, by default all other
+    images' tags.
     """
     pick = _Pick.of(keywords, vocabulary)
     check_gold(gold)
@@ -166,10 +145,7 @@ def corpus_frequency(
 def document_title(
     titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
 ) -> KeywordList:
-    """Return the distinct terms of each title in order (MC12 section 4.4), at most `keywords` if given.
-
-    `titles` are lists of terms. Raises InvalidInput.
-    """
+    """Return the distinct terms of each title in order (MC12 section 4.4)."""
     pick = _Pick.of(keywords, vocabulary)
     check_lists(titles, "titles", "terms")
     return _list([pick.in_order(title) for title in titles], signature("keyword-title", **pick.fields))
@@ -182,12 +158,9 @@ def sentence_extraction(
     vocabulary: Vocabulary = None,
     smoothing: float = SMOOTHING,
 ) -> KeywordList:
-    """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section
-    4.5).
+    """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
 
-    `documents` are lists of sentences, which are lists of terms; sentences without terms are skipped. A
-    `vocabulary` is applied before sentences are compared. `smoothing` is a, above 0 (see the module).
-    Raises InvalidInput.
+    `documents` are lists of sentences. A `vocabulary` applies before sentences are compared.
     """
     pick = _Pick.of(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
@@ -206,8 +179,6 @@ def sentence_extraction(
 
 @dataclass(frozen=True, slots=True)
 class _Pick:
-    """The number and the vocabulary of keywords to take."""
-
     keywords: int | None
     vocabulary: frozenset[str] | None
     fields: Mapping[str, Value]
@@ -242,8 +213,7 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
     """Return the sentence with the smallest KL(P_D || P_S), or -1 if none has a term.
 
-    The entropy of P_D is constant. The rest, sum_w P_D(w) log P_S(w), is summed over the sentence's words
-    only: every other word of the document has the same log P_S.
+    It maximises sum_w P_D(w) log P_S(w), summed over the sentence's words: all others have the same log P_S.
     """
     document = Counter(chain.from_iterable(sentences))
     size, different = document.total(), len(document)
@@ -251,11 +221,11 @@ def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
     for index, sentence in enumerate(sentences):
         if not sentence:
             continue
-        held = math.fsum(
+        shared = math.fsum(
             document[term] / size * (math.log(count + smoothing) - math.log(smoothing))
             for term, count in Counter(sentence).items()
         )
-        likelihood = held - math.log(len(sentence) + smoothing * different)
+        likelihood = shared - math.log(len(sentence) + smoothing * different)
         if likelihood > most:
             best, most = index, likelihood
     return best

@@ -1,29 +1,19 @@
-"""Keywords and texts in one form, so that what means the same is equal (MC12 section 3).
+"""Keywords and texts in one form, so that equal meanings match (MC12 section 3).
 
-MC12 stems all tokens of one data set (UNT) and merges the gold keywords that share a stem by adding their counts, so
-that a count may exceed the number of annotators. Here a keyword or collocation is cut into runs of letters and digits,
-lower-cased and stemmed word by word: "Bill Gates" becomes "bill gate". What holds neither letter nor digit (an emoji)
-stays as it is. For the other data set (BBC) the paper lemmatises and keeps nouns, adjectives and certain verbs by
-TreeTagger, a program of its own: hand in texts that were treated so with `stem="none"`.
-
-Its stop words are MALLET's; the list at hand is the SMART one that comes with ROUGE-1.5.5, of the same origin.
+MC12 stems its data set UNT and adds the counts of gold keywords with equal stems. Here a keyword is cut into
+runs of letters and digits, lower-cased and stemmed word by word: "Bill Gates" becomes "bill gate"; one
+without letters or digits (an emoji) stays. For its data set BBC the paper uses TreeTagger: pass texts treated
+so with `stem="none"`. Its stop words are MALLET's; the SMART list of ROUGE-1.5.5 is of the same origin.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from evaluation.metrics.annotation_signatures import whole_count
+from evaluation.metrics.annotation_signatures import check_collection, whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
 from evaluation.metrics.text.tokenizers import tokenizer_named
-
-__all__ = [
-    "frequent_words",
-    "gold_tags",
-    "keyword_forms",
-    "keyword_terms",
-]
 
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
 
@@ -35,10 +25,9 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
-    """The form of each keyword or collocation: its words' stems with blanks between them.
+    """Return the form of each keyword or collocation: its words' stems, joined by blanks.
 
-    `stem` is "porter" (the program that Porter released), "porter-1980" (his paper) or "none". Raises
-    InvalidInput, UnknownName.
+    `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
     """
     check_texts(keywords, "keywords")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
@@ -49,10 +38,9 @@ def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]
 def keyword_terms(
     texts: Sequence[str], *, stem: str = "porter", stop_words: Collection[str] = frozenset()
 ) -> list[list[str]]:
-    """The terms of each text in their order: words without stop words, stemmed as in `keyword_forms`.
+    """Return the terms of each text in order: words without stop words, stemmed as in `keyword_forms`.
 
-    `stop_words` go before stemming (`stemming.smart_stop_words()` is a list); they are compared with
-    lower-case words. Texts are documents, titles or sentences. Raises InvalidInput, UnknownName.
+    `stop_words` (such as `stemming.smart_stop_words()`) are compared with lower-case words before stemming.
     """
     check_texts(texts, "texts")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
@@ -70,11 +58,10 @@ def keyword_terms(
 def gold_tags(
     annotations: Sequence[Sequence[Collection[str]]], *, stem: str = "porter"
 ) -> list[Counter[str]]:
-    """The multiset R_j of every image: how often its annotators gave each tag (MC12 section 3.2).
+    """Return R_j of every image: how often its annotators gave each tag (MC12 section 3.2).
 
-    `annotations` holds for every image the keywords of each annotator; what one annotator gives twice
-    counts once. Keywords of one form are merged by adding their counts, as in the paper's gold standard,
-    also where they are one annotator's. Blank keywords are no tags. Raises InvalidInput, UnknownName.
+    `annotations` holds each annotator's keywords of every image; a repeated one counts once. Counts of
+    keywords with one form are added, as in the paper. Blank keywords are ignored.
     """
     found = []
     for image, people in enumerate(annotations):
@@ -87,8 +74,7 @@ def gold_tags(
 
 
 def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) -> frozenset[str]:
-    """The terms that occur at least `least` times in the training documents: the vocabulary of the
-    standard evaluation (MC12 section 3.1). `documents` are lists of terms."""
+    """Return the terms that occur `least` times in training documents: the standard vocabulary (MC12 section 3.1)."""
     least = whole_count(least, "least")
     counts: Counter[str] = Counter()
     for document in documents:
@@ -97,12 +83,11 @@ def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) ->
 
 
 def check_texts(texts: Any, where: str) -> None:
-    """InvalidInput unless `texts` is a collection of texts; it may be empty."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Collection):
-        raise InvalidInput(f"{where} is a {type(texts).__name__}, expected a list of texts")
-    for kind in set(map(type, texts)):
-        if not issubclass(kind, str):
-            raise InvalidInput(f"{where} holds a {kind.__name__}, expected texts")
+    """Raise InvalidInput unless `texts` is a collection of texts, perhaps empty."""
+    check_collection(texts, where, "a list of texts")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidInput(f"{where} holds a {type(text).__name__}, expected texts")
 
 
 def _stemmer(name: str) -> Callable[[Sequence[str]], list[str]]:

@@ -1,26 +1,22 @@
-"""How well keywords describe an image, held against the keywords that people chose (MC12 sections 5.2 and 6.2).
+"""How well keywords agree with people's (MC12 sections 5.2 and 6.2).
 
-R_j is the multiset of the tags that the annotators of image j gave, |a in R_j| how often it holds a. Over the images
-that have tags, with A_j the guesses of a system:
+R_j is the multiset of tags of image j's annotators, |a in R_j| the count of a. With the guesses A_j of a
+system, over the images I that have tags:
 
-    best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; the credit of several is shared
-    oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses, free of charge
+    best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; several share the credit
+    oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
-and the *mode* variants: over the images whose R_j has a single most frequent tag, the share where that tag is the
-first guess (best), or among the guesses (oot). They come from SemEval-2007 task 10 (McCarthy, Navigli 2007), whose
-conventions hold here: an image without guesses is not attempted, it counts in the recall (MC12's figure) with credit 0
-and is left out of the precision; guesses beyond the tenth are not read; a guess that is repeated is credited again
-(`duplicates="once"` drops repetitions first, which is what a set A_j means).
+*Mode* variants: over the images with a single most frequent tag, the share where it is the first guess
+(best), or among the guesses (oot). Conventions of SemEval-2007 task 10 (McCarthy, Navigli 2007): an image
+without guesses counts in the recall (MC12's figure) with credit 0, not in the precision; guesses beyond the
+tenth are not read; a repeated guess is credited again (`duplicates="once"`: not).
 
-Precision, recall and F1 of ten keywords (MC12 Table 2): precision and recall are means over images, F1 is the harmonic
-mean of those two means. Both follow from the table: its F1 is that of the printed P and R, and at ten guesses an image
-its ratio of P to R differs between systems, which pooled counts could not.
+Precision, recall and F1 of ten keywords (MC12 Table 2): precision and recall are means over images, F1 is
+their harmonic mean, which follows from the table's figures.
 
-Standard evaluation keeps, of guesses and of gold keywords, only those in a `vocabulary` (MC12: the words that occur at
-least five times in the training articles, `frequent_words`); include-infrequent keeps all (`vocabulary=None`). Guesses
-outside of it go before guesses are counted. An image that has no gold keyword left is undefined.
-
-Keywords match when they are equal: bring guesses and tags to one form first (`keyword_forms`).
+The standard evaluation keeps only guesses and gold keywords in a `vocabulary` (`frequent_words`);
+include-infrequent keeps all (`vocabulary=None`). An image without a gold keyword is undefined. Keywords match
+when equal: bring them to one form first (`keyword_forms`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -31,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.metrics.annotation_signatures import (
     are_texts,
     check_collection,
@@ -42,17 +38,6 @@ from evaluation.metrics.annotation_signatures import (
 )
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
-
-__all__ = [
-    "CALLS",
-    "KeywordOverlap",
-    "KeywordScore",
-    "keyword_best",
-    "keyword_best_mode",
-    "keyword_f1",
-    "keyword_oot",
-    "keyword_oot_mode",
-]
 
 Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
@@ -69,12 +54,11 @@ NO_GUESS = "images without guesses"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordScore:
-    """Precision and recall of one of the four measures of SemEval-2007 task 10.
+    """Precision and recall of one of the measures of SemEval-2007 task 10.
 
-    `images` (images,) float64 is the credit of each image: nan where undefined (no tags; for a mode no
-    single most frequent tag), 0 where not attempted. `recall` is the mean over the `counted` defined
-    images, `precision` over the `attempted` ones among them; nan for none. `repeated` counts attempted
-    images with a repeated guess. `reason` says why images are undefined or not attempted, or is empty.
+    images: (images,) float64 credit, nan if undefined, 0 if not attempted. `recall` is the mean over the
+    `counted` defined images, `precision` over the `attempted` ones. `repeated` counts attempted images with a
+    repeated guess.
     """
 
     precision: float
@@ -92,11 +76,9 @@ class KeywordScore:
 class KeywordOverlap:
     """Precision, recall and F1 of a number of keywords.
 
-    `image_precision`, `image_recall`, `image_f1` (images,) float64 are nan where undefined: all three for
-    an image without gold keywords, the precision where there is no guess. `precision` and `recall` are the
-    means of what is defined, `f1` is the harmonic mean of these two (MC12), and `mean_f1` the mean over
-    images. `counted`, `attempted`, `undefined`, `repeated`, `reason` as in `KeywordScore`; a repeated guess
-    counts once.
+    image_precision, image_recall, image_f1: (images,) float64; no guess leaves only the recall defined. `f1`
+    is the harmonic mean of `precision` and `recall` (MC12), `mean_f1` the mean over images. Counts as in
+    `KeywordScore`; a repeated guess counts once.
     """
 
     precision: float
@@ -123,9 +105,7 @@ def keyword_best(
 ) -> KeywordScore:
     """Return the credit of the best keyword (MC12 section 6.2, "best normal").
 
-    `annotations` holds each image's guesses of a system, best first; credits of several guesses are
-    averaged. `gold` holds the tag counts of every image. `vocabulary` selects the standard evaluation,
-    `duplicates` the value of a repeated guess (see above). Raises InvalidInput, UnknownName.
+    `annotations` holds each image's guesses, best first, `gold` its tag counts.
     """
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
@@ -140,11 +120,9 @@ def keyword_best_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return the share of images where the first guess is the single most frequent tag (MC12 section 6.2,
-    "best mode").
+    """Return how often the first guess is the single most frequent tag (MC12 section 6.2, "best mode").
 
-    Arguments as in `keyword_best`. `modes` replaces the most frequent tag of each image by another
-    rule's, or None.
+    `modes` replaces the most frequent tag of each image; None for images without one.
     """
     task = _task(annotations, gold, vocabulary)
     wanted = _modes(task, modes)
@@ -162,10 +140,9 @@ def keyword_oot(
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
-    """Return the credit of up to ten keywords, in any order (MC12 section 6.2, "oot normal").
+    """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal").
 
-    Arguments as in `keyword_best`; `guesses` is the number that is read. An image with a repeated guess
-    may be credited more than 1, as by the task's own program.
+    A repeated guess may raise an image's credit above 1, as in the task's program.
     """
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, duplicates, guesses)
@@ -181,11 +158,7 @@ def keyword_oot_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return the share of images where the single most frequent tag is among the guesses (MC12 section
-    6.2, "oot mode").
-
-    Arguments as in `keyword_best_mode`; `guesses` is the number that is read.
-    """
+    """Return how often the single most frequent tag is among the guesses (MC12 section 6.2, "oot mode")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
@@ -201,11 +174,7 @@ def keyword_f1(
     guesses: int = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
-    """Return precision, recall and F1 of the first ten keywords against the gold ones (MC12 section 5.2).
-
-    `annotations` as in `keyword_best`, `gold` holds the gold keywords of every image (counts are
-    ignored), `guesses` is the number that is read; systems may give fewer. Raises InvalidInput.
-    """
+    """Return precision, recall and F1 of the first `guesses` keywords against the gold ones (MC12 section 5.2)."""
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
     counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
@@ -213,15 +182,14 @@ def keyword_f1(
     given = np.array([len(own) for own in task.guesses], dtype=np.int64)
     wanted = np.array([len(own) for own in task.gold], dtype=np.int64)
     hits = np.array(
-        [sum(map(own.__contains__, said)) for own, said in zip(task.gold, task.guesses, strict=True)],
+        [sum(map(own.__contains__, guessed)) for own, guessed in zip(task.gold, task.guesses, strict=True)],
         dtype=np.int64,
     )
     is_defined = wanted > 0
     is_attempted = is_defined & (given > 0)
-    precision, recall, f1 = (np.full(wanted.size, np.nan) for _ in range(3))
-    np.divide(hits, given, out=precision, where=is_attempted)
-    np.divide(hits, wanted, out=recall, where=is_defined)
-    np.divide(2 * hits, given + wanted, out=f1, where=is_attempted)
+    precision = ratio(hits, given, where=is_attempted)
+    recall = ratio(hits, wanted, where=is_defined)
+    f1 = ratio(2 * hits, given + wanted, where=is_attempted)
     mean_precision, mean_recall = _mean(precision[is_attempted]), _mean(recall[is_defined])
     total = mean_precision + mean_recall
     for images in (precision, recall, f1):
@@ -245,7 +213,7 @@ def keyword_f1(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """Guesses and tags for comparison: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
+    """Guesses and tags to compare: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
 
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
@@ -340,7 +308,7 @@ def _reason(marks: Mapping[str, Flags]) -> str:
 
 
 def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
-    """Return the signature fields of the evaluation and of caller-only data."""
+    """Return the signature fields of the evaluation."""
     fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
     if vocabulary is not None:
         fields["vocabulary"] = given_words(frozenset(vocabulary))
@@ -356,7 +324,7 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
-    """Raise InvalidInput unless `gold` counts the tags of each image; images without tags are allowed."""
+    """Raise InvalidInput unless `gold` counts each image's tags; images without tags are allowed."""
     check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):

@@ -1,23 +1,18 @@
-"""The files of SemEval-2007 task 10, and its scoring to the letter (McCarthy, Navigli 2007).
-
-MC12 scores keywords with that task's program. Its measures are those of `keywords`; here are its formats and what it
-does to answers before it compares them, so that its printed figures come out:
+"""The files of SemEval-2007 task 10, and its exact scoring (McCarthy, Navigli 2007), which MC12 uses.
 
     gold      word.pos item :: answer count;answer count;     system   word.pos item :: answer;answer
                                                               or       word.pos item ::: answer;... (out of ten)
 
-Gold: an answer that contains the letters "pn" (meant: proper noun) is dropped; of what is left, an item counts when it
-has two answers, or one that two people gave. An answer is a run of letters, digits, underscores, hyphens, apostrophes
-and blanks of at least two characters before its count (of "11.27 kilograms" that is "27 kilograms"; ASCII alone);
-one apostrophe goes. The mode is the first answer, unless a later one has the same count; gold files list answers by
-falling count, and there it is the single most frequent one. System: "non-" and "non " join what follows, hyphens
-become blanks, one apostrophe goes (the program's table of American spellings is never reached: they stay). An answer
-with a hyphen in the gold is credited under the spelling with a blank, while a mode with a hyphen can never be hit. Of
-an item's lines the first counts. Lines for items that are not in the gold are not read.
+As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
+with two answers left, or one that two people gave. An answer is a run of ASCII letters, digits, underscores,
+hyphens, apostrophes and blanks, two characters or more, before its count (of "11.27 kilograms": "27
+kilograms"); one apostrophe is removed. The mode is the first answer, unless a later one has the same count.
+System answers: "non-" and "non " join what follows, hyphens become blanks, one apostrophe is removed. A gold
+answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's
+lines the first counts; unknown items are ignored.
 
-In two things the program is not followed. Where a line holds no answer, it looks at the answers of the line before;
-here such an item is not attempted, as the task's description says. An item of which no answer can be read (each a
-single letter) is in its total; here it is left out.
+Two differences: for a line without an answer the program reads those of the line before, here the item is not
+attempted, as the task describes; items without any readable answer are in its total, here they are left out.
 """
 
 import re
@@ -34,14 +29,6 @@ from evaluation.metrics.keywords.measures import (
     keyword_oot_mode,
 )
 
-__all__ = [
-    "SubstitutionGold",
-    "SubstitutionScores",
-    "read_answers",
-    "read_gold",
-    "substitution_scores",
-]
-
 MEASURES = ("best", "oot")
 _MARKS = {"best": "::", "oot": ":::"}
 
@@ -56,7 +43,7 @@ _NON = re.compile(r"non[\s-](.*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionGold:
-    """The counted items: votes per answer, and the mode or None."""
+    """Votes of each item's answers, and its mode or None."""
 
     answers: Mapping[str, Mapping[str, int]]
     modes: Mapping[str, str | None]
@@ -64,14 +51,14 @@ class SubstitutionGold:
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionScores:
-    """The figures of the task's program for a system file, as shares: `normal`, and `mode`."""
+    """Scores of a system file, as shares."""
 
     normal: KeywordScore
     mode: KeywordScore
 
 
 def read_gold(lines: Iterable[str]) -> SubstitutionGold:
-    """Read a gold file. Raise InvalidFile for a malformed line, or a repeated item."""
+    """Read a gold file. Raises InvalidFile."""
     answers: dict[str, Mapping[str, int]] = {}
     modes: dict[str, str | None] = {}
     seen: set[str] = set()
@@ -100,10 +87,7 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
 
 
 def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
-    """Read a system file for "best" or "oot": the normalised answers to each item.
-
-    Raises InvalidFile for a malformed line, UnknownName for another measure.
-    """
+    """Read the normalised answers of a system file for "best" or "oot". Raises InvalidFile."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     found: dict[str, tuple[str, ...]] = {}
@@ -125,11 +109,7 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
 def substitution_scores(
     answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
 ) -> SubstitutionScores:
-    """Compute the task's precision and recall for one system, normal and mode.
-
-    `answers` and `gold` come from `read_answers` and `read_gold`; the images of the two scores are the
-    gold items in order. Raises UnknownName for a measure other than "best" and "oot".
-    """
+    """Score one system for "best" or "oot"; the images of the scores are the gold items in order."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     normal, mode = (keyword_best, keyword_best_mode) if measure == "best" else (keyword_oot, keyword_oot_mode)

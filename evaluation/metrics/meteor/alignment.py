@@ -1,19 +1,18 @@
-"""METEOR's alignment of a candidate with a reference, as the official program makes it, and its statistics.
+"""METEOR's alignment of a candidate with a reference, and its statistics.
 
-Lavie and Denkowski 2009 and Denkowski and Lavie 2011 define it: every word is matched at most once; most words
-matched, then fewest chunks, then the smallest sum of distances between the starts of matches. A match that is the
-only one for all words it covers is taken at once, the others are searched (see `search`). A candidate that equals
-the reference is matched word by word.
+Lavie, Denkowski 2009; Denkowski, Lavie 2011: every word is matched at most once; most words matched, then
+fewest chunks, then the smallest sum of distances between the starts of matches. A match without competitors
+is taken at once, the others are searched (see `search`).
 """
 
 from evaluation.arrays import Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
-    OURS,
+    IN_CANDIDATE,
+    IN_REFERENCE,
     PLACE,
     STAGE,
-    THEIRS,
     Candidate,
     Lookup,
     Matches,
@@ -35,18 +34,21 @@ def align(
     lookup: Lookup,
     candidate: Candidate,
     work: Workspace,
-    ours: int,
-    theirs: int,
+    candidate_text: int,
+    reference_text: int,
     matches: Matches,
     statistics: Ints,
 ) -> Matches:
-    """Write the statistics (FIELDS,) of the best alignment of text `ours`, a candidate, with text `theirs`.
+    """Write the statistics (FIELDS,) of the best alignment of two texts.
 
-    Returns the array for matches, which may have grown.
+    Return the matches' array, which may have grown.
     """
-    begin_1, begin_2 = lookup.starts[ours], lookup.starts[theirs]
-    length_1, length_2 = lookup.starts[ours + 1] - begin_1, lookup.starts[theirs + 1] - begin_2
-    pair = Pair(ours, length_1, begin_2, begin_2 + length_2)
+    begin_1, begin_2 = lookup.starts[candidate_text], lookup.starts[reference_text]
+    length_1, length_2 = (
+        lookup.starts[candidate_text + 1] - begin_1,
+        lookup.starts[reference_text + 1] - begin_2,
+    )
+    pair = Pair(candidate_text, length_1, begin_2, begin_2 + length_2)
     for column in range(FIELDS):
         statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
@@ -84,9 +86,9 @@ def _take_only_choices(
     pair: Pair,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
-    """Take the matches that no other one competes with.
+    """Take the matches without competitors.
 
-    Returns from which word on `matches` holds those that were found, and whether any are left to choose from.
+    Return the word from which on `matches` is filled, and whether any choice is left.
     """
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
@@ -96,21 +98,23 @@ def _take_only_choices(
     for place in range(length_2):
         cover_2[place] = 0
         taken[place] = False
-    held = place = 0
+    begin = place = 0
     while place < length_2:
-        held = place
-        matches, upto = find_matches(lookup, candidate, pair.text, pair.begin + held, pair.end, matches, ends)
+        begin = place
+        matches, upto = find_matches(
+            lookup, candidate, pair.text, pair.begin + begin, pair.end, matches, ends
+        )
         index = 0
         while place < upto - pair.begin:
-            counts[place] = ends[place - held] - index
+            counts[place] = ends[place - begin] - index
             if counts[place] == 1:
                 for column in range(COLUMNS):
                     chosen[place, column] = matches[index, column]
-            while index < ends[place - held]:
+            while index < ends[place - begin]:
                 first = matches[index, PLACE]
-                for covered in range(first, first + matches[index, OURS]):
+                for covered in range(first, first + matches[index, IN_CANDIDATE]):
                     cover_1[covered] += 1
-                for covered in range(place, place + matches[index, THEIRS]):
+                for covered in range(place, place + matches[index, IN_REFERENCE]):
                     cover_2[covered] += 1
                 index += 1
             place += 1
@@ -119,37 +123,37 @@ def _take_only_choices(
         alone = counts[place] == 1
         if alone:
             first = chosen[place, PLACE]
-            for covered in range(first, first + chosen[place, OURS]):
+            for covered in range(first, first + chosen[place, IN_CANDIDATE]):
                 alone &= cover_1[covered] == 1
-            for covered in range(place, place + chosen[place, THEIRS]):
+            for covered in range(place, place + chosen[place, IN_REFERENCE]):
                 alone &= cover_2[covered] == 1
         if alone:
-            for covered in range(place, place + chosen[place, THEIRS]):
+            for covered in range(place, place + chosen[place, IN_REFERENCE]):
                 taken[covered] = True
         else:
-            chosen[place, OURS] = chosen[place, THEIRS] = 0
+            chosen[place, IN_CANDIDATE] = chosen[place, IN_REFERENCE] = 0
             is_open |= counts[place] > 0
-    return held, is_open, matches
+    return begin, is_open, matches
 
 
 @compiled
 def _count(lookup: Lookup, begin_1: int, pair: Pair, chosen: Matches, statistics: Ints) -> None:
-    """Count matches by stage and kind of word, and chunks; `begin_1` is where the candidate's words begin."""
+    """Count matches by stage and kind of word, and chunks; `begin_1` is the candidate's first word."""
     is_function = lookup.is_function
     place, open_end = 0, NONE
     while place < pair.end - pair.begin:
         match = chosen[place]
-        if match[THEIRS] == 0:
+        if match[IN_REFERENCE] == 0:
             statistics[CHUNKS] += open_end != NONE
             open_end = NONE
             place += 1
             continue
         column = MATCHED + PER_STAGE * match[STAGE]
-        for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[OURS]):
+        for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[IN_CANDIDATE]):
             statistics[column + 2 * is_function[lookup.words[at]]] += 1
-        for at in range(pair.begin + place, pair.begin + place + match[THEIRS]):
+        for at in range(pair.begin + place, pair.begin + place + match[IN_REFERENCE]):
             statistics[column + 1 + 2 * is_function[lookup.words[at]]] += 1
         statistics[CHUNKS] += open_end != NONE and open_end != match[PLACE]
-        open_end = match[PLACE] + match[OURS]
-        place += match[THEIRS]
+        open_end = match[PLACE] + match[IN_CANDIDATE]
+        place += match[IN_REFERENCE]
     statistics[CHUNKS] += open_end != NONE

@@ -1,9 +1,9 @@
-"""All matches of the words of a reference with the words of a candidate, in the order of the official program.
+"""All matches between a reference and a candidate, in the order of the official program.
 
-The order matters: the search tries matches in it, and of alignments that are equally good keeps the first. It
-is: equal words, stems, synonyms, each from left to right in the candidate; then phrases of the reference that
-a paraphrase in the candidate may replace, short phrases first, then by the table; then phrases of the
-candidate that a paraphrase in the reference may replace, from left to right, short ones first, by the table.
+The search tries matches in this order, and keeps the first of equally good alignments: equal words, stems,
+synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
+candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the
+reference, from left to right, short ones first, by the table.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ Matches = NDArray[np.int64]
 
 # Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
 # and of the reference it covers, its stage.
-ORDER, PLACE, OURS, THEIRS, STAGE = range(5)
+ORDER, PLACE, IN_CANDIDATE, IN_REFERENCE, STAGE = range(5)
 COLUMNS = 5
 
 # How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
@@ -33,10 +33,9 @@ PHRASE_BITS, PLACE_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """What all captions share: their words (as in `Words`), which of them match, and their phrases.
+    """Common data of all captions: words (as in `Words`), matching words, and phrases.
 
-    `is_function` (vocabulary,) marks function words. `enough` is the number of matches of two texts above which no
-    more are looked for at once.
+    is_function: (vocabulary,) function words. enough: number of matches at which to pause.
     """
 
     words: Numbers
@@ -48,12 +47,11 @@ class Lookup(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """Where the words and phrases of the candidate at hand stand, from left to right; -1 ends each list.
+    """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
-    `first_place` (vocabulary,) and `next_place` (longest,) lead from a word to its places, `first_found` (phrases,)
-    and `next_found` from a phrase to its finds, whose places are `found_places`. `replaceable` and `replacing`
-    (phrases,) hold the number of the last text with a phrase that may stand for this one, or that this one may
-    stand for: most phrases of a reference have none in the candidate, and their lists are long.
+    first_place (vocabulary,), next_place (longest,): of words. first_found (phrases,), next_found,
+    found_places: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand
+    for this one, or that this one may stand for; they skip long lists.
     """
 
     first_place: Numbers
@@ -67,7 +65,7 @@ class Candidate(NamedTuple):
 
 @compiled
 def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
-    """Note where the words and phrases of a text stand."""
+    """Store the positions of a text's words and phrases."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     found = 0
@@ -95,7 +93,7 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
 
 @compiled
 def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
-    """Forget where the words and phrases of a text stand."""
+    """Remove the positions of a text's words and phrases."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
     phrases = lookup.phrases
     for at in range(begin, end):
@@ -114,17 +112,17 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
 def find_matches(
     lookup: Lookup,
     candidate: Candidate,
-    ours: int,
+    text: int,
     begin: int,
     end: int,
     matches: Matches,
     ends: Ints,
 ) -> tuple[Matches, int]:
-    """Find the matches of text `ours`, which was entered, with the words from `begin` on of a text that ends at `end`.
+    """Find the matches of a text, entered before, with the words from `begin` to before `end`.
 
-    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small, word by word;
-    `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: with
-    more than `lookup.enough` matches it stops before the end.
+    Fill `matches` (any size, COLUMNS), word by word, or a larger array; `ends` (end - begin,) gets the end of
+    each word's matches. Return the array and the word where it stopped, at the end or after more than
+    `lookup.enough` matches.
     """
     phrases = lookup.phrases
     count = 0
@@ -138,8 +136,8 @@ def find_matches(
                 matches = _with_room(matches, count)
                 matches[count, ORDER] = (stage << GROUP) | place
                 matches[count, PLACE] = place
-                matches[count, OURS] = 1
-                matches[count, THEIRS] = 1
+                matches[count, IN_CANDIDATE] = 1
+                matches[count, IN_REFERENCE] = 1
                 matches[count, STAGE] = stage
                 count += 1
                 place = candidate.next_place[place]
@@ -149,9 +147,9 @@ def find_matches(
             if node < 0:
                 break
             phrase = phrases.phrase_of_node[node]
-            if phrase >= 0 and candidate.replaceable[phrase] == ours:
+            if phrase >= 0 and candidate.replaceable[phrase] == text:
                 matches, count = _replaceable(phrases, candidate, phrase, matches, count)
-            if phrase >= 0 and candidate.replacing[phrase] == ours:
+            if phrase >= 0 and candidate.replacing[phrase] == text:
                 matches, count = _replacing(phrases, candidate, phrase, matches, count)
         if count - first > 1:
             _put_in_order(matches, first, count)
@@ -165,18 +163,18 @@ def find_matches(
 def _replaceable(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Matches of a phrase of the reference with its paraphrases in the candidate."""
-    theirs = np.int64(phrases.lengths[phrase])
+    """Add the matches of a reference phrase with its paraphrases in the candidate."""
+    length = np.int64(phrases.lengths[phrase])
     for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
         found = candidate.first_found[phrases.targets[index]]
         while found >= 0:
             place = np.int64(candidate.found_places[found])
-            order = ((FROM_REFERENCE << PHRASE_BITS) | theirs) << (GROUP - PHRASE_BITS)
+            order = ((FROM_REFERENCE << PHRASE_BITS) | length) << (GROUP - PHRASE_BITS)
             matches = _with_room(matches, count)
             matches[count, ORDER] = order | (index << PLACE_BITS) | place
             matches[count, PLACE] = place
-            matches[count, OURS] = phrases.lengths[phrases.targets[index]]
-            matches[count, THEIRS] = theirs
+            matches[count, IN_CANDIDATE] = phrases.lengths[phrases.targets[index]]
+            matches[count, IN_REFERENCE] = length
             matches[count, STAGE] = PARAPHRASE
             count += 1
             found = candidate.next_found[found]
@@ -187,18 +185,18 @@ def _replaceable(
 def _replacing(
     phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
-    """Matches of a phrase of the reference with the phrases in the candidate that it may stand for."""
+    """Add the matches of a reference phrase with candidate phrases that it may stand for."""
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
         found = candidate.first_found[phrases.sources[index]]
         while found >= 0:
             place = np.int64(candidate.found_places[found])
-            ours = np.int64(phrases.lengths[phrases.sources[index]])
+            length = np.int64(phrases.lengths[phrases.sources[index]])
             order = (FROM_CANDIDATE << GROUP) | (place << (PLACE_BITS + PHRASE_BITS))
             matches = _with_room(matches, count)
-            matches[count, ORDER] = order | (ours << PLACE_BITS) | phrases.places[index]
+            matches[count, ORDER] = order | (length << PLACE_BITS) | phrases.places[index]
             matches[count, PLACE] = place
-            matches[count, OURS] = ours
-            matches[count, THEIRS] = phrases.lengths[phrase]
+            matches[count, IN_CANDIDATE] = length
+            matches[count, IN_REFERENCE] = phrases.lengths[phrase]
             matches[count, STAGE] = PARAPHRASE
             count += 1
             found = candidate.next_found[found]
@@ -218,18 +216,15 @@ def _with_room(matches: Matches, count: int) -> Matches:
 
 @compiled
 def _put_in_order(matches: Matches, first: int, end: int) -> None:
-    """Sort the matches of one word by their order; no two are alike in it.
-
-    Shell 1959: by insertion, over ever smaller gaps; most words have two or three matches.
-    """
+    """Sort the matches of one word by their order (Shell 1959); most words have two or three."""
     gap = (end - first) // 2
     while gap > 0:
         for index in range(first + gap, end):
             at = index
             while at >= first + gap and matches[at - gap, ORDER] > matches[at, ORDER]:
                 for column in range(COLUMNS):
-                    held = matches[at, column]
+                    value = matches[at, column]
                     matches[at, column] = matches[at - gap, column]
-                    matches[at - gap, column] = held
+                    matches[at - gap, column] = value
                 at -= gap
         gap //= 2

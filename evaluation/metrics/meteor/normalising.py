@@ -1,11 +1,9 @@
-"""What METEOR's `-norm` does to captions that are words already: it cuts and joins some of them once more.
+"""METEOR's `-norm`, which cuts and joins words once more (Denkowski, Lavie 2011).
 
-Denkowski and Lavie 2011 describe it as a tokenizer for fair comparison; its rules, found in the official
-program, keep hyphens from hiding words (`t-shirt` -> `t shirt`), split contractions, and part full stops from
-words that are no abbreviations.
-
-A rule never looks across a word of plain letters and digits. So only runs of other words are put through the
-rules, each distinct run once, with a letter, a capital or a digit standing for the plain word beside it.
+Its rules, found in the official program, split hyphens (`t-shirt` -> `t shirt`), contractions, and full stops
+of words that are no abbreviations. A rule never looks across a word of plain letters and digits, so only runs
+of other words are processed, each distinct run once, with a letter, a capital or a digit for the plain word
+beside it.
 """
 
 import re
@@ -53,19 +51,21 @@ _CUT = re.compile(r"[ \t\n\f\r]+")
 
 
 def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
-    """The words of a line of words, in lower case."""
+    """Return the words of a line, in lower case."""
     text = f" {line.strip(_CONTROL)} "
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     pieces = [piece for piece in _CUT.split(text) if piece]
     following = [*pieces[1:], ""]
-    parted = [_stopped(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)]
+    parted = [
+        _with_full_stop(piece, after, abbreviations) for piece, after in zip(pieces, following, strict=False)
+    ]
     text = _OTHER_BLANKS.sub(" ", " ".join(parted)).strip(_CONTROL)
     return [word for word in _CUT.split(text.lower()) if word]
 
 
-def _stopped(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
-    """A word with its full stop: kept, parted from it by a blank, or dropped (`u.s.`)."""
+def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]) -> str:
+    """Return a word with its full stop kept, separated by a blank, or dropped (`u.s.`)."""
     if len(word) == 1 or not word.endswith(".") or word.startswith(".."):
         return word
     stem = word[:-1]
@@ -80,7 +80,6 @@ def _stopped(word: str, following: str, abbreviations: Mapping[str, bool]) -> st
 
 
 def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
-    """All texts put through the rules."""
     plain = np.array([_PLAIN.fullmatch(word) is not None for word in words.vocabulary], dtype=np.bool_)
     known: dict[str, int] = {}
     number = [
@@ -88,7 +87,7 @@ def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
         for word, is_plain in zip(words.vocabulary, plain.tolist(), strict=True)
     ]
     begins, ends = _runs(words.words, words.starts, plain)
-    run, made, made_ends = _made(words, begins, ends, known, abbreviations)
+    run, made, made_ends = _new_words(words, begins, ends, known, abbreviations)
     new, starts = _spliced(
         words.words, words.starts, np.array(number, dtype=np.int32), begins, ends, run, made, made_ends
     )
@@ -97,7 +96,7 @@ def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
 
 @compiled
 def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
-    """Where each run of other than plain words within a text begins and ends."""
+    """Return the bounds of each run of words that are not plain."""
     count = 0
     begins = np.empty(0, dtype=np.int64)
     ends = np.empty(0, dtype=np.int64)
@@ -122,10 +121,10 @@ def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
     return begins, ends
 
 
-def _made(
+def _new_words(
     words: Words, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
 ) -> tuple[Numbers, Numbers, Ints]:
-    """The number of each run, the new words of all distinct runs one after the other, and where each one's end."""
+    """Return the number of each run, the new words of all distinct runs, and their ends."""
     text = np.searchsorted(words.starts, begins, side="right") - 1
     left = np.where(begins > words.starts[text], "a", "")
     last = ends == words.starts[text + 1]
@@ -161,7 +160,7 @@ def _spliced(
     made: Numbers,
     made_ends: Ints,
 ) -> tuple[Numbers, Ints]:
-    """The texts with the new words of each run in its place, and the new numbers of the others."""
+    """Return the texts with the new words of each run, and new numbers of the others."""
     size = words.size
     for index in range(runs.size):
         size += made_ends[runs[index] + 1] - made_ends[runs[index]] - (ends[index] - begins[index])
@@ -186,5 +185,5 @@ def _spliced(
 
 
 def _stand_in(word: str) -> str:
-    """One plain word for all that full stops treat alike: they look at the first letter that follows."""
+    """Return a plain word with the same effect on full stops, which depends on the first letter."""
     return "a" if "a" <= word[:1] <= "z" else "0" if "0" <= word[:1] <= "9" else "A"

@@ -1,8 +1,7 @@
-"""Which phrases of the captions may stand for which, cut down to what the captions hold.
+"""The paraphrase table, reduced to the phrases of the captions.
 
-Of some millions of phrases in the table a set of captions holds thousands. Phrases whose words all occur go into
-a trie, one walk over the captions marks those that stand in them, and a second, smaller trie keeps the phrases
-that are left, with their paraphrases in the order of the table.
+Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller
+trie keeps these with their paraphrases in the order of the table.
 """
 
 from typing import NamedTuple
@@ -19,9 +18,9 @@ from evaluation.metrics.text.words import Numbers, Words, ranges, starts_of
 class Phrases(NamedTuple):
     """The phrases of the captions that have paraphrases there.
 
-    A node of `trie` that ends a phrase gives its number in `phrase_of_node`, others -1. Phrase p may be replaced
-    by `targets[target_starts[p]:target_starts[p + 1]]`, and stands for
-    `sources[source_starts[p]:source_starts[p + 1]]`, whose places in `targets` are `places`.
+    phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by
+    `targets[target_starts[p]:target_starts[p + 1]]`, and stands for `sources[source_starts[p]:source_starts[p
+    + 1]]`, whose positions in `targets` are `places`.
     """
 
     trie: Table
@@ -36,7 +35,6 @@ class Phrases(NamedTuple):
 
 
 def no_phrases() -> Phrases:
-    """What captions hold when there is no table."""
     nothing, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     root = np.full(1, -1, dtype=np.int32)
     return Phrases(
@@ -53,23 +51,22 @@ def no_phrases() -> Phrases:
 
 
 def phrases_in(words: Words, table: Paraphrases) -> Phrases:
-    """The phrases of the texts."""
     number_of = {word: number for number, word in enumerate(words.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # A phrase counts when its words occur, a pair when both of its phrases do.
     known = new >= 0
-    sources = np.flatnonzero(_held(np.arange(table.target_starts.size - 1), table, known))
+    sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, known))
     counts = table.target_starts[sources + 1] - table.target_starts[sources]
     right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
-    held = np.zeros(table.starts.size - 1, dtype=np.bool_)
-    held[right] = True
-    targets = np.flatnonzero(held)
-    held[targets] = _held(targets, table, known)
-    left, right, kept = _renumbered(np.repeat(sources, counts)[held[right]], right[held[right]], held.size)
+    used = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    used[right] = True
+    targets = np.flatnonzero(used)
+    used[targets] = _with_known_words(targets, table, known)
+    left, right, kept = _renumbered(np.repeat(sources, counts)[used[right]], right[used[right]], used.size)
     sizes = table.starts[kept + 1] - table.starts[kept]
     flat = new[table.words[ranges(table.starts[kept], sizes)]]
     trie, bits, phrase_of_node = _trie(flat, sizes)
-    seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
+    seen = _occurring(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
     left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
     begins = np.cumsum(sizes) - sizes
@@ -90,24 +87,24 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     )
 
 
-def _held(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
-    """Which phrases have known words only."""
+def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
+    """Return which phrases have known words only."""
     sizes = table.starts[phrases + 1] - table.starts[phrases]
     words = known[table.words[ranges(table.starts[phrases], sizes)]]
     return np.asarray(np.bitwise_and.reduceat(words, np.cumsum(sizes) - sizes))
 
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Both sides, numbers below `size`, with new ones in the same order and without gaps; and the old of those."""
-    held = np.zeros(size, dtype=np.bool_)
-    held[left] = held[right] = True
-    new = np.cumsum(held) - 1
-    return new[left], new[right], np.flatnonzero(held)
+    """Return both sides, numbers below `size`, renumbered without gaps, and the old numbers."""
+    used = np.zeros(size, dtype=np.bool_)
+    used[left] = used[right] = True
+    new = np.cumsum(used) - 1
+    return new[left], new[right], np.flatnonzero(used)
 
 
 @compiled
 def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
-    """A trie of phrases, and the phrase that ends at each node."""
+    """Return a trie of phrases, and the phrase that ends at each node."""
     most = words.size + 1
     bits = trie_bits(most)
     trie = empty_trie(most)
@@ -126,10 +123,10 @@ def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
 
 
 @compiled
-def _seen(
+def _occurring(
     words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
-    """(phrases,) bool: which phrases stand in a text."""
+    """Return (phrases,) bool: which phrases occur in a text."""
     seen = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):
         for begin in range(starts[text], starts[text + 1]):

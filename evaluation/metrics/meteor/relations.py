@@ -1,4 +1,4 @@
-"""Which words match which: equal ones, ones of the same stem, and WordNet synonyms, once per vocabulary."""
+"""Which words match: equal ones, equal stems, and WordNet synonyms, once per vocabulary."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -25,9 +25,9 @@ _SHORT = 2  # letters; such words have no other basic form
 
 
 class Relations(NamedTuple):
-    """The words that each word matches, itself among them, as `words[starts[w]:starts[w + 1]]`.
+    """The words that word w matches, itself included: `words[starts[w]:starts[w + 1]]`.
 
-    `stages` gives the stage of each match; a word that two stages match is listed twice.
+    stages: the stage of each match; a word that matches in two stages is listed twice.
     """
 
     starts: Ints
@@ -36,7 +36,6 @@ class Relations(NamedTuple):
 
 
 def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
-    """What the first `stages` stages match."""
     itself = np.arange(len(vocabulary))
     found: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
     if stages > STEM:
@@ -54,7 +53,7 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
 
 
 def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
-    """All ordered pairs of different words that have a set in common; `words` and `sets` are aligned."""
+    """Return all ordered pairs of different words with a common set; `words` and `sets` are aligned."""
     order = np.argsort(sets, kind="stable")
     words, sets = words[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
@@ -69,7 +68,7 @@ def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
 
 
 def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
-    """Words and the numbers of their synonym sets, aligned."""
+    """Return words and their synonym sets, aligned."""
     words, entries = [], []
     for number, word in enumerate(vocabulary):
         for found in _entries(word, synonyms):
@@ -84,7 +83,7 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
 
 
 def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
-    """The entries of a word and of its basic forms."""
+    """Yield the entries of a word and of its basic forms."""
     known = synonyms.entries
     forms = {word, *synonyms.bases.get(word, ())}
     if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):

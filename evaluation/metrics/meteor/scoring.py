@@ -1,10 +1,10 @@
-"""METEOR 1.5 (Denkowski and Lavie 2014; V15 eq. 16-20): statistics of the best reference, and scores.
+"""METEOR 1.5 (Denkowski, Lavie 2014; V15 eq. 16-20): statistics of the best reference, and scores.
 
 With matches weighted by their stage, content words by delta and function words by 1 - delta:
 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
 
-Parameters and weights are those of the official release for English, made for ranking.
+Parameters are those of the official release for English (task "rank").
 """
 
 from dataclasses import dataclass, replace
@@ -44,10 +44,10 @@ _WEIGHTS = np.array(WEIGHTS)
 
 @dataclass(frozen=True, slots=True)
 class MeteorStatistics:
-    """What METEOR is computed from, summed over captions for a corpus figure.
+    """The counts behind METEOR, to be summed for a corpus figure.
 
-    `counts` (n, 21) int64, a row a candidate beside its best reference: words of candidate and reference,
-    function words of each; for each stage content words matched of candidate and reference, function words of
+    counts: (n, 21) int64 of each candidate with its best reference: words of candidate and reference,
+    function words of each; for each stage matched content words of candidate and reference, function words of
     each; chunks.
     """
 
@@ -55,10 +55,7 @@ class MeteorStatistics:
 
 
 def stages_named(name: str, tables: Tables) -> int:
-    """Return how many stages one of STAGE_CHOICES asks for; ALL asks for those that the tables have data for.
-
-    Raises InvalidInput when they have none for a stage that was asked for.
-    """
+    """Return the number of stages of one of STAGE_CHOICES; ALL means those that the tables have data for."""
     known = len(STAGES)
     if tables.synonyms is None:
         known = SYNONYM
@@ -78,8 +75,7 @@ def meteor_statistics(
 ) -> MeteorStatistics:
     """Align every candidate with its references by the first `stages` stages, and keep the best reference.
 
-    Of references with equal scores the first is kept. Of two long texts only about `enough` matches are held at
-    once; the others are found a second time.
+    The first of equals is kept. Only about `enough` matches of two long texts are held at once.
     """
     words = comparison.once(
         ("meteor", view, tables.digest), lambda: normalised(comparison.words(view), tables.abbreviations)
@@ -94,14 +90,14 @@ def meteor_statistics(
 
 
 def meteor_scores(statistics: MeteorStatistics) -> Floats:
-    """Return (n,) float64: METEOR of every row of the statistics."""
+    """Return (n,) float64: METEOR of every row."""
     return _scores(statistics.counts, _WEIGHTS)
 
 
 def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
-    """Return the statistics of the whole corpus as those of one caption.
+    """Return the statistics of the corpus as those of one caption.
 
-    The chunk of a caption that matches its reference word by word is not counted, as it costs nothing there.
+    A perfect match's only chunk is not counted, as it costs nothing there.
     """
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)
@@ -110,10 +106,10 @@ def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
 
 
 def _perfect(counts: NDArray[np.int64]) -> Flags:
-    """Return (n,) bool: rows of captions that are matched as a whole, in one chunk."""
-    ours = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
-    theirs = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
-    whole = (ours == counts[:, LENGTH_1]) & (theirs == counts[:, LENGTH_2])
+    """Return (n,) bool: candidates matched as a whole in one chunk."""
+    in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
+    in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
+    whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
     return np.asarray(whole & (counts[:, CHUNKS] == 1))
 
 
@@ -121,7 +117,7 @@ def _perfect(counts: NDArray[np.int64]) -> Flags:
 def _best_references(
     lookup: Lookup, group_of: Ints, group_starts: Ints, weights: Floats
 ) -> NDArray[np.int64]:
-    """Return (n, FIELDS) int64: the statistics of every candidate beside its best reference."""
+    """Return (n, FIELDS) int64: statistics of every candidate with its best reference."""
     best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
     longest = longest_reference = 1
     for text in range(lookup.starts.size - 1):
@@ -165,7 +161,7 @@ def _scores(counts: NDArray[np.int64], weights: Floats) -> Floats:
 
 
 class Terms(NamedTuple):
-    """The terms of a score: of P, R, F and Pen above; all 0 where nothing matches."""
+    """P, R, F and Pen of the module's formula; all 0 without a match."""
 
     precision: float
     recall: float
@@ -175,7 +171,6 @@ class Terms(NamedTuple):
 
 @compiled
 def _terms(counts: Ints, weights: Floats) -> Terms:
-    """Compute the terms of METEOR from one row of statistics."""
     weighted = np.zeros(2)
     matched = np.zeros(2)
     for kind in range(2):  # content words, then function words: the program's order of sums
@@ -198,12 +193,11 @@ def _terms(counts: Ints, weights: Floats) -> Terms:
 
 @compiled
 def _score(terms: Terms) -> float:
-    """Return METEOR."""
     return terms.mean * (1.0 - terms.penalty)
 
 
 def explain_meteor(case: Case) -> Explanation:
-    """Explain METEOR: the score of the best reference, split over stages by the weight of their matches."""
+    """Explain METEOR: the best reference's score, split over stages by the weight of their matches."""
     tables = find_tables()
     stages = stages_named(str(case.settings["stages"]), tables)
     candidate, *references = case.comparison.texts
@@ -240,6 +234,6 @@ def explain_meteor(case: Case) -> Explanation:
             zip(references, statistics.counts[:, LENGTH_2].tolist(), strict=True)
         )
     ]
-    said = "The reference of the highest score counts alone; figures beside the others are what they would have given."
-    found = case.explanation(score, parts, factors, beside, said, tokens=())
-    return replace(found, settings=dict(case.settings) | {"stages": STAGE_CHOICES[stages - 1]})
+    words = "The reference of the highest score counts alone; figures beside the others are what they would have given."
+    explanation = case.explanation(score, parts, factors, beside, words, tokens=())
+    return replace(explanation, settings=dict(case.settings) | {"stages": STAGE_CHOICES[stages - 1]})

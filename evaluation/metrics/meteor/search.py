@@ -1,12 +1,11 @@
-"""The beam search for METEOR's best alignment, with the habits of the official program that decide what it finds.
+"""The beam search for METEOR's best alignment, with the official program's behaviour that decides what it finds.
 
-It goes through the reference from left to right and keeps the `BEAM` best partial alignments: most words matched,
-then fewest chunks, then the smallest sum of distances, of equal ones the first. Two habits:
+It walks the reference from left to right and keeps the `BEAM` best partial alignments: most words matched,
+then fewest chunks, then the smallest sum of distances, then the first. As in the program:
 
-- A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a
-  single stem or synonym counts nothing and is taken only where it costs no chunk and no distance.
-- What a choice adds to the distance is charged to the choices at the same word that come after it, the choice
-  to leave the word unmatched among them, and not to itself.
+- A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
+  stem or synonym counts nothing and is taken only if it costs no chunk and no distance.
+- A choice adds to the distance of the later choices at the same word, also of leaving it unmatched, not to its own.
 """
 
 from typing import NamedTuple
@@ -18,10 +17,10 @@ from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
-    OURS,
+    IN_CANDIDATE,
+    IN_REFERENCE,
     PLACE,
     STAGE,
-    THEIRS,
     Candidate,
     Lookup,
     Matches,
@@ -49,7 +48,7 @@ WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
 
 class Pair(NamedTuple):
-    """Two texts: the candidate, its number and length, and the reference, where its words begin and end."""
+    """The candidate's number and length, and the bounds of the reference's words."""
 
     text: int
     length: int
@@ -58,13 +57,13 @@ class Pair(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Arrays that every alignment uses anew.
+    """Arrays reused by every alignment.
 
-    For each word of the reference: `chosen` (longest, COLUMNS) the match taken there, or one of no words; `ends` and
-    `counts` where the matches end that begin there, and how many they are; `taken` whether a match covers it that
-    was taken before the search. `cover_1` and `cover_2`: how many matches cover each word of either side. `states`
-    (2, BEAM, USED + limbs): the partial alignments of this step and of the next; `offers` (BEAM, OFFER) and `ranks`
-    (BEAM,): the best offers, and their rows from best to worst; `choices` (any, COLUMNS + 2): what was chosen.
+    For each word of the reference: chosen (longest, COLUMNS) the match taken, or one of no words; ends,
+    counts of the matches that begin there; taken: covered by a match taken before the search. cover_1,
+    cover_2: matches that cover each word. states: (2, BEAM, USED + limbs) partial alignments of this step and
+    the next. offers (BEAM, OFFER), ranks (BEAM,): the best offers, and their order. choices: (any, COLUMNS +
+    2).
     """
 
     chosen: Matches
@@ -81,7 +80,6 @@ class Workspace(NamedTuple):
 
 @compiled
 def workspace(longest_1: int, longest_2: int) -> Workspace:
-    """Arrays for candidates and references of up to so many words."""
     limbs = (longest_1 + LIMB - 1) // LIMB
     return Workspace(
         np.zeros((longest_2, COLUMNS), dtype=np.int64),
@@ -106,7 +104,7 @@ def search(
     matches: Matches,
     first: int,
 ) -> Matches:
-    """Complete what is chosen; `matches` holds the matches of the words from `first` on, and is returned."""
+    """Complete what is chosen; `matches` holds those of the words from `first` on, and is returned."""
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
     offers, ranks, choices = work.offers, work.ranks, work.choices
     length_2 = pair.end - pair.begin
@@ -116,7 +114,7 @@ def search(
         now[0, column] = 0
     now[0, OPEN] = now[0, CHOICE] = NONE
     for place in range(length_2):
-        for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, OURS]):
+        for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, IN_CANDIDATE]):
             now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
     live, made, upto = 1, 0, length_2
     for place in range(length_2):
@@ -142,8 +140,8 @@ def search(
                 then[rank, NEXT] += 1
                 then[rank, OPEN] = NONE
             elif index != CARRIED:
-                last = matches[index, PLACE] + matches[index, OURS]
-                then[rank, NEXT] = place + matches[index, THEIRS]
+                last = matches[index, PLACE] + matches[index, IN_CANDIDATE]
+                then[rank, NEXT] = place + matches[index, IN_REFERENCE]
                 then[rank, OPEN] = last
                 for covered in range(matches[index, PLACE], last):
                     then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
@@ -164,14 +162,14 @@ def search(
 
 @compiled
 def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> None:
-    """Go past a word that has no choice: it has a match that was taken before, or none."""
-    first, theirs = chosen[place, PLACE], chosen[place, THEIRS]
+    """Pass a word without a choice: its match was taken before, or it has none."""
+    first, length = chosen[place, PLACE], chosen[place, IN_REFERENCE]
     worth = _worth(chosen, place)
     for path in range(live):
         if states[path, NEXT] > place:
             continue
         is_open = states[path, OPEN] != NONE
-        if theirs == 0:
+        if length == 0:
             states[path, CHUNKS_SO_FAR] += is_open
             states[path, OPEN] = NONE
             states[path, NEXT] += 1
@@ -179,16 +177,16 @@ def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> 
         states[path, TOTAL] += worth
         states[path, CHUNKS_SO_FAR] += is_open and states[path, OPEN] != first
         states[path, DISTANCE] += abs(place - first)
-        states[path, NEXT] = place + theirs
-        states[path, OPEN] = first + chosen[place, OURS]
+        states[path, NEXT] = place + length
+        states[path, OPEN] = first + chosen[place, IN_CANDIDATE]
 
 
 @compiled
 def _worth(matches: Matches, index: int) -> int:
-    """What a match counts in the search."""
+    """Return what a match counts in the search."""
     if matches[index, STAGE] == EXACT:
-        return matches[index, OURS] + matches[index, THEIRS]
-    return matches[index, OURS] // 2 + matches[index, THEIRS] // 2
+        return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
+    return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
 
 
 @compiled
@@ -201,7 +199,7 @@ def _offer_choices(
     first: int,
     end: int,
 ) -> int:
-    """Offer everything that the partial alignments may do with a word; return how many offers are kept."""
+    """Offer every continuation of the partial alignments at a word; return the number of offers kept."""
     taken, offers, ranks = work.taken, work.offers, work.ranks
     kept = 0
     for path in range(live):
@@ -213,9 +211,9 @@ def _offer_choices(
         for index in range(first, end):
             begin = matches[index, PLACE]
             is_free = True
-            for covered in range(begin, begin + matches[index, OURS]):
+            for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
                 is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
-            for covered in range(place, place + matches[index, THEIRS]):
+            for covered in range(place, place + matches[index, IN_REFERENCE]):
                 is_free &= not taken[covered]
             if is_free:
                 now = total + _worth(matches, index)
@@ -237,7 +235,7 @@ def _offer(
     path: int,
     index: int,
 ) -> int:
-    """Keep an offer if it is among the best, of equal ones the first; returns how many are kept."""
+    """Keep an offer if it is among the best, the first of equals; return the number kept."""
     rank = kept
     while rank > 0:
         other = ranks[rank - 1]
@@ -268,7 +266,7 @@ def _offer(
 
 @compiled
 def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
-    """Put partial alignments in order, the best first; equal ones stay as they are."""
+    """Sort partial alignments, the best first, stably."""
     for index in range(1, live):
         at = index
         while at > 0 and _is_better(states, at, at - 1):
@@ -290,7 +288,7 @@ def _is_better(states: NDArray[np.int64], one: int, other: int) -> bool:
 
 @compiled
 def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> int:
-    """The last choice of the best alignment, once all chunks are closed."""
+    """Return the last choice of the best alignment, with all chunks closed."""
     _sort(states, live, width)
     for path in range(live):
         states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE

@@ -1,14 +1,12 @@
-"""The tables of METEOR 1.5 for English: where they lie, how they are read, and where what was read is kept.
+"""The tables of METEOR 1.5 for English: function words, abbreviations, WordNet synonyms, paraphrases.
 
-They are data of others and no part of Quorum: function words, abbreviations and WordNet synonyms lie in the
-official program's jar, which is a zip file, paraphrases in a compressed text beside it. The package
-pycocoevalcap 1.2 carries both (requirements-meteor.txt), a user may also point to a copy:
+They are not part of Quorum. The official program's jar holds all but the paraphrases, which are a compressed
+file beside it. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt); a user may also set
 
-`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel; `none` for no tables at all
-`QUORUM_METEOR_CACHE`  a folder for the read tables; else `quorum` in the user's cache folder
+`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel; `none` for no tables `QUORUM_METEOR_CACHE`  a
+folder for the parsed tables; default: `quorum` in the user's cache folder
 
-The tables are kept as they were read, in one file, so that reading them again takes a moment. A folder that cannot
-be written is no error: each process then reads them anew.
+Parsed tables are cached in one file. Without a writable folder each process parses them again.
 """
 
 import os
@@ -60,10 +58,10 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Synonyms:
-    """WordNet as the program carries it.
+    """WordNet in the program.
 
-    `entries` gives the number of each entry, `sets` the synonym sets of all entries one after the other,
-    `starts` (entries + 1,) where each entry's begin; `bases` the basic forms of irregular words.
+    entries: the number of each entry. sets: synonym sets of all entries, starts (entries + 1,). bases: basic
+    forms of irregular words.
     """
 
     entries: Mapping[str, int]
@@ -74,11 +72,11 @@ class Synonyms:
 
 @dataclass(frozen=True, slots=True)
 class Paraphrases:
-    """The table, phrases numbered.
+    """The table, with numbered phrases.
 
-    `words` holds the words of all phrases one after the other as numbers into `vocabulary`, `starts`
-    (phrases + 1,) where each phrase begins. The first `sources` phrases have paraphrases: those of phrase p are
-    `targets[target_starts[p]:target_starts[p + 1]]`, in the order of the table.
+    words: numbers into `vocabulary` of all phrases, starts (phrases + 1,). The first phrases have
+    paraphrases: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in the order of the
+    table.
     """
 
     vocabulary: list[str]
@@ -89,7 +87,6 @@ class Paraphrases:
 
     @classmethod
     def of(cls, arrays: Arrays) -> "Paraphrases":
-        """The table as it was stored."""
         return cls(
             _unpacked(arrays["paraphrase_vocabulary"]),
             arrays["paraphrase_words"],
@@ -101,10 +98,10 @@ class Paraphrases:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the stages of METEOR look things up in; without a source all of it is empty.
+    """The tables; empty without a source.
 
-    `abbreviations` maps each abbreviation that keeps its full stop to whether it does so only before a number.
-    `digest` names the source's content, "none" without one.
+    abbreviations: whether each keeps its full stop only before a number. digest: names the source's content,
+    or "none".
     """
 
     digest: str
@@ -119,7 +116,7 @@ NOTHING = Tables("none", frozenset(), {}, None, None)
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the two files are: paths, or names inside the wheel `archive`."""
+    """Paths of the two files, or names inside the wheel `archive`."""
 
     jar: str
     paraphrases: str | None
@@ -133,10 +130,7 @@ class _Source:
 
 
 def find_tables() -> Tables:
-    """The tables that `QUORUM_METEOR_DATA` or an installed pycocoevalcap gives, or `NOTHING`.
-
-    Raises InvalidFile when what was pointed to is no METEOR 1.5.
-    """
+    """Return the tables of `QUORUM_METEOR_DATA` or an installed pycocoevalcap, or NOTHING. Raises InvalidFile."""
     source = _source(os.environ.get(DATA, ""))
     return _read(source) if source else NOTHING
 
@@ -158,7 +152,6 @@ def _source(given: str) -> _Source | None:
 
 
 def _folder(folder: Path) -> _Source:
-    """A folder as the program or the package ships it."""
     for inside in (folder, folder / "meteor", folder / PACKAGE / "meteor"):
         if (inside / JAR).is_file():
             return _Source(str(inside / JAR), _beside(inside))
@@ -171,7 +164,7 @@ def _beside(folder: Path) -> str | None:
 
 
 def _installed() -> _Source | None:
-    """The files of an installed package, which is looked for and never imported."""
+    """Return the files of an installed package, which is never imported."""
     spec = PathFinder.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "meteor" / JAR).is_file():
@@ -204,7 +197,7 @@ def _read(source: _Source) -> Tables:
 
 
 def _members(source: _Source) -> dict[str, bytes]:
-    """The tables in the jar, by name."""
+    """Return the tables in the jar, by name."""
     try:
         with source.open(source.jar) as file, ZipFile(file) as jar:
             if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
@@ -221,7 +214,7 @@ def _members(source: _Source) -> dict[str, bytes]:
 
 
 def _tail(source: _Source) -> bytes:
-    """Checksum and length that a gzip file ends with: they stand for its content."""
+    """Return the checksum and length at the end of the gzip file, which identify its content."""
     if source.paraphrases is None:
         return b""
     try:
@@ -239,13 +232,12 @@ def _lines(content: bytes) -> list[str]:
 
 
 def _abbreviations(lines: list[str]) -> dict[str, bool]:
-    """Lines of an abbreviation and perhaps a remark; a # begins a comment."""
     rows = [line.split() for line in lines]
     return {row[0]: row[1:2] == ["#NUMERIC_ONLY#"] for row in rows if row and not row[0].startswith("#")}
 
 
 def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
-    """Lines in pairs: an entry, the numbers of its synonym sets."""
+    """Parse pairs of lines: an entry, the numbers of its synonym sets."""
     try:
         numbers = [list(map(int, line.split())) for line in lines[1::2]]
     except ValueError:
@@ -269,9 +261,9 @@ def _synonyms(found: Arrays, lines: list[str]) -> Synonyms:
 
 
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
-    """Read a gzip file of lines in threes: a probability, a phrase, a phrase that may stand for it.
+    """Read a gzip file of triples of lines: a probability, which is not used, a phrase, a paraphrase.
 
-    The program does not use the probabilities. Raises InvalidFile for anything else.
+    Raises InvalidFile.
     """
     try:
         sources, targets = _phrases(packed_text)
@@ -300,7 +292,7 @@ def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
 
 
 def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
-    """The second and the third of every three lines, in blocks."""
+    """Return the second and the third of every three lines, in blocks."""
     lines = pyarrow.csv.open_csv(
         pa.CompressedInputStream(packed_text, "gzip"),
         read_options=pyarrow.csv.ReadOptions(column_names=["line"], use_threads=False, block_size=BLOCK),
@@ -321,7 +313,6 @@ def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
 
 
 def cache_folder() -> Path:
-    """Where the read tables are kept."""
     given = os.environ.get(CACHE)
     if given:
         return Path(given).expanduser()
@@ -333,7 +324,7 @@ def _path(digest: str) -> Path:
 
 
 def _load(digest: str) -> Arrays | None:
-    """The arrays stored for a source, or None where there are none or the file is damaged."""
+    """Return the cached arrays of a source, or None if there are none or they are damaged."""
     try:
         with _path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
@@ -342,7 +333,7 @@ def _load(digest: str) -> Arrays | None:
 
 
 def _save(digest: str, arrays: Arrays) -> None:
-    """Store the arrays of a source; readers see the whole file or none."""
+    """Cache the arrays of a source atomically."""
     path = _path(digest)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -357,10 +348,9 @@ def _save(digest: str, arrays: Arrays) -> None:
 
 
 def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Texts without line breaks as one array."""
+    """Join texts without line breaks into one array."""
     return np.frombuffer("\n".join(texts).encode("utf-8"), dtype=np.uint8)
 
 
 def _unpacked(array: NDArray[np.uint8]) -> list[str]:
-    """The texts of a packed array."""
     return array.tobytes().decode("utf-8").split("\n")

@@ -1,4 +1,4 @@
-"""What may be done to the words of the captions between cutting and counting, by name."""
+"""Named changes of words between tokenising and counting."""
 
 from collections.abc import Callable
 from functools import partial
@@ -48,7 +48,6 @@ CHANGES: dict[str, tuple[Step, ...]] = {
 
 
 def changed(words: Words, change: str) -> Words:
-    """Return the words after the named change. Raises UnknownName when there is no such change."""
     if change not in CHANGES:
         raise UnknownName("change of words", change, CHANGES)
     for step in CHANGES[change]:

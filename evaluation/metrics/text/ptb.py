@@ -1,13 +1,13 @@
 """The tokenizer of the MS COCO caption evaluation, without Java.
 
-The evaluation runs Stanford's PTBTokenizer (CoreNLP 3.4.1) with `-preserveLines -lowerCase` and then drops
-punctuation. The rules here were found by asking that program: about every character of the basic
-plane, every short word as an abbreviation, and some thousand spellings. At each place the rule with the
-longest match wins, what a rule looks ahead at included, and the first of several equally long ones.
+The evaluation runs Stanford's PTBTokenizer (CoreNLP 3.4.1) with `-preserveLines -lowerCase` and drops
+punctuation. The rules were found by running that program on every character of the basic plane, every short
+word as an abbreviation, and some thousand spellings. At each place the longest match wins, lookahead
+included, then the first rule.
 
-Two things differ on purpose. The program reads captions line by line, so that a carriage return or a
-U+2028 in a caption shifts all later captions to other images: here every line break is a blank. And the
-evaluation later splits tokens at blanks, so tokens that hold one (`1 1/2`) hold U+00A0 as the program has it.
+Two differences are deliberate. The program reads line by line, so that a carriage return or U+2028 in a
+caption shifts all later captions to other images: here every line break is a blank. The evaluation later
+splits tokens at blanks, so tokens that hold one (`1 1/2`) hold U+00A0, as in the program.
 """
 
 import re
@@ -21,7 +21,7 @@ PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 
 def _sections(file: str) -> dict[str, list[str]]:
-    """The words of a data file under the headings (`heading:`) that it has."""
+    """Return the words of a data file under each heading (`heading:`)."""
     text = resources.files("evaluation.metrics").joinpath("data", file).read_text("ascii")
     sections: dict[str, list[str]] = {}
     for word in text.split():
@@ -33,7 +33,7 @@ def _sections(file: str) -> dict[str, list[str]]:
 
 
 def _character_class(ranges: list[str]) -> str:
-    """Ranges of code points (`00e0-00f6`) as the inside of a [...]."""
+    """Turn ranges of code points (`00e0-00f6`) into the inside of a [...]."""
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in ranges)
 
 
@@ -170,7 +170,7 @@ _IGNORED = re.compile(
 
 
 def raw_tokens(caption: str) -> list[str]:
-    """What the program prints for a caption of its own, in lower case, punctuation included."""
+    """Return what the program prints for a caption, punctuation included."""
     text = caption.replace("\xad", "")
     found: list[str] = []
     at = 0
@@ -186,12 +186,11 @@ def raw_tokens(caption: str) -> list[str]:
 
 
 def tokens(caption: str) -> list[str]:
-    """The words of a caption: what the program prints, without punctuation."""
     return [token for token in raw_tokens(caption) if token not in PUNCTUATION]
 
 
 def piece(piece: str) -> list[str] | None:
-    """The words of a blank-separated piece, or None where its neighbours may change them."""
+    """Return the words of a blank-separated piece, or None if its neighbours may change them."""
     if _PLAIN.fullmatch(piece):
         word = piece.rstrip(".,").lower()
         if word not in _NOT_PLAIN:
@@ -207,7 +206,7 @@ _LOOKS_AROUND = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.
 
 
 def _longest(text: str, at: int) -> str:
-    """The token that begins at a place."""
+    """Return the token that begins at a place."""
     best, reach = text[at], at + 1
     for rule in _RULES:
         match = rule.match(text, at)
@@ -217,7 +216,7 @@ def _longest(text: str, at: int) -> str:
 
 
 def _spelled(found: str, text: str, after: int) -> list[str]:
-    """The token as the program writes it; `after` is where it ended."""
+    """Return the token as the program writes it; `after` is its end."""
     lower = found.lower()
     if lower in _GLUED_SPLIT:
         cut = _GLUED_SPLIT[lower]
@@ -256,7 +255,7 @@ _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
 def _ends_sentence(abbreviation: str, text: str, after: int) -> bool:
-    """Whether the program adds a full stop after an abbreviation, judging by the next word."""
+    """Return whether the program adds a full stop after an abbreviation, by the next word."""
     if len(abbreviation) == 1 or abbreviation in _TITLES:
         return False
     following = _STARTER_NEXT if _INITIALS.fullmatch(abbreviation) else _CAPITAL_NEXT

@@ -1,8 +1,7 @@
-"""The English stemmer of the Snowball project ("Porter 2") as METEOR 1.5 carries it.
+"""The English stemmer of the Snowball project ("Porter 2") in the form of METEOR 1.5.
 
-Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, in the form of 2001 to 2009. Later
-releases stem about one English word in a thousand differently (`evening`, `added`, `biologist`), and METEOR
-counts on the older form, so the rules are written down here.
+Porter, *The English (Porter2) stemming algorithm*, snowballstem.org, of 2001 to 2009. Later releases stem
+about one word in a thousand differently (`evening`, `added`, `biologist`), so a current library does not do.
 """
 
 import re
@@ -12,7 +11,6 @@ SHORT = 2  # letters; such words stay as they are
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Suffixes or words and what takes their place."""
     return dict(rule.split(":") for rule in text.split())
 
 
@@ -20,7 +18,7 @@ _IRREGULAR = _pairs(
     "skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli "
     "singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes"
 )
-# Words that stay as they are once a plural -s is gone.
+# Words that are not changed further after a plural -s.
 _FIXED = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
 
 _STEP_2 = _pairs(
@@ -35,14 +33,14 @@ _STEP_4 = _pairs(
 
 
 def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
-    """Finds the longest of the suffixes that a word ends in."""
+    """Return a pattern of the longest suffix that a word ends in."""
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?:{'|'.join(longest_first)})$")
 
 
 _ENDING_2, _ENDING_3, _ENDING_4 = _ending(_STEP_2), _ending(_STEP_3), _ending(_STEP_4)
 
-# A y that stands first or behind a vowel is a consonant, written Y; so the second y of `ayy` is a vowel again.
+# A y at the start or behind a vowel is a consonant, written Y; the second y of `ayy` is a vowel again.
 _CONSONANT_Y = re.compile("(^|[aeiouy])y")
 _REGION = re.compile("[aeiouy][^aeiouy]")
 _LONG_PREFIX = re.compile("gener|commun|arsen")
@@ -54,7 +52,7 @@ _SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy
 
 
 def _after_region(word: str, start: int) -> int:
-    """Where the region begins that follows the first consonant after a vowel."""
+    """Return where the region after the first consonant behind a vowel begins."""
     match = _REGION.search(word, start)
     return match.end() if match else len(word)
 
@@ -88,7 +86,7 @@ def _past(word: str, first: int) -> str:
 
 
 def _derived(word: str, first: int, second: int) -> str:
-    """Steps 2 to 4: the longest suffix that fits goes, or is exchanged, where it stands in the right region."""
+    """Steps 2 to 4: remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
     if match and match.start() >= first:
         suffix, before = match.group(), word[match.start() - 1]
@@ -134,5 +132,5 @@ def _stem(word: str) -> str:
 
 
 def snowball_stems(words: Sequence[str]) -> list[str]:
-    """The stem of each lower-case word."""
+    """Return the stems of lower-case words."""
     return [_stem(word) for word in words]

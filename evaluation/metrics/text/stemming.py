@@ -1,14 +1,13 @@
-"""Porter's stemmer in its three forms, and the stop words and irregular forms of the ROUGE script.
+"""Porter's stemmer in three forms, and stop words and irregular forms of the ROUGE script.
 
-Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. The program that Porter released
-departs from his paper in three places: words of one or two letters stay as they are, `bli` becomes `ble`
-(the paper has `abli` -> `able`), and `logi` becomes `log`. The authors' scores of PASCAL-50S and the ROUGE
-script were made with the program, later re-implementations follow the paper, so both are here.
+Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program differs from
+his paper: words of one or two letters stay, `bli` becomes `ble` (paper: `abli` -> `able`), and `logi` becomes
+`log`. V15's scores of PASCAL-50S and the ROUGE script use the program, later re-implementations follow the
+paper.
 
-The third form is the ROUGE-1.5.5 script's. It leaves words of up to three letters alone, and its step 4 does not
-stop at the longest suffix: it takes off -ment, and then -ent or -ion, from what the other suffixes left, so that
-`governmental` becomes `govern`. With its option -m it first looks a word up in WordNet's lists of irregular
-forms (`children` -> `child`) and takes what it finds there as it is.
+The ROUGE-1.5.5 script leaves words of up to three letters alone, and its step 4 removes -ment, then -ent or
+-ion, from what other suffixes left (`governmental` -> `govern`). With -m it first looks up WordNet's
+irregular forms (`children` -> `child`).
 """
 
 import re
@@ -22,7 +21,6 @@ ROUGE_SHORT = 3  # letters; the ROUGE script leaves these alone too
 
 
 def _rules(text: str) -> dict[str, str]:
-    """Suffixes and what takes their place."""
     return dict(rule.split(":") for rule in text.split())
 
 
@@ -43,7 +41,7 @@ _STEP_4_SCRIPT = (
 
 
 def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
-    """Matches a word by the longest of the suffixes that it ends in."""
+    """Return a pattern of a stem and the longest suffix."""
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?P<stem>.*?)(?P<suffix>{'|'.join(longest_first)})", re.DOTALL)
 
@@ -53,7 +51,7 @@ _ENDINGS = {id(table): _ending(table) for table in _TABLES}
 
 
 def _shape(word: str) -> str:
-    """The word with v for every vowel and c for everything else; y is a vowel after a consonant."""
+    """Return the word with v for vowels and c for all else; y is a vowel after a consonant."""
     shape: list[str] = []
     for letter in word:
         is_vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == ["c"])
@@ -62,7 +60,7 @@ def _shape(word: str) -> str:
 
 
 def _measure(stem: str) -> int:
-    """Porter's m: how often a vowel is followed by a consonant."""
+    """Return Porter's m: how often a vowel is followed by a consonant."""
     return _shape(stem).count("vc")
 
 
@@ -96,7 +94,7 @@ def _past(word: str) -> str:
 
 
 def _mended(stem: str) -> str:
-    """What step 1b does to a stem that lost -ed or -ing."""
+    """Repair a stem that lost -ed or -ing in step 1b."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if _ends_double(stem) and stem[-1] not in "lsz":
@@ -105,7 +103,7 @@ def _mended(stem: str) -> str:
 
 
 def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
-    """Steps 2 to 4: the longest fitting suffix goes, or is exchanged, where the stem's m is large enough."""
+    """Steps 2 to 4: remove or replace the longest suffix if the stem's m is large enough."""
     match = _ENDINGS[id(suffixes)].fullmatch(word)
     if match is None:
         return word
@@ -136,22 +134,22 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
 
 
 def porter_1980(words: Sequence[str]) -> list[str]:
-    """The stem of each lower-case word by the paper's rules."""
+    """Return the stems of lower-case words by Porter's paper."""
     return [_stem(word, _STEP_2) for word in words]
 
 
 def porter(words: Sequence[str]) -> list[str]:
-    """The stem of each lower-case word by Porter's released program."""
+    """Return the stems of lower-case words by Porter's released program."""
     return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in words]
 
 
 def rouge_stems(words: Sequence[str]) -> list[str]:
-    """The stem of each lower-case word by the ROUGE-1.5.5 script without its list of irregular forms."""
+    """Return the stems of lower-case words by the ROUGE-1.5.5 script without its irregular forms."""
     return [_rouge_stem(word) for word in words]
 
 
 def rouge_wordnet_stems(words: Sequence[str]) -> list[str]:
-    """The stem of each lower-case word by the ROUGE-1.5.5 script with option -m: irregular forms first."""
+    """Return the stems of lower-case words by the ROUGE-1.5.5 script with -m."""
     irregular = wordnet_exceptions()
     return [irregular.get(word) or _rouge_stem(word) for word in words]
 
@@ -162,16 +160,16 @@ def _rouge_stem(word: str) -> str:
 
 @cache
 def smart_stop_words() -> frozenset[str]:
-    """The SMART list of common words that comes with ROUGE-1.5.5 (596 words)."""
+    """Return the SMART list of common words of ROUGE-1.5.5 (596 words)."""
     return frozenset(_data("smart_common_words.txt").split())
 
 
 @cache
 def wordnet_exceptions() -> Mapping[str, str]:
-    """The irregular forms of WordNet 2.0, as the ROUGE-1.5.5 script knows them: a form -> its lemma.
+    """Return the irregular forms of WordNet 2.0 in the ROUGE-1.5.5 script: form -> lemma.
 
-    Of the four lists (adjectives, adverbs, nouns, verbs) the later wins, and in a list the later line, as in the
-    database that the release holds. Only forms that a token can be are kept: letters and digits, four or more.
+    Of the lists (adjectives, adverbs, nouns, verbs) the later wins, and in a list the later line. Only forms
+    of four or more letters and digits are included.
     """
     lines = _data("wordnet_2_0_exceptions.txt").splitlines()
     return MappingProxyType(dict(line.split() for line in lines if not line.startswith("#")))

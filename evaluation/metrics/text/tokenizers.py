@@ -1,12 +1,11 @@
-"""Tokenizers, named and versioned: a score means nothing without the words it was counted on.
+"""Named and versioned tokenizers.
 
-`ptb`    what the MS COCO caption evaluation does (see `ptb`)
-`space`  the captions are tokens already, with blanks between them
-`h13`    H13 §4.1.1: hyphenated words split, what is not alphanumeric dropped, lower case
-`rouge`  what the ROUGE-1.5.5 script does with its input (Lin 2004)
-`v15`    what the authors of V15 did for their published scores: lower case, runs of letters, digits, underscores
+`ptb`    that of the MS COCO caption evaluation (see `ptb`) `space`  captions that are tokens already,
+separated by blanks `h13`    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower
+case `rouge`  that of the ROUGE-1.5.5 script (Lin 2004) `v15`    that of V15's published scores: lower case,
+runs of letters, digits, underscores
 
-Whatever a caption holds, it stays one caption: line breaks of every kind are blanks.
+Line breaks of every kind are blanks.
 """
 
 import re
@@ -22,10 +21,10 @@ FIRST = "1.0"
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """How a caption becomes words.
+    """A tokenizer.
 
-    `tokens(caption)` gives its words. `piece(piece)` gives the words of one blank-separated piece of a
-    caption, or None when they depend on what stands around it; it lets each distinct piece be cut once.
+    `tokens(caption)` returns its words. `piece(piece)` returns the words of a blank-separated piece, or None
+    if they depend on its neighbours, so that each distinct piece is cut once.
     """
 
     name: str
@@ -35,12 +34,12 @@ class Tokenizer:
 
     @property
     def label(self) -> str:
-        """How a signature names it: the name, and the version where it is not the first."""
+        """Return its name in signatures, with the version unless it is the first."""
         return self.name if self.version == FIRST else f"{self.name}-{self.version}"
 
 
 def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
-    """A tokenizer that never looks across a blank."""
+    """Return a tokenizer that never looks across a blank."""
     return Tokenizer(name, version, cut, cut)
 
 
@@ -76,7 +75,7 @@ TOKENIZERS = {
 
 
 def tokenizer_labelled(label: object) -> Tokenizer:
-    """The tokenizer that a signature names so; UnknownName names the nearest known one otherwise."""
+    """Return the tokenizer that a signature names."""
     labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
     if label not in labels:
         raise UnknownName("tokenizer", label, labels)
@@ -84,7 +83,6 @@ def tokenizer_labelled(label: object) -> Tokenizer:
 
 
 def tokenizer_named(name: str) -> Tokenizer:
-    """The tokenizer of that name; UnknownName names the nearest known one otherwise."""
     if name not in TOKENIZERS:
         raise UnknownName("tokenizer", name, TOKENIZERS)
     return TOKENIZERS[name]

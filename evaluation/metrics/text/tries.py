@@ -1,8 +1,7 @@
-"""A trie of n-grams in one small hash table that is never cleared.
+"""A trie of n-grams in one hash table that is never cleared.
 
-Node 0 is the root; the node of an n-gram is the child of the node of all its words but the last. A row of the
-table is (owner, node, word, child): rows of other owners count as free, so that the next group of captions
-starts with an empty trie at no cost.
+Node 0 is the root. A row is (owner, node, word, child); rows of other owners count as free, so that the next
+group of captions starts with an empty trie at no cost.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ Table = NDArray[np.int32]
 
 @compiled
 def trie_bits(nodes: int) -> int:
-    """The size of the table, as a power of two, that keeps a trie of so many nodes at most half full."""
+    """Return the table's size, as a power of two, for at most half full with so many nodes."""
     bits = 4
     while (1 << bits) < 2 * nodes:
         bits += 1
@@ -24,13 +23,12 @@ def trie_bits(nodes: int) -> int:
 
 @compiled
 def empty_trie(nodes: int) -> Table:
-    """A table for tries of up to so many nodes."""
     return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
 
 
 @compiled
 def child(trie: Table, bits: int, owner: int, node: int, word: int, new: int) -> int:
-    """The child of a node by a word: the known one, else `new`, which is then stored, or -1 where that is -1."""
+    """Return the child of a node by a word; else store `new` and return it, or return -1 if that is -1."""
     mask = (1 << bits) - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445

@@ -1,7 +1,7 @@
-"""Captions as numbers: every text is cut and numbered once, for all metrics.
+"""Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
-Arrow cuts the texts at blanks and numbers the pieces in machine code; the tokenizer sees each distinct piece
-once. Only a caption with a piece whose words depend on its neighbours is tokenised as a whole.
+Arrow cuts the texts at blanks; the tokenizer sees each distinct piece once. Only a caption with a piece that
+depends on its neighbours is tokenised as a whole.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +24,7 @@ BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a blo
 class Words:
     """Tokenised texts as word numbers.
 
-    `words` (tokens,) int32 holds the texts one after the other, `starts` (texts + 1,) int64 where each begins;
-    `vocabulary` gives the word of each number.
+    words: (tokens,) int32, text after text. starts: (texts + 1,) int64. vocabulary: the word of each number.
     """
 
     def __init__(self, words: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
@@ -35,27 +34,27 @@ class Words:
 
     @cached_property
     def lengths(self) -> Ints:
-        """(texts,) int64: tokens of each text."""
+        """Return (texts,) int64: tokens of each text."""
         return np.diff(self.starts)
 
     def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "Words":
-        """The same texts with every word of the vocabulary changed, for example stemmed."""
+        """Return the texts with every word of the vocabulary changed, for example stemmed."""
         numbers: dict[str, int] = {}
         new = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
         return Words(np.array(new, dtype=np.int32)[self.words], self.starts, list(numbers))
 
     def without(self, is_dropped: Flags) -> "Words":
-        """The same texts without the words marked in `is_dropped` (vocabulary,)."""
+        """Return the texts without the words marked in `is_dropped` (vocabulary,)."""
         if not is_dropped.any():
             return self
         return Words(*_left_over(self.words, self.starts, is_dropped), self.vocabulary)
 
 
 class Pieces:
-    """Texts cut at blanks, before any tokenizer has seen them.
+    """Texts cut at blanks, before tokenising.
 
-    `numbers` (pieces,) int32 holds the texts one after the other, `starts` (texts + 1,) int64 where each begins;
-    `distinct` gives the text of each number. A text that begins or ends with blanks has empty pieces there.
+    numbers: (pieces,) int32, text after text. starts: (texts + 1,) int64. distinct: the text of each number.
+    Blanks at the ends of a text give empty pieces.
     """
 
     def __init__(self, texts: list[str]) -> None:
@@ -79,7 +78,6 @@ class Pieces:
         self.distinct = list(known)
 
     def words(self, tokenizer: Tokenizer) -> Words:
-        """The texts as the tokenizer's words."""
         known: dict[str, int] = {}
         made: list[int] = []
         ends = np.zeros(len(self.distinct) + 1, dtype=np.int64)
@@ -100,7 +98,7 @@ class Pieces:
     def _with_whole(
         self, words: Numbers, starts: Ints, whole: Ints, tokenizer: Tokenizer, known: dict[str, int]
     ) -> tuple[Numbers, Ints]:
-        """Put in the texts `whole` that have to be tokenised as a whole."""
+        """Insert the texts `whole`, which are tokenised as a whole."""
         parts, lengths, at = [], np.diff(starts), 0
         for text in whole.tolist():
             own = [known.setdefault(token, len(known)) for token in tokenizer.tokens(self._texts[text])]
@@ -121,7 +119,7 @@ def _arrow(texts: list[str]) -> pa.Array:
 
 @compiled
 def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
-    """The words that are not dropped, and where each text now begins."""
+    """Return the words that are not dropped, and the new starts."""
     left = np.empty(words.size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
     place = 0
@@ -138,7 +136,7 @@ def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers
 def _replaced(
     pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, hangs_together: Flags
 ) -> tuple[Numbers, Ints, Ints]:
-    """Every piece replaced by its words; and the texts with a piece that hangs together with others."""
+    """Replace every piece by its words; also return the texts with a piece that depends on others."""
     count = starts.size - 1
     new_starts = np.zeros(count + 1, dtype=np.int64)
     whole = []
@@ -161,17 +159,16 @@ def _replaced(
 
 
 def encode(texts: Iterable[str], tokenizer: Tokenizer) -> Words:
-    """Tokenise and number the texts."""
     return Pieces(list(texts)).words(tokenizer)
 
 
 def starts_of(lengths: Sequence[int] | NDArray[np.integer]) -> Ints:
-    """(lists + 1,) int64: where each of several lists begins, one after the other, and where the last one ends."""
+    """Return (lists + 1,) int64: the starts of adjacent lists, and the end of the last one."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The numbers starts[0] .. starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
+    """Return the numbers starts[0] to starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if ends.size else 0
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)

@@ -1,9 +1,4 @@
-"""What judgments say together: votes, means, models of workers, and rankings of items.
-
-`voting` and `means` take one unit at a time, `dawid_skene` models workers; `bradley_terry` (fitted in
-`bradley_terry_fit`), `best_worst` and `rankings` (Borda, tournament) order items. `stopping` says when no further vote
-can change an outcome.
-"""
+"""Joint answers of judges: votes, means, models of workers, and rankings of items."""
 
 from evaluation.statistics.aggregation.best_worst import (
     BestWorstResult,

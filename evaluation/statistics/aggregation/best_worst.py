@@ -1,10 +1,8 @@
-"""Best-worst scaling: scores of items from which of a few was called the best and which the worst.
+"""Best-worst scaling: scores of items from which of a few was named best and which worst.
 
-Louviere, Flynn, Marley 2015, *Best-Worst Scaling*: the score of an item is the share of its showings in which it
-was the best minus the share in which it was the worst, from -1 to 1 (the counting of Orme 2009). Kiritchenko,
-Mohammad 2016 and 2017, *Best-Worst Scaling More Reliable than Rating Scales*, report how reliable scores are by
-splitting the answers in half again and again (`split_half_reliability`). One answer orders all pairs of its items
-but those among its middle ones (`implied_comparisons`), which is what a Bradley-Terry model is fitted to.
+The score is the share of showings as best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015;
+counting of Orme 2009). Split-half reliability: Kiritchenko, Mohammad 2016 and 2017. One answer orders all
+pairs of its items but those among the middle ones (`implied_comparisons`), to fit a Bradley-Terry model.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.errors import BadShape, BadValue
 from evaluation.statistics.inputs import encode, one_per_row, positive, same_length
@@ -30,10 +28,7 @@ NO_HALVES = "no two items have answers in both halves, with scores that differ"
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult:
-    """K items ascending and how often each was shown, the best and the worst; (K,) each.
-
-    score: (best - worst) / shown, from -1 to 1. `answers` counts the answers behind them.
-    """
+    """K items, ascending, with (K,) counts and scores (best - worst) / shown, from `answers` answers."""
 
     items: NDArray[Any]
     shown: Ints
@@ -46,12 +41,11 @@ class BestWorstResult:
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult:
-    """Correlation between the scores of two random halves of the answers, the mean of `splits` splits.
+    """Correlation between scores of two random halves of the answers, the mean of `splits` splits.
 
-    pearson and spearman are those means, `..._deviation` the standard deviations over splits. They speak of
-    scores from half of the answers each; no Spearman-Brown correction is made, as the field reports it. `items` is
-    the mean number of items that had answers in both halves. nan where undefined, with the `reason`; splits without
-    a coefficient are left out and counted in `undefined`. `seed` is None where a running stream was handed in.
+    `..._deviation` are standard deviations over splits. There is no Spearman-Brown correction, as usual in
+    the field. `items`: mean number of items with answers in both halves. `undefined` splits have no
+    coefficient.
     """
 
     pearson: float
@@ -69,8 +63,7 @@ class SplitHalfResult:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """names: (K,) items; answer: (M,) the answer a showing belongs to; item: (M,) what was shown; point: (M,) 1 for
-    the best, -1 for the worst, 0 for the rest."""
+    """(K,) names; of each of M showings: (M,) answer and item, and point: 1 best, -1 worst, 0 neither."""
 
     names: NDArray[Any]
     answer: Ints
@@ -83,10 +76,7 @@ class _Answers:
 def best_worst_scores(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> BestWorstResult:
-    """Return scores from one answer a row: (N,) lists of the items shown, and the (N,) best and worst of them.
-
-    Raises BadShape, BadValue (an item twice in a list, an answer that was not shown, one that is both).
-    """
+    """Return scores from (N,) lists of shown items, and the (N,) best and worst of them."""
     rows = _read(shown, best, worst)
     size = len(rows.names)
     times = np.bincount(rows.item, minlength=size)
@@ -100,9 +90,7 @@ def best_worst_scores(
 def implied_comparisons(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Return winners and losers that the answers imply, 2 k - 3 for each list of k: the best beats all others, and all
-    others beat the worst. Raises BadShape, BadValue.
-    """
+    """Return implied winners and losers: the best beats all others, and all others beat the worst."""
     rows = _read(shown, best, worst)
     winners: list[Any] = []
     losers: list[Any] = []
@@ -133,9 +121,7 @@ def split_half_reliability(
 ) -> SplitHalfResult:
     """Return how well scores from one random half of the answers predict those from the other.
 
-    `tuples` (N,) names the list that an answer is on: the answers on one list are dealt evenly to the two halves,
-    and where their number is odd a lot decides who gets the last. The other columns are those of
-    `best_worst_scores`. Raises BadShape, BadValue, BadOption.
+    `tuples` (N,) names the list of each answer: the answers to a list are split evenly, an odd one at random.
     """
     positive(splits, "splits")
     generator, reported = generator_of(seed)
@@ -174,9 +160,7 @@ def split_half_reliability(
 
 
 def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
-    """Return (N,) the half of each answer: the answers of a group in random order, every other one; a lot says which
-    half begins.
-    """
+    """Return (N,) the half of each answer: every other one of its group in random order, with a random start."""
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)
@@ -188,14 +172,12 @@ def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
 
 
 def _half_scores(rows: _Answers, half: Flags) -> Floats:
-    """Return (K, 2) scores of the items in either half; nan where a half did not show one."""
+    """Return (K, 2) scores of the items in both halves; nan where not shown."""
     size = len(rows.names)
     cells = rows.item * 2 + half[rows.answer]
     times = np.bincount(cells, minlength=2 * size)
     points = np.bincount(cells, weights=rows.point, minlength=2 * size)
-    scores = np.full(2 * size, math.nan)
-    np.divide(points, times, out=scores, where=times > 0)
-    return scores.reshape(size, 2)
+    return ratio(points, times).reshape(size, 2)
 
 
 def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:

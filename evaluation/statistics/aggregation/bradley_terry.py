@@ -1,10 +1,9 @@
-"""Bradley-Terry: strengths of items from how often each beat each other, with intervals.
+"""Bradley-Terry: strengths of items from how often they beat each other.
 
-Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties count half a win each way, or have a
-parameter of their own (Davidson 1970, equation 2.4): i and j tie with probability nu sqrt(s_i s_j) over
-s_i + s_j + nu sqrt(s_i s_j). Where the order of showing is known, an advantage of what is shown first can
-be fitted as well (after Davidson, Beaver 1977). Maximum likelihood by Newton's method, which is exact in a few steps
-however lopsided the table; intervals from the inverse of the information matrix (Wald).
+Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties are half a win each way, or have a
+parameter (Davidson 1970, eq. 2.4): i and j tie with probability nu sqrt(s_i s_j) over s_i + s_j + nu sqrt(s_i
+s_j). The advantage of what is shown first can be fitted as well (after Davidson, Beaver 1977). Maximum
+likelihood by Newton's method; Wald intervals from the inverse of the information matrix.
 """
 
 from __future__ import annotations
@@ -60,21 +59,18 @@ CONFOUNDED = (
 NO_TIES = "no comparison was tied, so nu is zero and has no interval"
 
 # How many groups, and items of a group, a reason names.
-_NAMED = 5
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class BradleyTerryResult:
-    """Strengths of K items, and how they were found.
+    """Strengths of K items, nan if no finite ones fit best.
 
-    strength: (K,) summing to 1. log_strength: (K,) with mean 0, and standard_error, low, high on that
-    scale. covariance: (K, K) of the log-strengths, for differences. order: (K,) positions from strongest
-    to weakest. All nan, with the `reason`, where no finite strengths fit best. `gradient` is the
-    largest remaining derivative of the log-likelihood. items: (K,) names. groups: (K,) number of the group an
-    item belongs to; within a group wins (or ties) lead from every item to every other, and there is one group
-    where strengths exist. nu: Davidson's tie parameter, with its interval, 0 where no comparison was tied
-    and nan where `tie_model` is "half". order_effect: logarithm of the factor by which being shown first
-    multiplies a strength, with its interval; nan where it was not fitted. `note` says why an interval is nan.
+    strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high are on that scale.
+    covariance: (K, K) of log_strength. order: (K,) positions from strongest to weakest. groups: (K,) the
+    items' groups, within which wins or ties lead from each item to each; strengths need a single group. nu:
+    Davidson's tie parameter (0 without ties, nan for "half"). order_effect: log of the factor for being shown
+    first. `gradient`: largest remaining derivative of the log-likelihood. `note`: why an interval is nan.
     """
 
     strength: Floats
@@ -105,9 +101,9 @@ class BradleyTerryResult:
     signature: str = ""
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
-        """Return how probably `first` beats `second` if one of them wins, with the low and high end of its interval.
+        """Return the chance that `first` beats `second` if one wins, and its interval.
 
-        Positions in `items`; neither has the advantage of being shown first. Raises BadValue.
+        Arguments are positions in `items`; neither is shown first.
         """
         self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
@@ -121,11 +117,7 @@ class BradleyTerryResult:
         return middle, low, high
 
     def tie_probability(self, first: int, second: int) -> float:
-        """Return how probably `first` and `second` tie, neither shown first (Davidson 1970); nan where ties are half
-        wins.
-
-        Positions in `items`. Raises BadValue.
-        """
+        """Return the chance of a tie (Davidson 1970) of two positions in `items`, neither shown first."""
         self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         return float(self.nu / (2 * np.cosh(difference / 2) + self.nu))
@@ -149,13 +141,11 @@ def bradley_terry(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> BradleyTerryResult:
-    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j.
+    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j, with zero diagonal.
 
-    `ties` (K, K, symmetric) count as `tie_model` says: "half" a win each way, or by "davidson"'s model.
-    `items` names the rows (default: their positions). `prior` adds that many wins each way to every
-    pair of items. The diagonal must be zero. Converged when the last step moved no parameter by more
-    than `tolerance`, or by more than that part of its standard error; Newton's error is then about its
-    square. Raises BadShape, BadValue, BadOption.
+    `ties` (K, K, symmetric) follow `tie_model`, "half" or "davidson". `items` names the rows. `prior` adds
+    that many wins each way to every pair. Converged if the last step moved no parameter by more than
+    `tolerance`, or than that part of its standard error.
     """
     table = _square(wins, "wins")
     drawn = np.zeros_like(table)
@@ -190,10 +180,10 @@ def bradley_terry_of_comparisons(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> BradleyTerryResult:
-    """Fit strengths to one comparison a row: (N,) items and (N,) winners 1 (first), 2 (second) or 0 (a tie).
+    """Fit strengths to (N,) items and (N,) winners: 1 (first), 2 (second) or 0 (a tie).
 
-    With `order_effect` the `first` column holds what was shown first, and its advantage is fitted too. The other
-    options are those of `bradley_terry`. Raises BadShape, BadValue, BadOption.
+    With `order_effect` the `first` column was shown first, and its advantage is fitted. Other options:
+    `bradley_terry`.
     """
     names, tables = _ordered_tables(first, second, winners)
     settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
@@ -201,9 +191,7 @@ def bradley_terry_of_comparisons(
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return (K,) items ascending and the (K, K) table of wins from (N,) winners and losers. Raises BadShape,
-    BadValue.
-    """
+    """Return (K,) items, ascending, and the (K, K) table of wins of (N,) winners and losers."""
     items, first, second = _encode_both(winners, losers, "winners", "losers")
     table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))
@@ -212,10 +200,7 @@ def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[A
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
-    """Return (K,) items ascending, (N,) their codes and the outcomes 1, 2 or 0, and (3, K, K) counts of outcomes.
-
-    Raises BadShape, BadValue.
-    """
+    """Return (K,) items, ascending, (N,) codes of both items, outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
     from evaluation.statistics.aggregation.kernels import tally
 
     items, one, two = _encode_both(first, second, "first", "second")
@@ -240,7 +225,7 @@ def _ordered_tables(
 def _encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Number the names of both columns together; each is read by itself, which copies neither."""
+    """Number the names of both columns together."""
     names, one = encode(first, name)
     others, two = encode(second, other)
     same_length(**{name: one, other: two})
@@ -268,8 +253,6 @@ def _square(counts: ArrayLike, name: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """How a table is fitted. Raises BadOption."""
-
     tie_model: str
     order_effect: bool
     prior: float
@@ -301,7 +284,7 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
     if len(items) < 2:
         reason = NO_GAMES
     elif count > 1:
-        reason = UNBOUNDED.format(count, _named(groups, items))
+        reason = UNBOUNDED.format(count, _group_names(groups, items))
     elif settings.order_effect and order_is_strength(tables):
         reason = CONFOUNDED
     elif rises_for_ever(tables, ties, settings.order_effect):
@@ -314,17 +297,19 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
     return _result(found, items, groups, comparisons, settings, reason)
 
 
-def _named(groups: Ints, items: NDArray[Any]) -> str:
+def _group_names(groups: Ints, items: NDArray[Any]) -> str:
     """Return the members of the groups, in the items' order: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for place, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(str(names[place]))
-    return "; ".join(_some([", ".join(_some(group)) for group in members.values()]))
+    return "; ".join(_shortened([", ".join(_shortened(group)) for group in members.values()]))
 
 
-def _some(words: list[str]) -> list[str]:
-    return words if len(words) <= _NAMED else [*words[:_NAMED], f"and {len(words) - _NAMED} more"]
+def _shortened(words: list[str]) -> list[str]:
+    if len(words) <= _MOST_NAMED:
+        return words
+    return [*words[:_MOST_NAMED], f"and {len(words) - _MOST_NAMED} more"]
 
 
 def _result(

@@ -1,11 +1,10 @@
-"""The likelihood of paired comparisons with ties and an order effect, and its peak by Newton's method.
+"""The likelihood of paired comparisons with ties and an order effect, maximised by Newton's method.
 
-Tables are (K, K) counts of comparisons with the row's item shown first: `first` of its wins, `second` of the
-column's, `tied`. With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances of the three
-outcomes are exp(d), exp(-d) and nu over their sum (Davidson 1970, equation 2.4). The order effect multiplies
-the strength of what is shown first, as in Davidson, Beaver 1977; ties here follow the strengths so multiplied.
-nu = 0 is Bradley, Terry 1952.
-The likelihood is concave in theta, log(nu) and order.
+Tables are (K, K) counts with the row's item shown first: `first` of its wins, `second` of the column's,
+`tied`. With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances of the three outcomes are
+exp(d), exp(-d) and nu over their sum (Davidson 1970, eq. 2.4). The order effect multiplies the strength of
+what is shown first (Davidson, Beaver 1977). nu = 0 is Bradley, Terry 1952. The likelihood is concave in
+theta, log(nu) and order.
 """
 
 import math
@@ -30,7 +29,7 @@ _RISES = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Counts of comparisons by outcome, the row's item shown first; all float64 and finite."""
+    """Counts of comparisons by outcome, with the row's item shown first."""
 
     first: Floats
     second: Floats
@@ -48,7 +47,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The peak, the covariance of (theta, log_nu if free, order if free), and how it was found."""
+    """The maximum, and the covariance of (theta, log_nu if free, order if free)."""
 
     peak: Parameters
     covariance: Floats
@@ -59,10 +58,7 @@ class Fit:
 
 
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    """Return (K, K) logarithms of the probabilities that the first shown wins, the second wins, and of a tie.
-
-    Each has its full precision, also where it is next to nothing.
-    """
+    """Return (K, K) log-probabilities of a win of the first, of the second, and of a tie, in full precision."""
     difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
     if at.log_nu == -math.inf:
         return log_expit(difference), log_expit(-difference), np.full_like(difference, -math.inf)
@@ -73,16 +69,16 @@ def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
 
 
 def groups_of(tables: Tables) -> tuple[int, Ints]:
-    """Return strongly connected groups of items, where an edge is a win and a tie an edge each way (Ford 1957)."""
+    """Return the strongly connected groups of items: an edge a win, two a tie (Ford 1957)."""
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")
     return int(count), groups.astype(np.int64)
 
 
 def order_is_strength(tables: Tables) -> bool:
-    """Return whether strengths alone can stand for an order effect: theta_i - theta_j is one for all i shown before j.
+    """Return whether strengths alone can explain an order effect: theta_i - theta_j = 1 for all i shown before j.
 
-    The least sum of squares by which they fail to is zero. The items must be connected.
+    The items must be connected.
     """
     shown = (tables.first + tables.second + tables.tied) > 0
     pairs = shown.astype(np.float64)
@@ -93,16 +89,16 @@ def order_is_strength(tables: Tables) -> bool:
 
 
 def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
-    """Return whether the likelihood of connected items has no peak all the same: ties or order run off with them.
+    """Return whether the likelihood of connected items has no maximum because of ties or the order effect.
 
-    It rises for ever in a direction in which every outcome that was seen becomes no less likely beside the
-    other outcomes of its pair, and one of them more: a linear program, rarely needed.
+    It rises in a direction in which no observed outcome becomes less likely beside the others of its pair,
+    and one becomes more likely: a linear program, rarely needed.
     """
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
     # Wins both ways hold a pair in place, and with it the ties; in both orders, the order effect too.
-    held = (both & both.T).any() if order else (won & won.T).any()
-    if held or not (ties or order):
+    bounded = (both & both.T).any() if order else (won & won.T).any()
+    if bounded or not (ties or order):
         return False
     from scipy.optimize import linprog  # takes a while to load and is hardly ever needed
 
@@ -136,10 +132,10 @@ def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
 
 
 def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> Fit:
-    """Find the peak by Newton's method from equal strengths; half steps, and none too far, keep it from overshooting.
+    """Find the maximum, which must exist, by Newton's method from equal strengths with halved, bounded steps.
 
-    Converged when the last step moved no parameter by more than `tolerance`, or none by more than that part of
-    its standard error; the error is then about its square. There must be a peak.
+    Converged if the last step moved no parameter by more than `tolerance`, or than that part of its standard
+    error; the error is then about its square.
     """
     at = _start(tables, ties)
     items = len(at.theta)
@@ -152,7 +148,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(items + 2)
-        step[free] = np.linalg.solve(_held(information[np.ix_(free, free)], items), slope[free])
+        step[free] = np.linalg.solve(_constrained(information[np.ix_(free, free)], items), slope[free])
         size = min(1.0, _FARTHEST / max(np.abs(step).max(), _ROUNDING))
         candidate = _moved(at, size * step)
         chances = log_chances(candidate)
@@ -167,7 +163,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
         converged = bool(min(np.abs(step).max(), away) <= tolerance)
         at, value = candidate, reached
         slope, information = _derivatives(tables, chances)
-    covariance: Floats = np.linalg.inv(_held(information[np.ix_(free, free)], items)).astype(
+    covariance: Floats = np.linalg.inv(_constrained(information[np.ix_(free, free)], items)).astype(
         np.float64, copy=False
     )
     # The constant matrix that held the strengths in place is no part of it.
@@ -176,7 +172,6 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
 
 
 def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:
-    """Return sum of the logarithms of the chances of what happened."""
     first, second, tie = chances
     total = float((tables.first * first + tables.second * second).sum())
     return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
@@ -197,7 +192,7 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
     """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
 
-    Written without differences of nearly equal numbers, so that one win in a million million counts.
+    No differences of nearly equal numbers, so that one win in a million million counts.
     """
     first, second, tie = (np.exp(chance) for chance in chances)
     games = tables.first + tables.second + tables.tied
@@ -225,8 +220,8 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
     return slope, information
 
 
-def _held(information: Floats, items: int) -> Floats:
-    """Return the information with its free direction fixed: adding a constant to all log-strengths changes nothing."""
-    held = information.copy()
-    held[:items, :items] += held[:items, :items].max() / items
-    return held
+def _constrained(information: Floats, items: int) -> Floats:
+    """Fix the free direction of the information: a constant added to all log-strengths."""
+    constrained = information.copy()
+    constrained[:items, :items] += constrained[:items, :items].max() / items
+    return constrained

@@ -1,11 +1,9 @@
-"""Dawid-Skene: the true labels and each worker's errors, by expectation maximisation.
+"""Dawid-Skene: true labels and each worker's errors, by expectation maximisation.
 
-Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*,
-equations 2.3 to 2.5. Starts from the shares of votes; every step is an M step, then an E step. The one-coin
-variant gives a worker a single accuracy (Zhang, Chen, Zhou, Jordan 2016, *Spectral Methods Meet EM*): right
-with probability p, else each of the other labels equally likely. Where plain steps have become slow, leaps along their
-path shorten it (Varadhan, Roland 2008, *Simple and Globally Convergent Methods for Accelerating the Convergence of Any
-EM Algorithm*, scheme SqS3); a leap that does not climb is taken back.
+Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to
+2.5, starting from the shares of votes. The one-coin variant gives a worker one accuracy p; wrong labels are
+equally likely (Zhang, Chen, Zhou, Jordan 2016). Slow convergence is accelerated by leaps (Varadhan, Roland
+2008, scheme SqS3); a leap that does not climb is undone.
 """
 
 import math
@@ -16,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.inputs import (
     check_cells,
@@ -34,17 +32,17 @@ MODELS = ("full", "one-coin")
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
-# What is impossible keeps a finite logarithm, far below all that a posterior can show.
+# The logarithm of an impossible event is finite, far below any that changes a posterior.
 _FLOOR = 1e-300
-# So many steps are the plain ones of the equations before any leap.
+# Plain steps of the equations before any leap.
 _PLAIN = 50
-# A leap takes no probability below this part of what it was: zero would be for ever.
+# A leap reduces no probability below this part of it: zero would be final.
 _SHRINK = 0.1
 # Changes of probabilities this small are rounding.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
-# Part of a log-likelihood that is rounding: near its peak it is flat, and its last digits tell nothing.
+# Part of a log-likelihood that is rounding; near its maximum the last digits mean nothing.
 _FLAT = 1e-12
-# A rate of shrinking is steady if, of what it lacks to one, it gains no larger part in a step.
+# A rate of shrinking is steady if one minus the rate changes by at most this part in a step.
 _STEADY = 0.1
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
@@ -52,16 +50,13 @@ _ALIKE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class DawidSkeneResult:
-    """What the model says of U units, W workers and L labels.
+    """The fitted model of U units, W workers and L labels.
 
-    posterior: (U, L) probability of each label. winner: (U,) position in `labels` of the most likely
-    one, -1 where two are equally likely. prior: (L,) share of each label. confusion: (W, L, L)
-    probability that the worker gives the label of the last axis when the middle one is true; a label that
-    the model sees nowhere has an even row. log_likelihood belongs to the posterior's parameters.
-    `converged` is whether the last step, and what all further ones can be expected to add, moves no
-    probability by more than `tolerance`. accuracy: (W,) probability that the worker is right, over the
-    labels' shares. judgments: (W,). change: the largest move of a probability in the last step. `note`
-    warns where the data cannot tell errors from truth.
+    posterior: (U, L) probabilities. winner: (U,) position in `labels`, -1 for a tie. prior: (L,) shares.
+    confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a label that
+    never occurs. converged: neither the last step nor the expected sum of all further ones moves a
+    probability by more than `tolerance`; change: the last step's largest move. accuracy: (W,) over the
+    labels' shares. judgments: (W,). `note` warns if the data cannot tell errors from truth.
     """
 
     units: NDArray[Any]
@@ -84,7 +79,7 @@ class DawidSkeneResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """Return the most likely label of each unit; None where two are equally likely."""
+        """Return the most likely label of each unit; None for a tie."""
         labels = self.labels.tolist()
         return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
 
@@ -101,14 +96,12 @@ def dawid_skene(
     max_iterations: int = 2000,
     tolerance: float = 1e-10,
 ) -> DawidSkeneResult:
-    """Fit the model to one judgment a row: three (N,) columns.
+    """Fit the model to three (N,) columns, one judgment a row.
 
-    `labels` fixes the scale (default: the answers that occur, ascending). `model` "full" gives each worker
-    a table of confusions, "one-coin" one accuracy. `smoothing` imagines that many more answers of each kind
-    from every worker (for "one-coin": right ones, and as many for each wrong label), which keeps a worker
-    with few judgments from being taken for perfect. EM slows down towards its goal, so the default
-    tolerance is small; it finds the peak of the likelihood that lies uphill from the votes. A worker who
-    judged a unit twice counts twice. Raises BadShape, BadValue, BadOption.
+    `labels` fixes the scale (default: the answers that occur, ascending). `model` is "full" (a confusion
+    table a worker) or "one-coin". `smoothing` adds that many answers of each kind to every worker (one-coin:
+    right ones, and as many for each wrong label). It finds the local maximum uphill from the votes. A
+    repeated judgment counts twice.
     """
     from evaluation.statistics.aggregation.kernels import expect, share_votes, sort_answers
 
@@ -147,7 +140,7 @@ def dawid_skene(
     iterations = 0
     change, log_likelihood = math.inf, math.nan
     path: list[_Parameters] = []
-    # How far each plain step since the last leap moved; and whether the last of them seemed to be near the end.
+    # The moves of the plain steps since the last leap, and whether the last one seemed to be near the end.
     changes: list[float] = []
     resting = False
     while not converged and iterations < max_iterations:
@@ -204,7 +197,7 @@ class _Parameters:
 
 
 def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
-    """Return where three steps in a row lead to (Varadhan, Roland 2008, equation 8 with step length SqS3)."""
+    """Extrapolate three steps (Varadhan, Roland 2008, eq. 8 with step length SqS3)."""
     step = [second.prior - first.prior, second.errors - first.errors]
     bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
     length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
@@ -218,7 +211,7 @@ def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Param
 
 
 def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
-    """Return what imagined answers add to the log-likelihood, which EM with smoothing climbs together with it."""
+    """Return the log-prior of the smoothing, which EM climbs together with the log-likelihood."""
     if not smoothing:
         return 0.0
     imagined = smoothing if model == "full" else smoothing / len(at.prior)
@@ -226,15 +219,13 @@ def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
 
 
 def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
-    """Do the M step: (W, given label, true label) error rates from the expected answers of the same shape."""
+    """M step: return (W, given label, true label) error rates from expected answers of that shape."""
     width = counts.shape[-1]
     if model == "full":
         # Equation 2.3; a label that is nowhere true says nothing of the worker.
         smoothed = counts + smoothing
         totals = smoothed.sum(axis=1, keepdims=True)
-        errors = np.full_like(counts, 1 / width)
-        np.divide(smoothed, totals, out=errors, where=totals > 0)
-        return errors
+        return ratio(smoothed, totals, otherwise=1 / width)
     total = counts.sum(axis=(1, 2)) + smoothing * width
     right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
     # With one label there is no wrong one, and the division is by no one.
@@ -244,10 +235,10 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
 
 
 def _at_rest(changes: list[float], tolerance: float) -> bool:
-    """Return whether neither the last step nor the sum of all that may follow seems to exceed the tolerance.
+    """Return whether the last step and the expected sum of all further ones are within the tolerance.
 
-    Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Steps that
-    grow leave a saddle, however small they are.
+    Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Growing
+    steps leave a saddle, however small they are.
     """
     if len(changes) < 2:
         return False
@@ -256,10 +247,7 @@ def _at_rest(changes: list[float], tolerance: float) -> bool:
 
 
 def _is_steady(changes: list[float]) -> bool:
-    """Return whether the rate of shrinking holds still, so that it tells what follows.
-
-    A leap disturbs what shrinks fast as well; that fades first, and hides for some steps how slow the rest is.
-    """
+    """Return whether the rate of shrinking is constant; after a leap it is not for some steps."""
     if len(changes) < 3:
         return False
     first, second, third = changes

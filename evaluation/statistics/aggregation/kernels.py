@@ -1,7 +1,7 @@
-"""The loops of expectation maximisation over judgments, and of counting comparisons: one pass over the rows.
+"""Compiled loops of expectation maximisation and of counting comparisons.
 
-For expectation maximisation rows stand sorted by unit: those of unit u are `starts[u]` to `starts[u + 1]`. An answer
-is one number, worker * L + given label, and the row of every table that is about it.
+Rows are sorted by unit: those of unit u are starts[u] to starts[u + 1]. An answer is one number, worker * L +
+given label: the row of the tables.
 """
 
 import math
@@ -24,7 +24,7 @@ def sort_answers(
     starts: Ints,
     answers: Ints,
 ) -> None:
-    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,) from one judgment a row: a counting sort."""
+    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,) by a counting sort."""
     for row in range(len(units)):
         starts[units[row] + 1] += 1
     for unit in range(len(starts) - 1):
@@ -44,7 +44,7 @@ def share_votes(
     prior: Floats,
     counts: Floats,
 ) -> None:
-    """Begin the iteration: fill `posterior` (U, L) with the shares of votes, and add up the rest.
+    """Fill `posterior` (U, L) with the shares of votes, and sum it up.
 
     `posterior`, `prior` (L,) and `counts` (W * L, L) are zeros at first; counts[a] becomes the sum of the
     posteriors of the units with answer a.
@@ -73,10 +73,10 @@ def expect(
     prior: Floats,
     counts: Floats,
 ) -> tuple[float, float]:
-    """Do the E step in place, and add up what the next M step needs, in the same pass.
+    """Do the E step in place, and sum up what the next M step needs.
 
-    log_errors: (W * L, L), the logarithm of an answer's probability by true label. `prior` and `counts` are
-    zeros at first. Returns the largest change of a probability, and the log-likelihood.
+    log_errors: (W * L, L) log-probability of an answer by true label. `prior` and `counts` are zeros at
+    first. Return the largest change of a probability, and the log-likelihood.
     """
     labels = len(log_prior)
     joint = np.empty(labels)
@@ -120,9 +120,9 @@ def expect(
 
 @compiled
 def tally(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
-    """Add to `table` (3, K, K), zeros at first, one for each row's outcome, first and second item.
+    """Count each row's outcome, first and second item in `table` (3, K, K), zeros at first.
 
-    Returns the first row that sets an item against itself, -1 where none does.
+    Return the first row with an item against itself, or -1.
     """
     for row in range(len(first)):
         if first[row] == second[row]:

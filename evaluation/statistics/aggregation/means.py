@@ -1,8 +1,7 @@
 """Mean grades of units: plain, weighted, and standardised by rater as WMT does.
 
-Graham, Baldwin, Moffat, Zobel 2013, *Continuous measurement scales in human evaluation of machine translation*, and
-Bojar et al. 2016 (WMT16): people use a scale from 0 to 100 each in their own way, so a rating becomes
-z = (x - mean of the rater) / (standard deviation of the rater) before the ratings of a unit are averaged.
+Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): raters use a scale differently, so a rating
+becomes z = (x - mean of the rater) / (standard deviation of the rater) before ratings of a unit are averaged.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
 from evaluation.statistics.agreement.thresholds import at_least
 from evaluation.statistics.inputs import (
@@ -40,10 +39,8 @@ _LIGHT = 1e-9
 class StandardisedResult:
     """Means of U units, raw and standardised by rater.
 
-    units: (U,) names ascending. n: (U,) ratings, and mean: (U,) their mean. z_n: (U,) ratings by raters who have a
-    z, and z: (U,) the mean of those, nan where there is none. raters: (R,) names ascending, with rater_mean and
-    rater_deviation (n - 1; nan for one rating). `left_out` raters gave one rating, or the same throughout: they have
-    no z.
+    n, mean: (U,) ratings. z_n, z: (U,) ratings of raters with a z, and the mean of those. rater_mean,
+    rater_deviation: (R,), with n - 1. `left_out` raters have no z: one rating, or all equal.
     """
 
     units: NDArray[Any]
@@ -62,10 +59,7 @@ class StandardisedResult:
 def standardised_mean(
     units: Iterable[Any], raters: Iterable[Any], values: Iterable[Any]
 ) -> StandardisedResult:
-    """Return mean rating of each unit, raw and as z-scores, of one rating a row: three (N,) columns.
-
-    Raises BadShape, BadValue.
-    """
+    """Return the mean rating of each unit, raw and as z-scores, of three (N,) columns."""
     unit_names, unit = encode(units, "units")
     rater_names, rater = encode(raters, "raters")
     rating = finite_column(values, "values")
@@ -73,23 +67,19 @@ def standardised_mean(
     given = np.bincount(rater, minlength=len(rater_names))
     centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / given
     away = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
-    deviation = np.full(len(rater_names), math.nan)
-    np.divide(away, given - 1, out=deviation, where=given > 1)
-    deviation = np.sqrt(deviation)
+    deviation = np.sqrt(ratio(away, given - 1))
     size = np.abs(rating).max(initial=0.0)
     usable = np.nan_to_num(deviation) > ROUNDING * size
     scored = usable[rater]
     z = (rating[scored] - centre[rater[scored]]) / deviation[rater[scored]]
     n = np.bincount(unit, minlength=len(unit_names))
     z_n = np.bincount(unit[scored], minlength=len(unit_names))
-    mean_z = np.full(len(unit_names), math.nan)
-    np.divide(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n, out=mean_z, where=z_n > 0)
     return StandardisedResult(
         units=unit_names,
         n=n,
         mean=np.bincount(unit, weights=rating, minlength=len(unit_names)) / n,
         z_n=z_n,
-        z=mean_z,
+        z=ratio(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n),
         raters=rater_names,
         rater_mean=centre,
         rater_deviation=deviation,
@@ -99,10 +89,10 @@ def standardised_mean(
 
 @dataclass(frozen=True, slots=True)
 class MeanResult:
-    """Mean grade of each of U units, its judgments, and their standard deviation (n - 1; nan for one).
+    """Mean grade of U units, judgments, and their standard deviation (n - 1).
 
-    weight: (U,) sums of weights where there are some; a unit of weight zero has mean nan, and the `reason`
-    says so. The deviation then divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal weights.
+    weight: (U,) sums of weights, or None. With weights the deviation divides by sum(w) - sum(w^2) / sum(w),
+    which is n - 1 for equal ones.
     """
 
     units: NDArray[Any]
@@ -116,13 +106,13 @@ class MeanResult:
 
 @signed("mean-grade")
 def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
-    """Return mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
+    """Return the mean grade of each unit (H13 section 4.2.1)."""
     return _mean(units, values, None)
 
 
 @signed("weighted-mean")
 def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
-    """Return the weighted mean grade per unit: `weights` (N,) from zero on, one a judgment."""
+    """Return the mean grade of each unit with (N,) weights of judgments, from zero on."""
     return _mean(units, values, judgment_weights(weights))
 
 
@@ -148,8 +138,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     away = weighted * (scaled - mean[unit_codes]) ** 2
     squares = np.bincount(unit_codes, weights=away, minlength=len(names))
     freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
-    deviation = np.full(len(names), math.nan)
-    np.divide(squares, freedom, out=deviation, where=freedom > _LIGHT * whole)
+    deviation = ratio(squares, freedom, where=freedom > _LIGHT * whole)
     with np.errstate(over="ignore"):  # grades near both ends of the doubles differ by more than a double
         deviation = np.ldexp(np.sqrt(deviation), size)
     return MeanResult(
@@ -163,10 +152,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
-    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
-
-    Raises BadShape, BadValue, BadOption.
-    """
+    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1)."""
     grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")
     if not len(grades):
         return np.full(len(cuts), math.nan)

@@ -1,11 +1,10 @@
-"""Rankings of items: Borda's count of several rankings, and the tournament of paired comparisons.
+"""Rankings of items: Borda's count of rankings, and the tournament of paired comparisons.
 
-Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; items are ordered by their sums of
-points, ties by the median of their ranks.
+Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; ties of the sums are
+ordered by the median of the ranks.
 
-Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons that count, a system's fraction
-is sum_j w_ij / sum_j n_ij. By people from the winners of candidate pairs, by a metric from `meta.metric_winners` of its
-scores; the two fractions of the same pairs are then set against each other with `correlation`.
+Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons, a system's fraction
+is sum_j w_ij / sum_j n_ij, by people or by a metric (`meta.metric_winners`).
 """
 
 from __future__ import annotations
@@ -19,10 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import encode, one_of, one_per_row, positive, same_length
+from evaluation.statistics.inputs import (
+    encode,
+    first_repeated,
+    one_of,
+    one_per_row,
+    positive,
+    same_length,
+)
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -43,9 +49,9 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 class BordaResult:
     """The joint ranking of N items.
 
-    points: (N,) sums. median: (N,) median ranks from 0. order: (N,) positions in `items`, best first.
-    rank: (N,) from 0; items equal in points and median share the smallest rank of theirs and stand in
-    `order` as in `items`. tied: (N,) whether an item shares its rank.
+    points: (N,) sums. median: (N,) median ranks from 0. order: (N,) positions in `items`, best first. rank:
+    (N,) from 0; items equal in points and median share the smallest. tied: (N,) whether an item shares its
+    rank.
     """
 
     items: NDArray[Any]
@@ -65,10 +71,7 @@ class BordaResult:
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
-    """Join rankings, each a sequence of all N items (any names) from best to worst.
-
-    Raises BadShape where a ranking lacks items or has too many, BadValue where it has one twice.
-    """
+    """Join rankings: sequences of all N items from best to worst."""
     lists = [
         one_per_row(ranking, f"ranking {place}")
         for place, ranking in enumerate(one_per_row(rankings, "rankings"))
@@ -78,10 +81,9 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     names, codes = encode([item for ranking in lists for item in ranking], "rankings")
     lengths = np.array([len(ranking) for ranking in lists])
     row = np.repeat(np.arange(len(lists)), lengths)
-    keys = np.sort(row * len(names) + codes)
-    twice = keys[:-1][keys[1:] == keys[:-1]]
-    if twice.size:
-        place, item = divmod(int(twice[0]), len(names))
+    twice = first_repeated(row, codes)
+    if twice is not None:
+        place, item = twice
         raise BadValue(f"ranking {place} has {names.tolist()[item]!r} twice, expected every item once")
     short = np.flatnonzero(lengths != len(names))
     if short.size:
@@ -111,13 +113,11 @@ def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
 
 @dataclass(frozen=True, slots=True)
 class TournamentResult:
-    """How often each of K systems won against the others.
+    """Fractions of comparisons won by K systems, with an interval over `resampled` units.
 
-    fraction: (K,) of its comparisons, with the percentile interval low, high over `resampled` units; nan,
-    with the `reason`, where a system has no comparison that counts. wins, losses, tied: (K,) counts. table: (K, K)
-    fraction of comparisons with the column's system that the row's won; nan where there were none.
-    compared: (K, K) comparisons. order: (K,) positions from the largest fraction to the smallest, nan last.
-    undefined_resamples: (K,) resamples in which a system had no comparison that counts; left out of its interval.
+    wins, losses, tied: (K,). table: (K, K) fraction of comparisons with the column's system that the row's
+    won. compared: (K, K) comparisons. order: (K,) positions from the largest fraction, nan last.
+    undefined_resamples: (K,).
     """
 
     systems: NDArray[Any]
@@ -154,12 +154,11 @@ def tournament(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> TournamentResult:
-    """Return fractions of wins from one candidate pair a row: (N,) systems and (N,) winners 1, 2 or 0 for a tie.
+    """Return fractions of wins of (N,) systems from (N,) winners: 1, 2, or 0 for a tie.
 
-    A tie is "half" a win for both, "no-win" for either (it counts as a comparison, as V15 count a metric's
-    tie as wrong), or "set-aside". The bootstrap redraws rows, or with `clusters` (N,) all rows of an image
-    (or worker) together: candidate pairs of one image are no independent evidence. `resamples=0` leaves
-    the intervals out. Raises BadShape, BadValue, BadOption.
+    A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". The
+    bootstrap resamples rows, or whole `clusters` (N,), such as images or workers. `resamples=0` gives no
+    intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -168,7 +167,7 @@ def tournament(
     drawn, won, lost = cells
     beaten, tied = won + lost.T, drawn + drawn.T
     gained, met = _counted(beaten, tied, ties)
-    fraction = _divided(gained.sum(axis=1), met.sum(axis=1))
+    fraction = ratio(gained.sum(axis=1), met.sum(axis=1))
     missing = [str(systems.tolist()[place]) for place in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
 
@@ -199,7 +198,7 @@ def tournament(
         wins=beaten.sum(axis=1),
         losses=beaten.sum(axis=0),
         tied=tied.sum(axis=1),
-        table=_divided(gained, met),
+        table=ratio(gained, met),
         compared=beaten + beaten.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
@@ -215,7 +214,7 @@ def tournament(
 
 
 def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    """Return (K, K) wins of the row's system, and comparisons that count, under the rule for ties."""
+    """Return (K, K) wins of the row's system, and comparisons, under the rule for ties."""
     met = beaten + beaten.T
     if ties == "set-aside":
         return beaten, met
@@ -229,7 +228,7 @@ def _redrawn_rows(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions. A system's own wins, losses and ties in a redraw are one multinomial draw."""
+    """Return (resamples, K) fractions; a system's wins, losses and ties are one multinomial draw."""
     counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
     games = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
@@ -237,7 +236,7 @@ def _redrawn_rows(
         shares = np.append(own, games - own.sum()) / games
         won, lost, drawn, _ = generator.multinomial(games, shares, size=resamples).T
         gained = won + drawn / 2 if ties == "half" else won
-        draws[:, place] = _divided(gained, won + lost if ties == "set-aside" else won + lost + drawn)
+        draws[:, place] = ratio(gained, won + lost if ties == "set-aside" else won + lost + drawn)
     return draws
 
 
@@ -251,7 +250,7 @@ def _redrawn_clusters(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions, all rows of a cluster being drawn together."""
+    """Return (resamples, K) fractions of resampled clusters."""
     clusters, systems = shape
     half = 0.5 if ties == "half" else 0.0
     counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)
@@ -264,14 +263,7 @@ def _redrawn_clusters(
 
     def fractions(weights: Floats) -> Floats:
         sums = weights @ scores
-        return _divided(sums[:, :systems], sums[:, systems:])
+        return ratio(sums[:, :systems], sums[:, systems:])
 
     frequency = np.ones(clusters, dtype=np.int64)
     return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
-
-
-def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
-    """Return part / whole, nan where whole is zero."""
-    share = np.full(part.shape, math.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share

@@ -1,9 +1,9 @@
-"""When no vote that is still to come can change an outcome: early stopping that loses nothing.
+"""When no further vote can change an outcome: early stopping without loss.
 
-V15 section 3 asks three people about each triplet, and a candidate wins a pair when it wins most of the pair's
-triplets. Much of that is known before the last vote: two equal votes of three decide a triplet, and a lead of more
-triplets than are left decides the pair. An outcome is 1 (the first answer), -1 (the second) or 0 (a tie);
-what may still come of it as the pair of its lowest and highest value, equal once it is settled.
+In V15 section 3 three people judge each triplet, and a candidate wins a pair with most of its triplets. Two
+equal votes of three decide a triplet, and a lead of more triplets than are left decides the pair. An outcome
+is 1 (first), -1 (second) or 0 (a tie); a range holds the lowest and highest outcome still possible, equal
+once it is decided.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Signs = NDArray[np.int8]
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:
-    """Return what a majority of two answers may still become, if up to `remaining` more votes come."""
+    """Return the range of a majority of two answers, with up to `remaining` more votes."""
     lead = first - second
     return _sign(lead - remaining), _sign(lead + remaining)
 
 
 def relevance_range(yes: int, no: int, remaining: int) -> Range:
-    """Return the same for H13's rule, relevant (1) from two yes of three on and else not (-1): there are no ties."""
+    """Return the range of H13's rule: relevant (1) from two yes of three on, else -1."""
     part, whole = RELEVANT
     votes = yes + no + remaining
     lowest = 1 if whole * yes >= part * votes else -1
@@ -40,17 +40,14 @@ def relevance_range(yes: int, no: int, remaining: int) -> Range:
 
 
 def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
-    """Return whether `minimum` votes are in and one answer leads by `margin` (the minimum-maximum rule).
-
-    The maximum is the caller's, who runs out of votes there.
-    """
+    """Return whether `minimum` votes are in and one answer leads by `margin`."""
     return first + second >= minimum and abs(first - second) >= margin
 
 
 def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
-    """Return how many of `votes` a unit of its own is asked for on average until `range_of(first, second,
-    remaining)` is settled, each vote being for the first answer with the chance `accuracy`. Exact. Raises
-    BadValue.
+    """Return the exact mean number of votes until `range_of(first, second, remaining)` is decided.
+
+    Each of up to `votes` votes is for the first answer with the chance `accuracy`.
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
@@ -74,11 +71,10 @@ def _sign(number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoppingResult:
-    """How many votes early stopping used, against full depth on the same votes.
+    """Votes used by early stopping, against full depth on the same votes.
 
-    share: votes used / votes at full depth. error: its standard error over pairs. flipped: pairs whose outcome
-    differs from full depth's. tied: pairs that full depth leaves tied. right: share of the pairs whose outcome is the
-    truth. The rest is what it was made with.
+    share: votes used / votes at full depth; error: its standard error over pairs. flipped: pairs with another
+    outcome than at full depth. tied: pairs tied at full depth. right: share of right outcomes.
     """
 
     share: float
@@ -107,10 +103,10 @@ def simulate_stopping(
     margin: int = 2,
     seed: int = 0,
 ) -> StoppingResult:
-    """Simulate pairs judged vote by vote, one triplet after another, each vote right with the chance `accuracy`.
+    """Simulate pairs judged vote by vote, triplet after triplet, each vote right with the chance `accuracy`.
 
-    rule: "settled", or "margin", where a triplet also ends as soon as `leads_enough`, which may flip it. A pair ends
-    as soon as its remaining triplets cannot turn it. Raises BadOption, BadValue.
+    With the rule "margin" a triplet also ends when `leads_enough`, which may flip it. A pair ends once its
+    remaining triplets cannot change it.
     """
     if rule not in RULES:
         raise BadOption(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
@@ -139,7 +135,7 @@ def simulate_stopping(
 
 
 def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
-    """Return (pairs,) votes used and outcomes, for `cast` (pairs, references, votes) of 1 and -1."""
+    """Return (pairs,) votes used and outcomes of `cast` (pairs, references, votes) with 1 and -1."""
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won less triplets lost, among those that ended

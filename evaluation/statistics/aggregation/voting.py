@@ -1,8 +1,7 @@
 """Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair.
 
-One judgment a row: `units` (N,) names, `values` (N,) answers. Results list the units in ascending
-order and keep shares, margins and ties; what a tie decides is the caller's argument. The first candidate wins a pair
-if it wins the majority of the pair's triplets (V15 section 3).
+Takes one judgment a row: `units` (N,) names, `values` (N,) answers. Results list the units in ascending
+order.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from evaluation.statistics.inputs import (
     finite_vector,
     one_of,
     one_per_row,
+    refuse_values,
     same_length,
 )
 from evaluation.statistics.resampling import Seed, generator_of
@@ -51,12 +51,10 @@ TRIPLET_TIES = ("set-aside", "count")
 class MajorityResult:
     """The most frequent answer of each of U units, among L labels.
 
-    counts: (U, L) votes. winner: (U,) position in `labels`, -1 where a tie decides nothing. share: (U,)
-    votes of the most frequent answer over all. margin: (U,) that share minus the runner-up's, 0 on a
-    tie. tie: (U,) whether two labels or more share the lead, whatever the rule made of it. `seed` is
-    that of the rule "random", else None. weight: (U, L) sums of weights where there are some, and then
-    share, margin and tie are of weights; a unit of weight zero has share nan and no winner, and the
-    `reason` says so.
+    counts: (U, L) votes. winner: (U,) position in `labels`, -1 if a tie decides nothing. share: (U,) of the
+    most frequent answer. margin: (U,) share minus the runner-up's. tie: (U,) whether labels share the lead,
+    whatever the rule decided. `seed` is None unless the rule is "random". weight: (U, L) sums of weights, or
+    None; share, margin and tie are then of weights, and a unit of weight zero has no winner.
     """
 
     units: NDArray[Any]
@@ -78,14 +76,14 @@ class MajorityResult:
         return self.counts.sum(axis=1)
 
     def values(self) -> list[Any]:
-        """Return the winning label of each unit; None where a tie decides nothing."""
+        """Return the winning label of each unit; None if a tie decides nothing."""
         labels = self.labels.tolist()
         return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class RelevanceResult:
-    """Yes votes, judgments, share of yes and relevance of each of U units."""
+    """(U,) yes votes, judgments, share of yes and relevance of units."""
 
     units: NDArray[Any]
     yes: Ints
@@ -105,11 +103,10 @@ def majority_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """Return the most frequent answer per unit.
+    """Return the most frequent answer of each unit.
 
-    `labels` fixes the scale and its order (default: the answers that occur, ascending). `ties` says what
-    a tie decides: "none" nothing, "lowest" the tied label that stands first on the scale, "random" one
-    of the tied labels, drawn with `seed`. Raises BadShape, BadValue, BadOption.
+    `labels` fixes the scale (default: the answers that occur, ascending). `ties` decides "none", the "lowest"
+    tied label on the scale, or a "random" one.
     """
     return _vote(units, values, None, labels, ties, seed)
 
@@ -124,21 +121,18 @@ def weighted_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """Return the answer of the largest sum of weights per unit: `weights` (N,) from zero on, one a judgment.
+    """Return the answer with the largest sum of (N,) weights of each unit, as `majority_vote` does.
 
-    `accuracy_weights` makes weights of workers' control answers. Sums that differ by a part in 10^9 are
-    tied. The rest is as for `majority_vote`. Raises BadShape, BadValue, BadOption.
+    `accuracy_weights` gives weights of workers. Sums that differ by a part in 10^9 are tied.
     """
     return _vote(units, values, judgment_weights(weights), labels, ties, seed)
 
 
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
-    """Return (W,) weights of workers who got `right` of `seen` items of known answer right, (W,) each.
+    """Return (W,) weights of workers with `right` of `seen` control items right, (W,) each.
 
-    The accuracy is p = (right + 1) / (seen + labels), Laplace's estimate, which is chance where nothing was
-    seen. The rule "accuracy" takes p; "log-odds" takes log(p (labels - 1) / (1 - p)), the best weights for
-    independent workers (Nitzan, Paroush 1982), and zero at chance and below. Raises BadShape, BadValue,
-    BadOption.
+    The accuracy is Laplace's p = (right + 1) / (seen + labels). The rule "accuracy" takes p; "log-odds" takes
+    log(p (labels - 1) / (1 - p)), best for independent workers (Nitzan, Paroush 1982), and at least zero.
     """
     one_of(rule, ("log-odds", "accuracy"), "rule")
     if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:
@@ -223,10 +217,7 @@ def _vote(
 
 
 def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
-    """Return whether `yes` of `n` reach a share such as (2, 3), compared in whole numbers; equality counts.
-
-    (U,) integers each. A unit without judgments is not relevant. Raises BadShape, BadValue, BadOption.
-    """
+    """Return whether (U,) `yes` of `n` reach a share such as (2, 3), in exact whole numbers."""
     share = one_per_row(at_least_share, "the share")
     if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
@@ -247,48 +238,36 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
 def relevance_vote(
     units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
 ) -> RelevanceResult:
-    """Return share of yes per unit, and whether it is relevant (H13 section 4.3.2: two thirds or more).
-
-    `values` are 0 or 1 (or booleans). Raises BadShape, BadValue, BadOption.
-    """
+    """Return the share of yes (0 or 1) of each unit, and its relevance (H13 section 4.3.2: two thirds)."""
     names, unit_codes = encode(units, "units")
     answers = finite_column(values, "values")
     same_length(units=unit_codes, values=answers)
-    wrong = np.flatnonzero((answers != 0) & (answers != 1))
-    if wrong.size:
-        raise BadValue(f"values[{wrong[0]}] is {answers[wrong[0]]:g}, expected 0 or 1")
+    refuse_values(answers, (answers != 0) & (answers != 1), "values", "0 or 1")
     n = np.bincount(unit_codes, minlength=len(names))
     yes = np.bincount(unit_codes[answers == 1], minlength=len(names))
     return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
 
 
 def judgment_weights(weights: ArrayLike) -> Floats:
-    """Return (N,) float64 weights of judgments. Raises BadShape, BadValue."""
     vector = finite_vector(weights, "weights")
-    bad = np.flatnonzero((vector < 0) | (vector > _HEAVIEST))
-    if bad.size:
-        raise BadValue(
-            f"weights[{bad[0]}] is {vector[bad[0]]:g}, expected a number from zero to {_HEAVIEST:g}"
-        )
+    wrong = (vector < 0) | (vector > _HEAVIEST)
+    refuse_values(vector, wrong, "weights", f"a number from zero to {_HEAVIEST:g}")
     return vector
 
 
 def _counts(values: ArrayLike, name: str) -> Ints:
     vector = finite_vector(values, name)
-    bad = np.flatnonzero((vector < 0) | (vector > _MOST) | (vector != np.floor(vector)))
-    if bad.size:
-        raise BadValue(
-            f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on, 2^52 at most"
-        )
+    wrong = (vector < 0) | (vector > _MOST) | (vector != np.floor(vector))
+    refuse_values(vector, wrong, name, "a whole number from zero on, 2^52 at most")
     return vector.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """Triplets that the first candidate won, lost and tied, and the winner, of each of P pairs.
+    """Wins, losses and ties of the first candidate in the triplets of P pairs, and the winners.
 
-    winner: (P,) 1, 2 or 0. tie: (P,) whether there is none. share: (P,) the winner's part of all the
-    pair's triplets (of a tie: the larger part). margin: (P,) |wins - losses| over all triplets.
+    winner: (P,) 1, 2, or 0 for a tie. share: (P,) the winner's part of all triplets (of a tie: the larger
+    one). margin: (P,) |wins - losses| over all triplets.
     """
 
     pairs: NDArray[Any]
@@ -304,7 +283,7 @@ class PairResult:
 
 
 def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
-    """Return (N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
+    """Return (N,) winners as whole numbers: 1, 2, or 0 for a tie."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
@@ -313,19 +292,15 @@ def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
     whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
     outcome = np.asarray(winners) if whole else finite_vector(winners, name)
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
-        wrong = np.flatnonzero((outcome != 0) & (outcome != 1) & (outcome != 2))
-        if wrong.size:
-            raise BadValue(f"{name}[{wrong[0]}] is {outcome[wrong[0]]:g}, expected 1, 2, or 0 for a tie")
+        refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), name, "1, 2, or 0 for a tie")
     return outcome.astype(np.int64, copy=False)
 
 
 @signed("pair-winners")
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
-    """Return winner per pair from one row a triplet: (N,) pair names and (N,) triplet winners 1, 2 or 0.
+    """Return the winner of each pair by majority (V15 section 3), from (N,) pairs and triplet winners 1, 2 or 0.
 
-    Tied triplets are set aside (the majority of the decided ones wins) or count (a winner needs more than
-    half of all). With an odd number of judgments per triplet there are none. Raises BadShape, BadValue,
-    BadOption.
+    `triplet_ties` sets tied triplets aside, or counts them: a winner then needs more than half of all.
     """
     one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
     names, codes = encode(pairs, "pairs")

@@ -1,9 +1,8 @@
 """How much judges agree beyond chance.
 
-`agreement(data, coefficient, over=...)` gives any coefficient and its interval: `Alpha`, `AlphaOfParts` (Krippendorff),
-`CohenKappa`, `FleissKappa`, `Gwet` and `Percent`. Each also has a function for its bare value (`krippendorff_alpha`)
-and one for its interval (`alpha_interval`), whose results are signed. `units_and_pairs` tells where and between whom
-judges agree, `thresholds` compares two sources of scores.
+`agreement(data, coefficient, over=...)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
+(Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
+(`krippendorff_alpha`) and one for a signed result (`alpha_interval`).
 """
 
 from evaluation.statistics.agreement.alpha import (

@@ -1,17 +1,15 @@
-"""Krippendorff's alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it), with an interval.
+"""Krippendorff's alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it).
 
-Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011). With n_uv the count of value v in
-unit u and m_u its judgments, units with m_u < 2 are dropped together with their values, and
+Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011). With n_uv the count of value v in unit u
+and m_u its judgments, units with m_u < 2 are dropped, and
 
     alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
 
-where d is the squared distance of the level. The ordinal distance is the interval distance of the
-values' mid-ranks, and sums of squared differences follow from moments, so that no table of values by
-values is needed but for the ratio level.
+with d the squared distance of the level. The ordinal distance is the interval distance of mid-ranks. Sums of
+squared differences follow from moments; only the ratio level needs a table of values by values.
 
-An answer may consist of several small ones: links of words to boxes, options that are best, worst or neither. Alpha of
-parts compares the values part by part. The parts of a unit hang together, because the same people gave them at the
-same moment, so a resample draws whole units: drawing parts would make the interval too narrow.
+Alpha of parts compares answers of several values (links of words to boxes, best and worst options) part by
+part. The parts of a unit depend on each other, so resamples draw whole units.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -44,7 +42,12 @@ from evaluation.statistics.agreement.ratings import (
     ratings_of_judgments,
 )
 from evaluation.statistics.errors import DuplicateJudgment
-from evaluation.statistics.inputs import encode, one_of, same_length
+from evaluation.statistics.inputs import (
+    encode,
+    first_repeated,
+    one_of,
+    same_length,
+)
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
 
@@ -58,10 +61,9 @@ NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two oppos
 
 
 def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
-    """Return Krippendorff's alpha of a (raters, units) array in which nan (or None) is a missing judgment.
+    """Return Krippendorff's alpha of a (raters, units) table in which nan or None is missing, or of `Ratings`.
 
-    `level` is nominal, ordinal, interval or ratio. nan where alpha is undefined; `alpha_interval` says
-    why. `Ratings`, one judgment a row, are taken too. Raises BadShape, BadValue, BadOption.
+    `level` is one of LEVELS.
     """
     return Alpha(level).sample(reliability_data).value()
 
@@ -76,10 +78,7 @@ def alpha_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return `krippendorff_alpha` with a bootstrap interval (see `agreement`) and the reason where it is nan.
-
-    Takes the same (raters, units) table or `Ratings`. Raises BadShape, BadValue, BadOption.
-    """
+    """Return `krippendorff_alpha` with an interval (see `agreement`)."""
     return agreement(
         reliability_data, Alpha(level), over=over, confidence=confidence, resamples=resamples, seed=seed
     )
@@ -97,10 +96,9 @@ def alpha_of_judgments(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return alpha of one judgment a row: three (N,) columns, no table of workers by units in between.
+    """Return alpha of (N,) columns, one judgment a row. Values are numbers, or anything at the nominal level.
 
-    Units and workers are any hashable names; values are numbers, or anything for the nominal level.
-    Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue, BadOption.
+    Raises DuplicateJudgment if a worker judged a unit twice.
     """
     one_of(level, LEVELS, "level")
     ratings = ratings_of_judgments(units, workers, values)
@@ -119,11 +117,10 @@ def alpha_of_parts(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """Return alpha over the parts of units: one value of one part a row, four (N,) columns.
+    """Return alpha over parts of units, from (N,) columns with one value of one part a row.
 
-    `units`, `pairable` and `judgments` of the result count whole units and whole answers, not parts. With one part a
-    unit this is `alpha_of_judgments`, but for the draws. Raises DuplicateJudgment where a worker gave a part
-    two values, BadShape, BadValue, BadOption.
+    `units`, `pairable` and `judgments` of the result count whole units and answers. Raises DuplicateJudgment
+    if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
     return agreement(columns, AlphaOfParts(level), confidence=confidence, resamples=resamples, seed=seed)
@@ -131,8 +128,6 @@ def alpha_of_parts(
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
-    """Krippendorff's alpha as a `RaterCoefficient`."""
-
     level: str = "nominal"
     name: ClassVar[str] = "krippendorff-alpha"
     judged_at_least: ClassVar[int] = 2
@@ -162,9 +157,7 @@ class Alpha:
                 return math.nan
             positions = np.cumsum(totals) - totals / 2 if self.level == "ordinal" else places
             apart = units.disagreement(weights, kind, positions)
-            share = np.zeros(len(pairs))
-            np.divide(sizes, pairs, out=share, where=pairs > 0)
-            observed = float((counting * share) @ apart)
+            observed = float((counting * ratio(sizes, pairs, otherwise=0.0)) @ apart)
             expected = all_distances(kind, positions, totals)
             return 1 - (float(totals.sum()) - 1) * observed / expected if expected > 0 else math.nan
 
@@ -173,7 +166,7 @@ class Alpha:
 
 @dataclass(frozen=True, slots=True)
 class AlphaOfParts:
-    """Alpha over the parts of units as a `Coefficient` of (N,) units, parts, workers and values."""
+    """Alpha over parts, of (N,) units, parts, workers and values."""
 
     level: str = "nominal"
     name: ClassVar[str] = "krippendorff-alpha"
@@ -190,7 +183,10 @@ class AlphaOfParts:
         places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
         owner = np.zeros(len(places), dtype=np.int64)
         owner[cell] = unit
-        _refuse_duplicates(cell, worker, len(worker_names))
+        if first_repeated(cell, worker) is not None:
+            raise DuplicateJudgment(
+                "a worker gave a part of a unit two values, expected one value a part and worker"
+            )
         counts = csr_array((np.ones(len(cell)), (cell, code)), shape=(len(places), len(labels)))
         every_part = np.ones(len(places), dtype=np.int64)
         patterns = Patterns(labels, counts, every_part, len(unit_names), len(worker_names), len(cell))
@@ -206,14 +202,6 @@ class AlphaOfParts:
             raters=len(worker_names),
             judgments=len(np.unique(unit * max(len(worker_names), 1) + worker)),
             reason=NO_VARIATION if len(compared) else NO_PAIRS,
-        )
-
-
-def _refuse_duplicates(cell: Ints, worker: Ints, workers: int) -> None:
-    keys = np.sort(cell * max(workers, 1) + worker)
-    if (keys[1:] == keys[:-1]).any():
-        raise DuplicateJudgment(
-            "a worker gave a part of a unit two values, expected one value a part and worker"
         )
 
 
@@ -245,12 +233,10 @@ class AlphaOfWeights:
             observed = weights @ self._observed
             n = weights @ self._size
             expected = self._expected(weights, n)
-        alpha = np.full(len(weights), np.nan)
-        np.divide((n - 1) * observed, expected, out=alpha, where=expected > 0)
-        return 1 - alpha
+        return 1 - ratio((n - 1) * observed, expected)
 
     def _within(self, mean: Floats) -> Floats:
-        """Return sum of squared deviations from the unit's mean, per pattern."""
+        """Return for each pattern the sum of squared deviations from the unit's mean."""
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
@@ -283,15 +269,13 @@ class AlphaOfWeights:
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """Return ((v - w) / (v + w))^2, and 0 where v + w = 0: right for two zeros, a convention for -1 and 1."""
+    """Return ((v - w) / (v + w))^2; 0 if v + w = 0, by convention also for -1 and 1."""
     total = first + second
-    ratio = np.zeros(np.broadcast(first, second).shape)
-    np.divide(first - second, total, out=ratio, where=total != 0)
-    return ratio**2
+    return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 
 
 def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
-    """Return sum of n_v n_w d(v, w) over the ordered pairs of values inside each pattern."""
+    """Return the sum of n_v n_w d(v, w) over the ordered pairs of values of each pattern."""
     counts = patterns.counts
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     total = np.zeros(counts.shape[0])
@@ -306,7 +290,7 @@ def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
 
 
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
-    """Return sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
+    """Return the sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
     expected = np.zeros(len(totals))
     step = max(1, _PAIRS // max(len(values), 1))
     for start in range(0, len(values), step):

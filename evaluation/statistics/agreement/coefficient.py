@@ -1,16 +1,15 @@
-"""One way to every agreement figure: a coefficient reads the data, `agreement` gives its value and interval.
+"""Agreement coefficients with intervals: a coefficient reads the data, `agreement` resamples them.
 
-Drawing raters with replacement draws some of them twice, and a rater agrees with their own copy perfectly: counted as
-agreement, copies would lift every resample above the figure it is to surround (Snijders and Borgatti 1999 meet the
-same with the vertices of a network; McCullagh 2000 shows that no resampling of rows and columns is exact). Here **a
-rater is never compared with their own copy**. With w_r the times rater r was drawn, a unit's answers count w_r each,
-and its pairs w_r w_s for two different raters r and s alone:
+Raters drawn with replacement occur twice, and agree with their copies perfectly, which would lift every
+resample above the figure (Snijders, Borgatti 1999; McCullagh 2000 shows that no resampling of rows and
+columns is exact). Here **a rater is never compared with a copy**. With w_r draws of rater r, an answer counts
+w_r times and a pair w_r w_s times, for different raters r and s alone:
 
     sum_{r != s} w_r w_s d(v_r, v_s) / (m^2 - q),  m = sum w_r,  q = sum w_r^2,
 
-which is the usual mean over pairs, m^2 - q = m (m - 1), where nobody was drawn twice. A unit left with one rater
-(m^2 = q) drops out like one judged once. Drawing units as well, each on its own, is the pigeonhole bootstrap (Owen
-2007, *Annals of Applied Statistics* 1), whose interval is rather too wide than too narrow.
+the usual mean over pairs if nobody was drawn twice. A unit left with one rater (m^2 = q) drops out. Drawing
+units as well is the pigeonhole bootstrap (Owen 2007, *Annals of Applied Statistics* 1), whose interval is
+rather too wide.
 """
 
 from __future__ import annotations
@@ -53,11 +52,10 @@ OfRaters = Callable[[Floats, Floats], float]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a coefficient read from data: units by pattern, and its value for any weights of the patterns.
+    """The data as a coefficient reads them: units by pattern, and its value for any weights of the patterns.
 
-    frequency: (P,) units that show each pattern. width: numbers that `of_units` makes a resample, so that chunks of
-    resamples fit into memory. units, raters and judgments count what was given; pairable the units with two judgments
-    or more. reason: why the value is nan where it is. note: a warning about a value that is defined.
+    frequency: (P,) units of each pattern. width: numbers per resample that `of_units` makes. pairable: units
+    with two judgments or more. reason: why the value is nan, if it is. note: a warning about a defined value.
     """
 
     of_units: OfUnits
@@ -72,7 +70,6 @@ class Sample:
 
     @classmethod
     def of_patterns(cls, patterns: Patterns, of_units: OfUnits, reason: str, note: str = "") -> Sample:
-        """Return the sample of a table or of ratings."""
         return cls(
             of_units=of_units,
             frequency=patterns.frequency,
@@ -86,14 +83,14 @@ class Sample:
         )
 
     def value(self) -> float:
-        """Return the coefficient of the data as they are; nan where it is undefined."""
+        """Return the coefficient of the data; nan if undefined."""
         if not len(self.frequency):
             return math.nan
         return float(self.of_units(self.frequency[np.newaxis].astype(np.float64))[0])
 
 
 class Coefficient(Protocol):
-    """An agreement coefficient with its settings; `level` is how far apart it takes two answers to be."""
+    """An agreement coefficient with its settings; `level` names the distance of two answers."""
 
     @property
     def name(self) -> str: ...
@@ -102,15 +99,12 @@ class Coefficient(Protocol):
     def level(self) -> str: ...
 
     def sample(self, data: Any) -> Sample:
-        """Read the data. Raises BadShape, BadValue, BadOption, DuplicateJudgment."""
+        """Read the data."""
 
 
 @runtime_checkable
 class RaterCoefficient(Coefficient, Protocol):
-    """A coefficient of tables and ratings, of which raters may be drawn anew as well.
-
-    The draws are of the units that are `judged_at_least` so often.
-    """
+    """A coefficient whose raters can be resampled, on the units that are `judged_at_least` so often."""
 
     judged_at_least: int
 
@@ -120,13 +114,10 @@ class RaterCoefficient(Coefficient, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgreementResult:
-    """An agreement figure, its percentile bootstrap interval, and how it was made.
+    """An agreement coefficient with its interval.
 
-    `units`, `raters` and `judgments` count what was given; `pairable` the units with two judgments or
-    more. `over` says what was resampled: units, raters, or both. `undefined_resamples` were left out of
-    the interval (for instance resamples without any variation). `reason` says why `value` is nan, and is
-    empty otherwise; `note` warns of a value that is defined but should not be trusted. `seed` is None
-    where a running random stream was handed in. `signature` parses back to the call.
+    `units`, `raters` and `judgments` count the data, `pairable` the units with two judgments or more. `over`
+    is what was resampled: units, raters, or both. `note` warns of a defined but doubtful value.
     """
 
     statistic: str
@@ -157,10 +148,9 @@ def agreement(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """Return a coefficient of the data with its percentile bootstrap interval.
+    """Return a coefficient of the data with its interval.
 
-    `over` says what the resamples draw anew: "units" (the raters are these), "raters" (the units are these), or
-    "both". Raises BadOption where the coefficient cannot draw raters, and what `coefficient.sample` raises.
+    `over` is what is resampled: "units" (for these raters), "raters" (for these units), or "both".
     """
     check_confidence(confidence)
     one_of(over, OVER, "over")
@@ -207,10 +197,7 @@ def agreement(
 def _draw_raters(
     coefficient: RaterCoefficient, ratings: Ratings, over: str, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """Return (resamples,) values over "raters" or "both".
-
-    Units that all raters answered alike are computed once, and so is each way to draw the raters.
-    """
+    """Return (resamples,) values; equal units and equal draws of raters are computed once."""
     positive(resamples, "resamples")
     merged, frequency = _merged(ratings)
     value_of = coefficient.of_raters(merged)
@@ -233,10 +220,7 @@ def _draw_raters(
 
 
 def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
-    """Return one unit of each group that every rater answered alike, and how many there are of each.
-
-    Where raters or answers are too many for that to happen, the ratings as they are.
-    """
+    """Return one unit of each group with equal answers of every rater, and the groups' sizes, if that can pay."""
     base, raters, units = len(ratings.labels) + 1, len(ratings.raters), len(ratings.units)
     if raters * math.log2(base) > _BITS:
         return ratings, np.ones(units, dtype=np.int64)
@@ -260,7 +244,7 @@ def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
 
 
 class WeightedUnits:
-    """Sums over the answers to units where each rater counts a number of times, without pairs of copies."""
+    """Sums over the answers to units under weights of raters, without pairs of copies."""
 
     def __init__(self, ratings: Ratings) -> None:
         self._starts, self._raters, self._codes = ratings.by_unit()
@@ -274,7 +258,7 @@ class WeightedUnits:
         return sizes, sizes**2 - np.asarray(self._judged @ weights**2)
 
     def totals(self, weights: Floats, unit_weights: Floats) -> Floats:
-        """Return (V,) how often each value stands in the units, each unit counting `unit_weights` times."""
+        """Return (V,) weighted counts of each value."""
         from evaluation.statistics.agreement.kernels import value_sums  # numba loads when it is needed
 
         sums = np.zeros(self._values)

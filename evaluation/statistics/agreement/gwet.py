@@ -1,24 +1,24 @@
-"""Percent agreement, and Gwet's AC1 and AC2: agreement beyond chance that lopsided answers do not push towards zero
-as they do alpha and kappa (Gwet 2008, *British Journal of Mathematical and Statistical Psychology* 61; 2014, *Handbook
-of Inter-Rater Reliability*).
+"""Percent agreement, and Gwet's AC1 and AC2, which skewed answers do not pull towards zero as they do alpha
+and kappa (Gwet 2008, *British Journal of Mathematical and Statistical Psychology* 61; 2014, *Handbook of
+Inter-Rater Reliability*).
 
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
-with r_ik the judges who put unit i into category k, r_i all its judges, n' the units with r_i >= 2, n all units, those
-judged once too, q the categories, and T_w the sum of all weights (q for identity).
+with r_ik the judges who put unit i into category k, r_i all its judges, n' the units with r_i >= 2, n all
+units, q the categories, and T_w the sum of all weights (q for identity).
 
-The weight w(k, l) = 1 - d(k, l) / D is how much two different answers still agree (Cohen 1968): d is the distance of
-two categories and D that of the lowest and the highest, so it is 1 for equal answers and 0 for the ends of the scale.
+The weight w(k, l) = 1 - d(k, l) / D is the partial agreement of two categories (Cohen 1968), with D the
+distance of the lowest and the highest:
 
-| weights | distance of k and l |
+| weights | distance d of k and l |
 |---|---|
-| identity | 1 where they differ (D = 1) |
+| identity | 1 if they differ (D = 1) |
 | linear, quadratic, radical | difference, its square, its square root |
 | ratio | ((k - l) / (k + l))^2 |
-| ordinal | pairs of positions from k to l: s (s + 1) / 2 where they lie s steps apart |
+| ordinal | pairs of positions from k to l: s (s + 1) / 2 for s steps |
 
-Numbers count as they are, text by its position in the categories given; ordinal weights always take positions.
+Numbers count by value, text by its position in the given categories; ordinal weights always take positions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats
+from evaluation.arrays import Floats, ratio
 from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
@@ -55,9 +55,9 @@ WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Categories as positions: those of the labels that occur (V,) and of the whole scale (Q,).
+    """Positions of the labels that occur (V,), and of the whole scale (Q,).
 
-    kind is the distance's number in `agreement.kernels`; longest is D, and 1 where there is no distance.
+    kind is the distance in `agreement.kernels`; longest is D, or 1 without a distance.
     """
 
     kind: int
@@ -66,7 +66,7 @@ class Scale:
     longest: float
 
     def total_weight(self) -> float:
-        """Return sum of w(k, l) over all ordered pairs of categories."""
+        """Return the sum of w(k, l) over all ordered pairs of categories."""
         from evaluation.statistics.agreement.kernels import all_distances
 
         size = len(self.positions)
@@ -76,7 +76,7 @@ class Scale:
 def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
     """Return the scale of the labels that occur (V,), or of the given categories, which must hold them all.
 
-    Categories that are text stand in the order given, numbers in their own. Raises BadOption, BadValue.
+    Text categories are in the given order, numbers ascending.
     """
     from evaluation.statistics.agreement import kernels
 
@@ -110,11 +110,10 @@ def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | Non
 def percent_agreement(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return the share of agreeing pairs of judges, 0 to 1, of a (raters, units) table or of `Ratings`.
+    """Return the share of agreeing pairs of judges of a (raters, units) table, nan or None missing, or of `Ratings`.
 
-    nan or None is a missing judgment. `weights` other than identity give near misses their part; `categories` names
-    the whole scale where its ends may not occur. nan where no unit has two judgments. Raises BadShape, BadValue,
-    BadOption.
+    `weights` other than identity give near misses partial credit. `categories` names the whole scale if its
+    ends may not occur.
     """
     return Percent(weights, categories).sample(reliability_data).value()
 
@@ -130,7 +129,7 @@ def percent_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return `percent_agreement` with a bootstrap interval (see `agreement`) and the reason for nan."""
+    """Return `percent_agreement` with an interval (see `agreement`)."""
     coefficient = Percent(weights, categories)
     return agreement(
         reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
@@ -140,10 +139,9 @@ def percent_interval(
 def gwet_ac(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return AC1 (identity weights) or AC2 of a (raters, units) table or of `Ratings`.
+    """Return AC1 (identity weights) or AC2 of a (raters, units) table, nan or None missing, or of `Ratings`.
 
-    nan or None is a missing judgment. Without `categories`, those that occur are the scale. nan where AC is undefined;
-    `gwet_interval` says why. Raises BadShape, BadValue, BadOption.
+    The default `categories` are those that occur.
     """
     return Gwet(weights, categories).sample(reliability_data).value()
 
@@ -159,7 +157,7 @@ def gwet_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return `gwet_ac` with a bootstrap interval (see `agreement`) and the reason where it is nan."""
+    """Return `gwet_ac` with an interval (see `agreement`)."""
     coefficient = Gwet(weights, categories)
     return agreement(
         reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
@@ -168,8 +166,6 @@ def gwet_interval(
 
 @dataclass(frozen=True, slots=True)
 class Percent:
-    """Percent agreement as a `RaterCoefficient`."""
-
     level: str = "identity"
     categories: Sequence[Any] | None = None
     name: ClassVar[str] = "percent-agreement"
@@ -188,7 +184,7 @@ class Percent:
 
 @dataclass(frozen=True, slots=True)
 class Gwet:
-    """AC1 and AC2 as a `RaterCoefficient`."""
+    """AC1 (identity) and AC2."""
 
     level: str = "identity"
     categories: Sequence[Any] | None = None
@@ -223,10 +219,8 @@ class Gwet:
             if math.isnan(observed):
                 return math.nan
             sizes, _ = units.pairs(weights)
-            judged = sizes > 0
-            once = np.zeros(len(sizes))
-            np.divide(unit_weights, sizes, out=once, where=judged)
-            shares = units.totals(weights, once) / unit_weights[judged].sum()
+            once = ratio(unit_weights, sizes, otherwise=0.0)
+            shares = units.totals(weights, once) / unit_weights[sizes > 0].sum()
             return float(corrected(np.array([observed]), shares[np.newaxis])[0])
 
         return gwet
@@ -245,10 +239,7 @@ def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
     agreeing = comparable * (1 - apart / pairs / scale.longest)
 
     def percent(weights: Floats) -> Floats:
-        units = weights @ comparable
-        share = np.full(len(weights), np.nan)
-        np.divide(weights @ agreeing, units, out=share, where=units > 0)
-        return share
+        return ratio(weights @ agreeing, weights @ comparable)
 
     return percent
 
@@ -260,8 +251,7 @@ def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
         if counting.sum() == 0:
             return math.nan
         apart = units.disagreement(weights, scale.kind, scale.occurring)
-        share = np.zeros(len(pairs))
-        np.divide(apart, pairs, out=share, where=pairs > 0)
+        share = ratio(apart, pairs, otherwise=0.0)
         return float(1 - counting @ share / counting.sum() / scale.longest)
 
     return percent

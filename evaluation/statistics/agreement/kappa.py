@@ -1,8 +1,7 @@
-"""Cohen's kappa for two raters (weighted too) and Fleiss' kappa for a fixed number of raters.
+"""Cohen's kappa for two raters, also weighted, and Fleiss' kappa for a fixed number of raters.
 
-All are one minus the disagreement seen over the disagreement expected by chance (H13 Tables 8 to 10
-use Cohen's). With n_ij of n units put into label i by the first and j by the second rater, and d(i, j) = [i != j],
-|i - j| ("linear") or (i - j)^2 ("quadratic"), i and j being positions among the labels (Cohen 1960, 1968):
+With n_ij of n units put into label i by the first and j by the second rater, and d(i, j) = [i != j], |i - j|
+("linear") or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
 
     kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
 
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.coefficient import AgreementResult, Sample, agreement
 from evaluation.statistics.agreement.ratings import count_rows
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
@@ -43,12 +42,10 @@ def cohen_kappa(
     *,
     labels: Sequence[Any] | NDArray[Any] | None = None,
 ) -> float:
-    """Return Cohen's kappa of two raters' labels, (N,) each; nan where it is undefined.
+    """Return Cohen's kappa of two raters' (N,) labels without missing answers.
 
-    `weights` None counts every disagreement alike, linear by the distance of the labels' positions and
-    quadratic by its square. Positions are those in `labels` or, without it, among the labels that occur
-    in ascending order, so that a scale point nobody used does not count. Raises BadShape, BadValue
-    (missing answers: leave such units out first), BadOption.
+    `weights` is None, "linear" or "quadratic". Positions are those in `labels`; the default are the labels
+    that occur, ascending, so that an unused point of the scale does not count.
     """
     return CohenKappa(weights, labels).sample((first, second)).value()
 
@@ -64,19 +61,13 @@ def kappa_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """Return `cohen_kappa` with a bootstrap interval over units and the reason where it is nan.
-
-    Takes the same two (N,) columns, one answer to a unit each. Raises BadShape, BadValue, BadOption.
-    """
+    """Return `cohen_kappa` with an interval over units."""
     coefficient = CohenKappa(weights, labels)
     return agreement((first, second), coefficient, confidence=confidence, resamples=resamples, seed=seed)
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
-    """Return Fleiss' kappa of a (units, categories) table of counts; nan where it is undefined.
-
-    Every unit has the same number of judgments, two or more. Raises BadShape, BadValue.
-    """
+    """Return Fleiss' kappa of (units, categories) counts; every unit has the same number of judgments."""
     return FleissKappa().sample(counts).value()
 
 
@@ -88,16 +79,13 @@ def fleiss_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """Return `fleiss_kappa` with a bootstrap interval over units and the reason where it is nan.
-
-    Takes the same (units, categories) counts. Raises BadShape, BadValue, BadOption.
-    """
+    """Return `fleiss_kappa` with an interval over units."""
     return agreement(counts, FleissKappa(), confidence=confidence, resamples=resamples, seed=seed)
 
 
 @dataclass(frozen=True, slots=True)
 class CohenKappa:
-    """Cohen's kappa as a `Coefficient` of two (N,) columns of labels."""
+    """Cohen's kappa of two (N,) columns of labels."""
 
     weights: str | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
@@ -123,7 +111,7 @@ class CohenKappa:
 
 @dataclass(frozen=True, slots=True)
 class FleissKappa:
-    """Fleiss' kappa as a `Coefficient` of a (units, categories) table of counts."""
+    """Fleiss' kappa of a (units, categories) table of counts."""
 
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
@@ -149,7 +137,7 @@ def check_weights(weights: str | None) -> None:
 
 
 class _Cells:
-    """The table of two raters, kept as its non-empty cells: (B, C) weights to (B,) kappas."""
+    """The non-empty cells of two raters' table: (B, C) weights to (B,) kappas."""
 
     def __init__(
         self,
@@ -187,13 +175,10 @@ class _Cells:
         first = np.asarray(weights @ self._first)
         second = np.asarray(weights @ self._second)
         observed = weights @ self._distance * weights.sum(axis=1)
-        expected = self._expected(first, second)
-        ratio = np.full(len(weights), np.nan)
-        np.divide(observed, expected, out=ratio, where=expected > 0)
-        return 1 - ratio
+        return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
-        """Return sum over all cells of the first's total times the second's times the distance."""
+        """Return the sum over all cells of both raters' totals times the distance."""
         n = first.sum(axis=1)
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)
@@ -275,6 +260,4 @@ def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
     judgments = units * raters
     # Whole numbers up to here, so that a table of one category gives exactly zero.
     expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
-    ratio = np.full(len(weights), np.nan)
-    np.divide(observed, expected, out=ratio, where=expected > 0)
-    return 1 - ratio
+    return 1 - ratio(observed, expected)

@@ -1,7 +1,4 @@
-"""The loops behind the agreement figures, compiled (see `evaluation.compiled`).
-
-Imported only by the functions that need them, so that a process that never does pays nothing.
-"""
+"""Compiled loops of the agreement figures, imported where they are needed, because numba loads slowly."""
 
 import math
 from typing import Any
@@ -30,8 +27,8 @@ _BLOCK = 2048
 def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) -> bool:
     """Count each unit's answers in one number: answer v adds 1 << (v - low) * bits to keys[unit].
 
-    matrix: (R, U) float64 of numbers from `low` on, nan is missing; keys: (U,) int64, zero at first;
-    given: (R,) int64, zero at first, gets the answers of each rater. False where an answer is not whole.
+    matrix: (R, U) float64 of numbers from `low` on, nan missing. keys (U,) and given (R,) int64, zero at
+    first, get the keys, and each rater's answers. Return False if an answer is not whole.
     """
     raters, units = matrix.shape
     whole = True
@@ -55,7 +52,7 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) ->
 
 @compiled
 def distance(kind: int, first: float, second: float) -> float:
-    """Return how far apart two positions are: 0 where equal; see the constants above."""
+    """Return the distance of two positions, by a kind of the constants above."""
     gap = abs(first - second)
     if gap == 0:
         return 0.0
@@ -76,7 +73,7 @@ def distance(kind: int, first: float, second: float) -> float:
 
 @compiled
 def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
-    """Return sum over all ordered pairs of positions (V,) of their squared difference times both amounts (V,)."""
+    """Return the sum of squared differences over all ordered pairs of positions (V,), times both amounts (V,)."""
     mean = 0.0
     for place in range(len(positions)):
         mean += amounts[place] * (positions[place] / size)
@@ -88,9 +85,9 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Return sum over all ordered pairs of positions (V,), ascending, of their distance times both amounts (V,).
+    """Return the sum of distances over all ordered pairs of ascending positions (V,), times both amounts (V,).
 
-    One pass over the positions, but for roots and ratios, which take every pair.
+    One pass over the positions; roots and ratios take every pair.
     """
     size = amounts.sum()
     total = 0.0
@@ -127,11 +124,10 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Write per unit the distances of all ordered pairs of its answers, their amount, and that of the commonest.
+    """Write for each unit the sum of distances of all ordered pairs of its answers, its size, and its largest amount.
 
-    starts: (U + 1,) where each unit's answers begin in codes (N,) and amounts (N,), how often each counts;
-    positions: (V,) of the values. The last three, (U,) each, are written: with n_v the amount of value v,
-    sum over v, w of n_v n_w d(v, w), sum of n_v, and the largest n_v.
+    starts: (U + 1,) into codes (N,) and amounts (N,); positions: (V,) of the values. With n_v the amount of
+    value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
     """
     counted = np.zeros(len(positions))
     found = np.empty(len(positions), dtype=np.int64)
@@ -183,7 +179,7 @@ def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats,
 
 @compiled
 def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
-    """Return how many pairs of raters share a unit, and the most answers that partners of one rater gave."""
+    """Return the number of pairs of raters with a common unit, and the most answers that one rater's partners gave."""
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
@@ -216,11 +212,10 @@ def pair_figures(
     pairs: Ints,
     figures: Floats,
 ) -> None:
-    """Write shared units, percent, kappa and alpha of every pair of raters with a common unit.
+    """Write common units, percent, kappa and alpha of every pair of raters with a common unit.
 
-    The answers by unit (starts, raters, codes), and again by rater (starts, units, codes), as compressed rows;
-    positions: (V,) of the values. Written: pairs (P, 3) of first rater, second rater, units; figures (P, 3) of
-    percent, kappa, alpha.
+    by_unit: starts, raters, codes; by_rater: starts, units, codes. positions: (V,) of the values. Fills pairs
+    (P, 3) with first rater, second rater, units, and figures (P, 3) with percent, kappa, alpha.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater
@@ -270,10 +265,7 @@ def pair_figures(
 def two_raters(
     one: NDArray[Any], other: NDArray[Any], positions: Floats, weights: int, level: int, scratch: Floats
 ) -> Floats:
-    """Return percent, kappa and alpha (nan where undefined) of two raters' codes on the n >= 1 units both judged.
-
-    scratch: (2, V) of zeros, and left so.
-    """
+    """Return percent, kappa and alpha of two raters' codes. scratch: (2, V) of zeros, and left so."""
     units = len(one)
     first, second = scratch[0], scratch[1]
     found = np.empty(min(2 * units, len(positions)), dtype=np.int64)
@@ -307,7 +299,7 @@ def two_raters(
 def _kappa(
     one: NDArray[Any], other: NDArray[Any], found: Ints, first: Floats, second: Floats, weights: int
 ) -> float:
-    """Return Cohen's kappa; more than one label occurs, so chance disagreement is above zero."""
+    """Return Cohen's kappa if more than one label occurs."""
     n = float(len(one))
     kind = DIFFERENT if weights == PLAIN else ABSOLUTE if weights == LINEAR else SQUARED
     observed = 0.0
@@ -347,7 +339,7 @@ def _alpha(
     positions: Floats,
     level: int,
 ) -> float:
-    """Return Krippendorff's alpha of two raters without missing answers; more than one value occurs."""
+    """Return Krippendorff's alpha of two raters without missing answers, if more than one value occurs."""
     n = 2.0 * len(one)
     kind = DIFFERENT if level == NOMINAL else RATIO if level == RATIOS else SQUARED
     place = positions

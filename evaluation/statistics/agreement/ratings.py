@@ -1,4 +1,4 @@
-"""Who answered what about which unit: a table or `Ratings`, and `Patterns` of units with the same answers."""
+"""Answers of raters to units: a table or `Ratings`, and `Patterns` of units with equal answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from scipy.sparse import csr_array
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadShape, BadValue, DuplicateJudgment
-from evaluation.statistics.inputs import encode, same_length
+from evaluation.statistics.inputs import (
+    encode,
+    first_repeated,
+    same_length,
+)
 
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
 
@@ -24,11 +28,10 @@ _TABLE_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """One judgment a row, names turned into numbers.
+    """One judgment a row, with names as numbers; nobody judged a unit twice.
 
-    units: (U,), raters: (R,) and labels: (V,) are the names, ascending; unit, rater and code: (N,) int64
-    are positions among them. Nobody judged a unit twice. Every unit and rater here judged or was judged,
-    but those of a table keep their places in it.
+    units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions among
+    them. All of them occur, except that those of a table keep their places.
     """
 
     units: NDArray[Any]
@@ -39,18 +42,18 @@ class Ratings:
     code: Ints
 
     def judged_at_least(self, times: int) -> Ratings:
-        """Return the units with so many judgments or more, and the raters who judged them."""
+        """Return the units with at least so many judgments, and their raters."""
         kept = np.bincount(self.unit, minlength=len(self.units))[self.unit] >= times
         units, unit = np.unique(self.unit[kept], return_inverse=True)
         raters, rater = np.unique(self.rater[kept], return_inverse=True)
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[kept])
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
-        """Return starts (U + 1,), raters (N,), codes (N,): the judgments of each unit one after the other."""
+        """Return starts (U + 1,), raters (N,), codes (N,) of the judgments, unit by unit."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
     def by_rater(self) -> tuple[Ints, Ints, Ints]:
-        """Return starts (R + 1,), units (N,), codes (N,): the judgments of each rater one after the other."""
+        """Return starts (R + 1,), units (N,), codes (N,) of the judgments, rater by rater."""
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
@@ -59,24 +62,23 @@ Data = ArrayLike | Ratings
 
 
 def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
-    """Return Ratings of three (N,) columns; units and workers are any hashable names, values anything countable.
-
-    Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue.
-    """
+    """Return Ratings of three (N,) columns. Raises DuplicateJudgment if a worker judged a unit twice."""
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     labels, codes = encode(values, "values")
     same_length(units=unit_codes, workers=worker_codes, values=codes)
-    made = Ratings(unit_names, worker_names, labels, unit_codes, worker_codes, codes)
-    _refuse_duplicates(made)
-    return made
+    twice = first_repeated(unit_codes, worker_codes)
+    if twice is not None:
+        unit, worker = twice
+        raise DuplicateJudgment(
+            f"worker {worker_names[worker]} judged unit {unit_names[unit]} more than once, "
+            "expected one judgment per worker and unit"
+        )
+    return Ratings(unit_names, worker_names, labels, unit_codes, worker_codes, codes)
 
 
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
-    """Return Ratings of a table, whose units and raters are named by their positions; Ratings stay as they are.
-
-    Raises BadShape, BadValue (text where `numeric`).
-    """
+    """Return Ratings of a table, whose units and raters are named by position; Ratings stay as they are."""
     if isinstance(data, Ratings):
         return check_numeric(data) if numeric else data
     matrix = table_of(data, numeric=numeric)
@@ -97,10 +99,7 @@ def check_numeric(ratings: Ratings) -> Ratings:
 
 
 def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
-    """Return the (raters, units) table as float64 or, where it holds text and may, as it is.
-
-    Raises BadShape, BadValue.
-    """
+    """Return the (raters, units) table as float64, or unchanged if it holds text and may."""
     try:
         matrix = np.asarray(reliability)
     except ValueError as error:
@@ -137,17 +136,6 @@ def _only_numbers(matrix: NDArray[Any]) -> bool:
     )
 
 
-def _refuse_duplicates(made: Ratings) -> None:
-    keys = np.sort(made.unit * max(len(made.raters), 1) + made.rater)
-    repeated = np.flatnonzero(keys[1:] == keys[:-1])
-    if repeated.size:
-        unit, worker = divmod(int(keys[repeated[0]]), len(made.raters))
-        raise DuplicateJudgment(
-            f"worker {made.raters[worker]} judged unit {made.units[unit]} more than once, "
-            "expected one judgment per worker and unit"
-        )
-
-
 def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
     # A sparse table is built by counting, which is quicker than sorting; no cell is met twice.
     table = csr_array((codes, (rows, columns)), shape=(height, width))
@@ -155,14 +143,14 @@ def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) ->
 
 
 def exact_positions(labels: NDArray[Any]) -> Floats:
-    """Return numbers (V,) as float64, scaled by a power of two so that no square leaves the range of doubles."""
+    """Return numbers (V,) as float64, scaled by a power of two so that no square overflows."""
     values = labels.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.ldexp(values, -exponent)
 
 
 def positions_at(level: str, labels: NDArray[Any]) -> Floats:
-    """Return (V,) places of the labels at a level of alpha: the numbers that they are, or their order alone."""
+    """Return (V,) positions of the labels at a level of alpha: their values, or their order."""
     if level in ("interval", "ratio"):
         return exact_positions(labels)
     return np.arange(float(len(labels)))
@@ -172,10 +160,9 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
 class Patterns:
     """The distinct ways in which units were answered.
 
-    labels: (V,) distinct values, ascending. counts: (P, V) sparse float64, how often each value stands in
-    the pattern. frequency: (P,) int64, the units that show it. units and judgments count all that was
-    given, raters those who judged at all. Where patterns are so many that hardly two units would share
-    one, every unit is a pattern of its own.
+    labels: (V,) distinct values, ascending. counts: (P, V) sparse float64, counts of each value. frequency:
+    (P,) units of each pattern. units, raters, judgments count all data. If hardly two units would share a
+    pattern, each unit is one.
     """
 
     labels: NDArray[Any]
@@ -190,7 +177,7 @@ class Patterns:
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def comparable(self) -> Patterns:
-        """Return the patterns of units with two judgments or more; what was given stays counted."""
+        """Return the patterns of units with two judgments or more; the counts of all data stay."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = csr_array(self.counts[pairable])
         counts.sort_indices()
@@ -200,10 +187,7 @@ class Patterns:
 
 
 def patterns_of(data: Data, *, numeric: bool) -> Patterns:
-    """Return patterns of a (raters, units) table, where nan or None is missing, or of ratings.
-
-    Raises BadShape, BadValue (infinite numbers; text where `numeric`).
-    """
+    """Return patterns of a (raters, units) table, nan or None missing, or of ratings."""
     if isinstance(data, Ratings):
         rows = check_numeric(data) if numeric else data
         raters = int((np.bincount(rows.rater) > 0).sum())
@@ -218,7 +202,7 @@ def patterns_of(data: Data, *, numeric: bool) -> Patterns:
 
 
 def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> Patterns:
-    """Return patterns of (N,) unit codes and (N,) value codes, one judgment a row; codes count from 0."""
+    """Return patterns of (N,) unit codes and (N,) value codes, one judgment a row."""
     sizes = np.bincount(units)
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= _BITS:
@@ -238,7 +222,7 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
 
 
 def count_rows(table: Ints) -> tuple[Ints, Ints]:
-    """Return distinct rows of a (U, V) table of counts, in a fixed order, and how often each occurs."""
+    """Return the distinct rows of a (U, V) table of counts, in a fixed order, and how often each occurs."""
     if not len(table):
         return table, np.empty(0, dtype=np.int64)
     radix = table.max(axis=0) + 1
@@ -252,7 +236,6 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
 
 
 def _of_numbers(matrix: Floats) -> Patterns:
-    """Return patterns of a (raters, units) float64 table with nan for missing."""
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # nothing was given
@@ -277,7 +260,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
-    """Return the key of each unit and the raters who judged, or None where an answer is not whole."""
+    """Return the key of each unit and the number of raters who judged, or None if an answer is not whole."""
     from evaluation.statistics.agreement.kernels import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
@@ -288,7 +271,7 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
 
 
 def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patterns:
-    """Return patterns in ascending order of their keys, so that a resample does not depend on the units' order."""
+    """Return patterns in ascending order of their keys, so that resamples do not depend on the units' order."""
     if bits * len(labels) <= _TABLE_BITS:
         table = np.bincount(keys, minlength=1)
         table[0] = 0  # units without an answer

@@ -1,20 +1,16 @@
-"""Agreement of two sources of scores, each cut into yes and no at a threshold (H13 Tables 8 to 10).
-
-A crowd's share of yes against the experts' mean grade, or a metric's score against either.
-"""
+"""Agreement of two sources of scores, each cut into yes and no at a threshold (H13 Tables 8 to 10)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints
-from evaluation.signatures import Signature, Value
+from evaluation.arrays import Flags, Floats, ratio
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.inputs import float_vector, is_real, one_of, one_per_row, same_length
 from evaluation.statistics.resampling import (
@@ -27,7 +23,7 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
-from evaluation.statistics.results import GIVEN, VERSION, signed
+from evaluation.statistics.results import signed
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
@@ -48,10 +44,9 @@ ONE_SIDE = "both sources say the same about every pair"
 class ThresholdAgreement:
     """Two sources cut at thresholds: kappa, and precision, recall and F1 of the first against the second.
 
-    both, first_only, second_only, neither: pairs by who says yes. `filled` pairs lacked a score that was
-    taken as no, `left_out` pairs lacked one and were dropped; `n` pairs were compared. Intervals are
-    percentile bootstrap intervals over pairs. A figure is nan where it is undefined; `reason` says why
-    kappa is. `seed` is None where a running random stream was handed in.
+    both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones
+    lacked a score, taken as no; `left_out` ones lacked one and were dropped. `reason` and
+    `undefined_resamples` are those of kappa.
     """
 
     first_at_least: float
@@ -77,7 +72,7 @@ class ThresholdAgreement:
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid:
-    """Every pair of thresholds, row by row of the first's; `best` has the highest kappa (or is None)."""
+    """Every pair of thresholds, row by row of the first's; `best` has the highest kappa, or is None."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
@@ -86,27 +81,16 @@ class KappaGrid:
     signature: str = ""
 
     def values(self) -> Floats:
-        """Return (first thresholds, second thresholds) kappas; nan where undefined."""
+        """Return (first thresholds, second thresholds) kappas."""
         shape = (len(self.first_thresholds), len(self.second_thresholds))
         return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
 
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
-    """Return (N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
-
-    A nan reaches none. Raises BadShape, BadValue, BadOption.
-    """
-    _check_threshold(threshold)
-    return float_vector(scores, "scores") >= _cut(threshold)
-
-
-def _check_threshold(threshold: float) -> None:
+    """Return which of (N,) scores reach the threshold, up to rounding; nan reaches none."""
     if not (is_real(threshold) and math.isfinite(threshold)):
         raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
-
-
-def _cut(threshold: float) -> float:
-    return float(threshold) - TOLERANCE * max(1.0, abs(threshold))
+    return float_vector(scores, "scores") >= float(threshold) - TOLERANCE * max(1.0, abs(threshold))
 
 
 @signed("threshold-kappa")
@@ -123,31 +107,16 @@ def threshold_kappa(
 ) -> ThresholdAgreement:
     """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
 
-    nan is a score that was never given: `missing` refuses it, leaves the pair out, or takes it as no
-    (H13's table takes pairs that the filter kept from the crowd as not relevant). The thresholds without
-    being named are H13's, the crowd's share of yes first. Raises BadShape, BadValue, BadOption.
+    nan is a missing score: `missing` refuses it, drops the pair ("leave-out"), or takes it as no, as H13 do
+    for pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first.
     """
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
     first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
     yes_second = at_least(second, second_at_least)
     cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
     table = cells[::-1].astype(np.int64)  # both, first only, second only, neither
-    return _compared(table, first_at_least, second_at_least, filled, left_out, confidence, resamples, seed)
-
-
-def _compared(
-    table: Ints,
-    first_at_least: float,
-    second_at_least: float,
-    filled: int,
-    left_out: int,
-    confidence: float,
-    resamples: int,
-    seed: Seed,
-) -> ThresholdAgreement:
-    """Return the figures of how many pairs both, the first only, the second only and neither says yes to."""
-    check_confidence(confidence)
-    generator, reported = generator_of(seed)
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
     intervals = [(math.nan, math.nan, 0)] * 4
@@ -194,52 +163,26 @@ def kappa_grid(
     resamples: int = RESAMPLES,
     seed: int | np.integer[Any] = 0,
 ) -> KappaGrid:
-    """Return `threshold_kappa` at every pair of thresholds; each cell takes the same seed.
-
-    The scores are read once, however many thresholds there are. Raises BadShape, BadValue, BadOption.
-    """
+    """Return `threshold_kappa` at every pair of thresholds, each with the same seed."""
     first_thresholds = one_per_row(first_thresholds, "first_thresholds")
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
         raise BadOption("the grid has no threshold, expected one or more for each source")
-    first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
-    reached = _reached(first, first_thresholds), _reached(second, second_thresholds)
-    rows, columns = len(first_thresholds) + 1, len(second_thresholds) + 1
-    counts = np.bincount(reached[0] * columns + reached[1], minlength=rows * columns).reshape(rows, columns)
-    # [i, j]: the pairs whose first score reaches i thresholds or more, and their second j or more.
-    beyond = counts[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
-    cells = []
-    for row, first_place in zip(first_thresholds, _places(first_thresholds), strict=True):
-        for column, second_place in zip(second_thresholds, _places(second_thresholds), strict=True):
-            both = beyond[first_place, second_place]
-            first_only, second_only = beyond[first_place, 0] - both, beyond[0, second_place] - both
-            table = np.array([both, first_only, second_only, len(first) - both - first_only - second_only])
-            cell = _compared(table, row, column, filled, left_out, confidence, resamples, seed)
-            settings: dict[str, Value] = {
-                "first_at_least": float(row),
-                "second_at_least": float(column),
-                "missing": missing,
-                "confidence": confidence,
-                "resamples": resamples,
-                "seed": GIVEN if cell.seed is None else cell.seed,
-            }
-            cells.append(replace(cell, signature=str(Signature("threshold-kappa", settings, VERSION))))
+    first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
+    options: dict[str, Any] = {
+        "missing": missing,
+        "confidence": confidence,
+        "resamples": resamples,
+        "seed": seed,
+    }
+    cells = tuple(
+        threshold_kappa(first, second, row, column, **options)
+        for row in first_thresholds
+        for column in second_thresholds
+    )
     defined = [cell for cell in cells if not math.isnan(cell.kappa.value)]
     best = max(defined, key=lambda cell: cell.kappa.value) if defined else None
-    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), tuple(cells), best)
-
-
-def _reached(scores: Floats, thresholds: Sequence[float]) -> Ints:
-    """Return (N,) how many of the thresholds each score reaches."""
-    for threshold in thresholds:
-        _check_threshold(threshold)
-    return np.searchsorted(np.sort([_cut(threshold) for threshold in thresholds]), scores, side="right")
-
-
-def _places(thresholds: Sequence[float]) -> list[int]:
-    """Return how many of the thresholds a score reaches at the least that reaches this one."""
-    ascending = np.sort(np.asarray(thresholds, dtype=np.float64))
-    return (np.searchsorted(ascending, thresholds) + 1).tolist()
+    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best)
 
 
 def _prepare(
@@ -267,11 +210,6 @@ def _figures(weights: Floats) -> Floats:
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only
     expected = first * (n - second) + second * (n - first)
-    figures = np.full((len(weights), 4), np.nan)
-    np.divide(
-        2 * (both * neither - first_only * second_only), expected, out=figures[:, 0], where=expected > 0
-    )
-    np.divide(both, first, out=figures[:, 1], where=first > 0)
-    np.divide(both, second, out=figures[:, 2], where=second > 0)
-    np.divide(2 * both, first + second, out=figures[:, 3], where=first + second > 0)
-    return figures
+    kappa = ratio(2 * (both * neither - first_only * second_only), expected)
+    f1 = ratio(2 * both, first + second)
+    return np.stack([kappa, ratio(both, first), ratio(both, second), f1], axis=1)

@@ -1,16 +1,13 @@
 """Where judges disagree, and who agrees with whom.
 
-By unit: with n_uv the judges who gave unit u value v, m_u all its judges, and n, n_v the totals over the units
-judged twice or more, the unit's terms of Krippendorff's alpha (`alpha`) are
+By unit: with the terms of `alpha`, a unit contributes
 
     contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
 
-so that the contributions of all units sum to 1 - alpha.
+and the contributions of all units sum to 1 - alpha.
 
-By pair: percent agreement, Cohen's kappa and Krippendorff's alpha of every two raters, on the units that both judged
-and on nothing else: kappa and alpha take their chance agreement from these answers alone (formulas in `kappa` and
-`alpha`). Cost grows with the pairs of answers to a unit, so thousands of workers with a few common units each are no
-matter.
+By pair: percent agreement, Cohen's kappa and Krippendorff's alpha of every two raters on their common units
+alone. The cost grows with the pairs of answers to a unit, so thousands of workers are fine.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
@@ -38,10 +35,8 @@ SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the sam
 class UnitAgreement:
     """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
 
-    units: names (of a table, positions). judgments: how many. share: of the answer given most often, from
-    one judgment on. agreement: share of the pairs of judges who gave the same answer, from two on.
-    contribution: the part in 1 - alpha at `level`, from two on; their sum is 1 - alpha. `reason` says why
-    no unit has a contribution, and is empty otherwise.
+    share: of the most frequent answer. agreement: share of agreeing pairs of judges. contribution: the unit's
+    part of 1 - alpha at `level`.
     """
 
     units: NDArray[Any]
@@ -54,18 +49,14 @@ class UnitAgreement:
     signature: str = ""
 
     def most_disputed(self, count: int) -> Ints:
-        """Return positions of the units with the largest contributions, largest first; ties by position."""
+        """Return positions of the units with the largest contributions, largest first."""
         order = np.argsort(-self.contribution, kind="stable")  # nan comes last
         return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
 
 
 @signed("agreement-by-unit")
 def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
-    """Return agreement of each unit of a (raters, units) table with nan or None for missing, or of `Ratings`.
-
-    Cost grows with the judgments, and at the ratio level with the pairs of a unit's distinct values.
-    Raises BadShape, BadValue, BadOption.
-    """
+    """Return the agreement on each unit of a (raters, units) table, nan or None missing, or of `Ratings`."""
     from evaluation.statistics.agreement import kernels
 
     one_of(level, LEVELS, "level")
@@ -92,15 +83,12 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
         if expected > 0:
             reason = ""
             factor = (totals.sum() - 1) / expected
-            np.divide(factor * apart, sizes - 1, out=contribution, where=pairable)
-    share, agreement = np.full((2, units), np.nan)
-    np.divide(most, sizes, out=share, where=sizes > 0)
-    np.divide(different, sizes * (sizes - 1), out=agreement, where=pairable)
+            contribution = ratio(factor * apart, sizes - 1, where=pairable)
     return UnitAgreement(
         units=ratings.units,
         judgments=sizes.astype(np.int64),
-        share=share,
-        agreement=1 - agreement,
+        share=ratio(most, sizes),
+        agreement=1 - ratio(different, sizes * (sizes - 1), where=pairable),
         contribution=contribution,
         level=level,
         reason=reason,
@@ -111,9 +99,8 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
 class PairAgreement:
     """Every two raters with a common unit, (P,) each, in the order of the raters.
 
-    raters: (R,) names (of a table, positions). first, second: positions among them, first < second.
-    units: how many both judged. percent, kappa, alpha: on these units; nan where undefined, and then
-    `reason` says why. kappa's weights go by the position of a label among all that occur in the data.
+    raters: (R,) names. first, second: positions among them, first < second. units: common units. percent,
+    kappa, alpha: on these units. Weights of kappa take positions among all labels of the data.
     """
 
     raters: NDArray[Any]
@@ -129,10 +116,7 @@ class PairAgreement:
     signature: str = ""
 
     def matrix(self, figure: str) -> Floats:
-        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units.
-
-        For thousands of raters this is large; the columns hold the same.
-        """
+        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units."""
         one_of(figure, FIGURES, "figure")
         table = np.full((len(self.raters), len(self.raters)), np.nan)
         table[self.first, self.second] = getattr(self, figure)
@@ -144,9 +128,9 @@ class PairAgreement:
 def agreement_by_pair(
     reliability_data: Data, level: str = "nominal", weights: str | None = None
 ) -> PairAgreement:
-    """Return agreement of every two raters of a (raters, units) table with nan or None for missing, or of `Ratings`.
+    """Return agreement of every two raters of a (raters, units) table, nan or None missing, or of `Ratings`.
 
-    `level` is alpha's, `weights` (None, linear, quadratic) kappa's. Raises BadShape, BadValue, BadOption.
+    `level` is alpha's, `weights` (None, linear, quadratic) kappa's.
     """
     from evaluation.statistics.agreement.kernels import count_pairs, pair_figures
 

@@ -1,7 +1,4 @@
-"""Whether columns of scores rise together: Pearson, Spearman and Kendall, with intervals and tests.
-
-`vectors` correlates two columns, `grouped` the scores of systems' outputs for items; `coefficients` computes both.
-"""
+"""Whether columns of scores rise together: Pearson, Spearman and Kendall, with intervals and tests."""
 
 from evaluation.statistics.correlation.coefficients import COEFFICIENTS
 from evaluation.statistics.correlation.vectors import (

@@ -1,22 +1,22 @@
-"""Correlation coefficients of many groups of observations at once, and of one set of reweighted observations.
+"""Correlation coefficients of many groups at once, and of reweighted observations.
 
-Observations of a group lie together: group g holds starts[g] to starts[g + 1]. A coefficient is nan where a group has
-fewer than two observations, or one value throughout in either variable. For resamples, the observations are `Patterns`:
-a resample is how often each pair of values was drawn, so nothing is sorted again.
+The observations of a group are adjacent: group g holds starts[g] to starts[g + 1]. A coefficient is nan for a
+group with fewer than two observations, or with a constant variable. A resample is a weight of each of the
+`Patterns`, so that nothing is sorted again.
 """
 
 import math
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.inputs import encode
 
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 
 
 def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> Floats:
-    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors whose groups lie together."""
+    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors with adjacent groups."""
     if coefficient == "pearson":
         return pearson_groups(x, y, starts)
     if coefficient == "spearman":
@@ -28,12 +28,12 @@ def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> 
 
 
 def owners(starts: Ints) -> Ints:
-    """Return (N,) the group of each observation, where groups lie together."""
+    """Return (N,) the group of each observation."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
+    """Return rows, ascending within each group, columns from 0 on in each, and the groups' (G,) levels."""
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
@@ -43,7 +43,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
-    """Return (G,) Pearson correlations: centred and scaled within each group, so that no size overflows."""
+    """Return (G,) Pearson correlations, centred and scaled within each group, so that nothing overflows."""
     sizes = np.diff(starts)
     first = starts[:-1]
     centred = []
@@ -56,21 +56,13 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
         centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
     x, y = centred
     squares = np.add.reduceat(x * x, first) * np.add.reduceat(y * y, first)
-    result = np.full(len(sizes), np.nan)
-    np.divide(
-        np.add.reduceat(x * y, first),
-        np.sqrt(squares),
-        out=result,
-        where=~constant,
-    )
-    return np.clip(result, -1, 1)
+    return np.clip(ratio(np.add.reduceat(x * y, first), np.sqrt(squares), where=~constant), -1, 1)
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
     """Return (N,) codes of the distinct values of each group, and their (G + 1,) bounds.
 
-    Ints are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
-    values. `groups` ascends.
+    Codes continue from group to group: group g has bounds[g] to bounds[g + 1], ascending. `groups` ascends.
     """
     ordered, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
@@ -79,7 +71,7 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
 
 def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the codes of `group_levels` in ascending order, their bounds, and the (N,) places they belong to."""
+    """Return the codes of `group_levels`, ascending, their bounds, and the (N,) positions they belong to."""
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
     ordered = values[order]
@@ -96,20 +88,20 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def mid_ranks(codes: Ints) -> Floats:
-    """Return (N,) mid-ranks from codes of ascending values; all groups together, which a centred rank ignores."""
+    """Return (N,) mid-ranks of codes over all groups, which differ from those within by a constant a group."""
     counts = np.bincount(codes)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """Return `kendall_sums` of observations in the order of `rows`, group by group."""
+    """Return `kendall_sums`; numba loads here."""
     from evaluation.statistics.correlation.kernels import kendall_sums
 
     return kendall_sums(rows, columns, weights, starts, levels)
 
 
 def taus(sums: Floats, coefficient: str) -> Floats:
-    """Return (G,) tau-b or tau-c of (G, 6) sums of the kernel; nan where undefined.
+    """Return (G,) tau-b or tau-c of (G, 6) `kendall_sums`; nan if undefined.
 
     With S = concordant - discordant pairs of n observations and m the smaller number of different values:
     tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
@@ -125,16 +117,14 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     else:
         scale = n**2 * (smaller - 1)
         numerator = 2 * balance * smaller
-    result = np.full(len(sums), np.nan)
-    np.divide(numerator, scale, out=result, where=defined)
-    return np.clip(result, -1, 1)
+    return np.clip(ratio(numerator, scale, where=defined), -1, 1)
 
 
 class Patterns:
-    """The P distinct pairs of values of two (N,) vectors, in ascending order.
+    """The P distinct pairs of values of two (N,) vectors, ascending.
 
-    rows, columns: (P,) codes of the two values, of which `columns` has fewer levels. frequency: (P,) how
-    many observations show each; pattern: (N,) which one each observation shows.
+    rows, columns: (P,) codes of the two values; `columns` has fewer levels. frequency: (P,) observations of
+    each. pattern: (N,) the pattern of each observation.
     """
 
     def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
@@ -154,7 +144,7 @@ class Patterns:
         self._x, self._y = _scaled(x_levels, x)[self.rows], _scaled(y_levels, y)[self.columns]
 
     def __call__(self, weights: Floats) -> Floats:
-        """Return (B,) coefficients under (B, P) weights: how often each pattern counts; nan where undefined."""
+        """Return (B,) coefficients under (B, P) weights."""
         if self._coefficient == "pearson":
             return _weighted_pearson(weights, self._x, self._y)
         if self._coefficient == "spearman":
@@ -163,7 +153,7 @@ class Patterns:
         return taus(np.concatenate(sums), self._coefficient)
 
     def kendall(self, weights: Floats) -> Floats:
-        """Return (1, 6) sums of `kendall_sums` under (P,) weights."""
+        """Return (1, 6) `kendall_sums` under (P,) weights."""
         return kendall_groups(self.rows, self.columns, weights, self._ends, self._levels)
 
     def _spearman(self, weights: Floats) -> float:
@@ -177,7 +167,7 @@ class Patterns:
 
 
 def _scaled(levels: Floats, values: Floats) -> Floats:
-    """Shift levels by the values' mean and scale them to at most 1: Pearson's r ignores both, rounding does not."""
+    """Centre levels by the values' mean and scale them to at most 1, which limits rounding in Pearson's r."""
     centred = levels - values.mean()
     return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
 
@@ -191,6 +181,5 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     shared = n * (weights @ (x * y)) - sum_x * sum_y
     # What is left of equal values after rounding is no variation.
     varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
-    result = np.full(len(weights), np.nan)
-    np.divide(shared, np.sqrt(np.where(varied, spread_x * spread_y, 1.0)), out=result, where=varied)
-    return np.clip(result, -1, 1)
+    scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
+    return np.clip(ratio(shared, scale, where=varied), -1, 1)

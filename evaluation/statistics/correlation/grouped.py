@@ -1,10 +1,9 @@
-"""Correlation of metrics with people where observations belong to items and systems.
+"""Correlation of metrics with people, for observations of items and systems.
 
-The four groupings of the field (Deutsch, Foster and Freitag 2023; Deutsch, Dror and Roth 2021): all observations
-together, averaged over items, averaged over systems, or between the systems' means. Whether one metric correlates
-better than another is tested by permutation, PERM-BOTH of Deutsch, Dror and Roth 2021, which the metrics task of WMT
-uses: it asks nothing of the scores' distribution, and works for every coefficient and grouping. Williams' test is its
-counterpart for Pearson's r of independent observations.
+Groupings (Deutsch, Foster, Freitag 2023; Deutsch, Dror, Roth 2021): all observations together, averaged over
+items, averaged over systems, or between the systems' means. Two metrics are compared by permutation
+(PERM-BOTH of Deutsch, Dror, Roth 2021, used by WMT's metrics task), for every coefficient and grouping;
+Williams' test is the counterpart for Pearson's r of independent observations.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
@@ -56,13 +55,11 @@ UNDEFINED = "the {} metric's correlation is undefined"
 
 @dataclass(frozen=True, slots=True)
 class GroupedCorrelationResult:
-    """A coefficient averaged over groups (or of one), with its percentile bootstrap interval.
+    """A coefficient averaged over groups, with its interval.
 
-    `value` is the plain mean of the defined `group_values`, (G,) in the order of `group_names`; groups
-    without two different values on both sides have nan there and count in `undefined_groups`. Without
-    grouping, and at the system level, there is one group. `n` observations of `items` and `systems` were
-    used, `left_out` lacked a value. `resampled` names what the interval draws anew. nan where undefined,
-    with the `reason`. `seed` is None where a running random stream was handed in.
+    `value` is the mean of the defined `group_values` (G,), in the order of `group_names`; there is one group
+    without grouping and at the system level. `n` observations were used, `left_out` lacked a value.
+    `resampled`: items or systems.
     """
 
     coefficient: str
@@ -89,7 +86,7 @@ class GroupedCorrelationResult:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A long table: (N,) codes of items and systems, their names, and how many rows were left out."""
+    """Codes (N,) of items and systems, their names, and the number of rows left out."""
 
     items: Ints
     systems: Ints
@@ -112,12 +109,11 @@ def grouped_correlation(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> GroupedCorrelationResult:
-    """Return A coefficient of COEFFICIENTS between two (N,) scores of systems' outputs for items, one a row.
+    """Return a coefficient of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
-    `grouping` "none" correlates all rows; "item" the systems of each item, averaged over items; "system"
-    the items of each system, averaged over systems; "system-level" the systems' means. The interval draws
-    anew, with replacement, the items (which belong together: a cluster bootstrap), or the systems for
-    "system". `missing` refuses a nan or leaves its row out. Raises BadShape, BadValue, BadOption.
+    `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each
+    system, "system-level" the systems' means. The interval resamples items (a cluster bootstrap), or systems
+    for "system". `missing` refuses nan or drops its row ("leave-out").
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
@@ -166,7 +162,7 @@ def grouped_correlation(
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
 ) -> tuple[Floats, Floats, Table]:
-    """Return the rows that have both scores, with the items and systems that occur in them."""
+    """Return the rows with both scores, and the items and systems that occur in them."""
     x, y, given = paired_observations(first, second, missing)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
@@ -181,27 +177,25 @@ def long_table(
 
 
 def group_starts(groups: Ints) -> Ints:
-    """Return (G + 1,) bounds of groups 0 to G - 1 that lie together in ascending order."""
+    """Return (G + 1,) bounds of adjacent groups 0 to G - 1."""
     return np.concatenate([[0], np.cumsum(np.bincount(groups))]).astype(np.int64)
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
-    """Round means to 12 digits of the largest score: systems with equal means tie, whatever the rounding."""
+    """Round means to 12 digits of the largest score, so that equal means tie."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 
 
 def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
-    """Return a function of (B, I) weights of items: (B, S) means of the systems' scores, nan without weight."""
+    """Return a function from (B, I) weights of items to (B, S) means of the systems' scores, nan without weight."""
     shape = (len(table.item_names), len(table.system_names))
     sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
     rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
 
     def means(weights: Floats) -> Floats:
         counts, totals = np.asarray(weights @ rows), np.asarray(weights @ sums)
-        result = np.full(counts.shape, np.nan)
-        np.divide(totals, counts, out=result, where=counts > 0)
-        return rounded(result, scores)
+        return rounded(ratio(totals, counts), scores)
 
     return means
 
@@ -209,7 +203,7 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
 ) -> tuple[NDArray[Any], _Statistic, Floats]:
-    """Return names and values of the groups, and the averaged coefficient under weights of what is resampled."""
+    """Return the groups' names and values, and the averaged coefficient as a function of weights."""
     everything = np.array(["all"], dtype=object)
     if not len(x):
         values = np.array([np.nan])
@@ -254,16 +248,13 @@ def _mean_of(values: Floats) -> _Statistic:
     filled = np.nan_to_num(values)
 
     def statistic(weights: Floats) -> Floats:
-        counts = weights @ defined
-        result = np.full(len(weights), np.nan)
-        np.divide(weights @ filled, counts, out=result, where=counts > 0)
-        return result
+        return ratio(weights @ filled, weights @ defined)
 
     return statistic
 
 
 def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
-    """Return (B,) coefficients between the rows of two (B, S) tables, without the cells that are nan."""
+    """Return (B,) coefficients between the rows of two (B, S) tables, without their nan cells."""
     given = ~np.isnan(x)
     sizes = given.sum(axis=1)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -272,11 +263,10 @@ def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PairedCorrelationResult:
-    """Two metrics' correlations with people, and p = (c + 1) / (n + 1), c of n reassignments as extreme.
+    """Two metrics' correlations with people, and p = (c + 1) / (n + 1), for c of n reassignments as extreme.
 
-    `difference` is `first` less `second`. `undefined_reassignments` gave no coefficient and count as
-    extreme, which can only raise p. nan where undefined, with the `reason`. `seed` is None where a running
-    random stream was handed in.
+    `difference` is `first` less `second`. `undefined_reassignments` gave no coefficient and count as extreme,
+    which can only raise p.
     """
 
     coefficient: str
@@ -309,12 +299,10 @@ def paired_correlation_test(
     reassignments: int = _REASSIGNMENTS,
     seed: Seed = 0,
 ) -> PairedCorrelationResult:
-    """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores, one output a row.
+    """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores.
 
-    Both metrics are standardised (mean 0, deviation 1 over all rows); each reassignment swaps the two
-    scores of every output or not by the toss of a coin, and correlates again as `grouped_correlation`
-    does. Equal differences count as extreme. `alternative` "greater" asks whether the first correlates
-    better. Raises BadShape, BadValue, BadOption.
+    Scores are standardised; each reassignment swaps the two scores of every output by the toss of a coin.
+    Equal differences count as extreme. `alternative` "greater": the first correlates better.
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
@@ -361,7 +349,7 @@ def paired_correlation_test(
 
 
 def _standardised(scores: Floats) -> Floats:
-    """Return scores of mean 0 and deviation 1; zeros where all are equal, which correlate with nothing."""
+    """Return scores of mean 0 and deviation 1; zeros if all are equal."""
     if np.all(scores == scores[0]):
         return np.zeros(len(scores))
     centred = scores - scores.mean()
@@ -370,10 +358,9 @@ def _standardised(scores: Floats) -> Floats:
 
 
 class _Swapped:
-    """Both metrics' correlations with people after some outputs swapped their two scores.
+    """Both metrics' correlations with people after swaps.
 
-    Rows are put in the order of groups and of people's scores, and scores become codes, once: a
-    reassignment then sorts nothing.
+    Rows are ordered by group and people's scores, and scores coded, once: a reassignment sorts nothing.
     """
 
     def __init__(
@@ -406,7 +393,7 @@ class _Swapped:
         self._one_codes, self._two_codes = codes.reshape(-1, 2).T
 
     def __call__(self, swapped: Flags) -> tuple[float, float]:
-        """Return the averaged coefficients of the first and the second metric; nan where no group has one."""
+        """Return the averaged coefficients of both metrics; nan if no group has one."""
         return self._value(swapped), self._value(~swapped)
 
     def _value(self, other: Flags) -> float:

@@ -1,4 +1,4 @@
-"""Kernels of Kendall's tau: plain loops, compiled when first called."""
+"""Compiled loops of Kendall's tau."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from evaluation.compiled import compiled
 
 @compiled
 def weight_below(tree: Floats, column: int) -> float:
-    """Return the weight that a binary indexed tree (Fenwick 1994) holds below a column, in log(levels) steps."""
+    """Return the weight below a column of a binary indexed tree (Fenwick 1994)."""
     below = 0.0
     place = column
     while place > 0:
@@ -19,7 +19,7 @@ def weight_below(tree: Floats, column: int) -> float:
 
 @compiled
 def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
-    """Add a weight at a column to the tree; what lies at column c is held at place c + 1."""
+    """Add a weight at column c of the tree, which is stored at c + 1."""
     place = column + 1
     while place <= levels:
         tree[place] += weight
@@ -28,15 +28,12 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 
 @compiled
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """Return what tau-b and tau-c are made of, for each of G groups of weighted observations: (G, 6).
+    """Return (G, 6) sums behind tau-b and tau-c of G groups of weighted observations.
 
-    Group g holds observations starts[g] to starts[g + 1], in ascending order of `rows`; its `columns` are
-    codes below levels[g]. A weight says how often an observation counts. Of each group: concordant less
-    discordant pairs, the sum of weights, the sums of squares of the weights of equal rows and of equal
-    columns, and how many different rows and columns have a weight.
-
-    Observations enter a tree by column; for each one, it tells the weight below and above its column among
-    earlier rows (`weight_below`). Whole numbers stay exact.
+    Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below
+    levels[g]. Columns: concordant less discordant pairs; sum of weights; sums of squared weights of equal
+    rows, and of equal columns; different rows and columns with a weight. The tree gives the weight below and
+    above a column among earlier rows.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
@@ -82,11 +79,11 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 
 @compiled
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
-    """Return pairs of each group whose scores differ by more than epsilon: (G, 3) by how people order them.
+    """Return (G, 3) pairs whose scores differ by more than epsilon: in people's order, in the opposite one,
+    tied by people.
 
-    Group g holds observations starts[g] to starts[g + 1], in ascending order of `scores`; `columns` are
-    codes of people's scores below levels[g]. Counted: pairs in the same order, in the opposite one, and
-    tied by people. An observation enters the tree of `kendall_sums` as soon as it lies far enough below.
+    Group g holds observations starts[g] to starts[g + 1], ascending by `scores`; `columns` are codes of
+    people's scores below levels[g]. An observation enters the tree once it lies far enough below.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))

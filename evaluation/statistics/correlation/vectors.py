@@ -1,10 +1,9 @@
-"""Correlation of two columns, with bootstrap intervals, and Williams' test of two correlations.
+"""Correlation of two columns, and Williams' test of two correlations.
 
-Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2); Spearman's rho is r of the
-mid-ranks; Kendall's tau-b and tau-c (`coefficients.taus` has their formulas) count pairs in the same and in opposite
-order. The intervals resample the observations. Williams' test (Williams 1959, T2 of Steiger 1980; for metrics against
-people Graham and Baldwin 2014) asks whether one metric correlates better with people than another, on the same
-observations. Where observations belong to items and systems, see `grouped`.
+Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2); Spearman's rho is r
+of mid-ranks; Kendall's tau: see `coefficients.taus`. Williams' test (Williams 1959, T2 of Steiger 1980; for
+metrics Graham, Baldwin 2014) asks whether one metric correlates better with people than another on the same
+observations.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _EXACT = 33
 TOO_FEW = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
 
-# A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
+# Rounded correlations may miss being a correlation matrix by so much.
 _ROUNDING = 1e-9
 FEWER_THAN_FOUR = "there are fewer than four observations"
 CONSTANT_SCORES = "{} scores have the same value throughout"
@@ -53,11 +52,7 @@ SAME = "one metric is the other on another scale, so that nothing tells them apa
 
 @dataclass(frozen=True, slots=True)
 class CorrelationResult:
-    """A coefficient, its percentile bootstrap interval over observations, and its two-sided p.
-
-    `left_out` observations lacked a value. nan where undefined, with the `reason`. `seed` is None where
-    a running random stream was handed in.
-    """
+    """A coefficient, its interval over observations, and its two-sided p; `left_out` observations lacked a value."""
 
     coefficient: str
     value: float
@@ -85,12 +80,11 @@ def correlation(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> CorrelationResult:
-    """Return A coefficient of COEFFICIENTS between two (N,) vectors.
+    """Return a coefficient of COEFFICIENTS between two (N,) vectors.
 
-    nan is a missing value: `missing` refuses it or leaves the observation out ("leave-out").
-    `resamples` 0 gives no interval. p of Pearson and Spearman: (1 - r^2)^(n/2 - 2) as density (Student
-    1908); of Kendall: exact without ties for n <= 33, else normal with Kendall's (1970) variance for ties.
-    Raises BadShape, BadValue, BadOption.
+    `missing` refuses nan or drops the observation ("leave-out"). `resamples` 0 gives no interval. p of
+    Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for n <=
+    33, else normal with the variance for ties of Kendall (1970).
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     check_confidence(confidence)
@@ -132,22 +126,19 @@ def correlation(
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
-    """Return Pearson's r of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "pearson", resamples=0).value
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Return Spearman's rho of two (N,) vectors, ties by mid-ranks; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "spearman", resamples=0).value
 
 
 def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
-    """Return Kendall's tau-b of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "kendall-tau-b", resamples=0).value
 
 
 def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
-    """Return Kendall's (Stuart's) tau-c of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    """Return Stuart's tau-c."""
     return correlation(first, second, "kendall-tau-c", resamples=0).value
 
 
@@ -157,7 +148,7 @@ def _prepare(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats,
 
 
 def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
-    """Return two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
+    """Return two (N,) vectors, and which observations have both values."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     if missing == "refuse":
         x, y = score_vector(first, "first"), score_vector(second, "second")
@@ -179,13 +170,13 @@ def _undefined(x: Floats, y: Floats) -> str:
 
 
 def _linear_p(r: float, n: int) -> float:
-    """Return two-sided p of Pearson's r (and, nearly, of Spearman's) when nothing correlates: r is beta then."""
+    """Return the two-sided p of Pearson's r, nearly also of Spearman's, from its beta distribution."""
     # Two observations always lie on a line, whether by value or by rank.
     return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
-    """Return tau and its two-sided p, which tau-b and tau-c share: p is about their common numerator."""
+    """Return tau and its two-sided p, which tests the numerator that tau-b and tau-c share."""
     n = len(x)
     ends = np.array([0, n])
     rows, columns, levels = kendall_codes(x, y, ends)
@@ -209,12 +200,7 @@ def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class WilliamsResult:
-    """Williams' t of the difference between two correlations that share a variable.
-
-    `first` and `second` are the metrics' correlations with people, `between` the one between the metrics.
-    `p` is two-sided; `p_first_higher` and `p_second_higher` are one-sided. nan with a `reason` where
-    there is no t.
-    """
+    """Williams' t of the difference between two correlations with people; `between` is that of the metrics."""
 
     first: float
     second: float
@@ -231,10 +217,7 @@ class WilliamsResult:
 
 @signed("williams", input="scores")
 def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> WilliamsResult:
-    """Test whether two metrics' (N,) scores correlate differently (Pearson) with people's (N,) scores, by Williams.
-
-    Raises BadShape, BadValue.
-    """
+    """Test whether two metrics' (N,) scores correlate differently (Pearson) with people's (N,) scores."""
     columns = {"first": first, "second": second, "people": people}
     vectors = {name: score_vector(values, name) for name, values in columns.items()}
     n = same_length(**vectors)
@@ -249,11 +232,11 @@ def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> Wil
 
 @signed("williams", input="correlations")
 def williams_correlations(first: float, second: float, between: float, n: int) -> WilliamsResult:
-    """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` and the `n` observations.
+    """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` of `n` observations.
 
-    t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3),
-    K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom. Raises BadValue where no
-    data could have the three correlations.
+    t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3), K =
+    1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom. Raises BadValue for impossible
+    correlations.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise BadValue(f"n is {n!r}, expected a whole number from zero on")

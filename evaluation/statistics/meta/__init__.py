@@ -1,11 +1,5 @@
 """How well a metric agrees with people: accuracy on pairs, correlation, clusters of systems."""
 
-from evaluation.statistics.agreement.thresholds import (
-    KappaGrid,
-    ThresholdAgreement,
-    kappa_grid,
-    threshold_kappa,
-)
 from evaluation.statistics.correlation.grouped import (
     GroupedCorrelationResult,
     PairedCorrelationResult,
@@ -28,21 +22,17 @@ __all__ = [
     "AccuracyResult",
     "ClusterResult",
     "GroupedCorrelationResult",
-    "KappaGrid",
     "PairedCorrelationResult",
     "PairwiseAccuracyResult",
     "ReferenceCurve",
-    "ThresholdAgreement",
     "accuracy_by_references",
     "clusters_of_p_values",
     "grouped_correlation",
-    "kappa_grid",
     "metric_winners",
     "pair_accuracy",
     "paired_correlation_test",
     "pairwise_accuracy",
     "random_subsets",
     "system_clusters",
-    "threshold_kappa",
     "wilson_interval",
 ]

@@ -1,5 +1,4 @@
-"""How often a metric names the same winner as people do (V15 section 3), also against the number of references that it
-may read (V15 section 7, figure 3)."""
+"""How often a metric names people's winner (V15 section 3), also by number of references (V15 section 7, figure 3)."""
 
 from __future__ import annotations
 
@@ -19,6 +18,7 @@ from evaluation.statistics.inputs import (
     floats_of,
     one_per_row,
     positive,
+    refuse_values,
     same_length,
     score_vector,
 )
@@ -36,11 +36,9 @@ NO_PAIRS = "no pair has a consensus"
 class AccuracyResult:
     """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
 
-    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie counts as wrong, as in V15.
-    `pairs` = `n` + `no_consensus`. The other readings: `value_ties_half` gives a metric's tie half a
-    point; `value_all_pairs` draws a winner at random for pairs without a consensus (in expectation, so a
-    metric that names a winner gets half a point there) and divides by all pairs. nan where there is
-    nothing to divide by; `reason` says so.
+    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie is wrong, as in V15.
+    `value_ties_half` gives a tie half a point. `value_all_pairs` divides by all `pairs`, with half a point
+    for a winner named without a consensus.
     """
 
     kind: str
@@ -61,10 +59,7 @@ class AccuracyResult:
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
-    """Return (P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie (but for rounding).
-
-    Raises BadShape, BadValue.
-    """
+    """Return (P,) 1 or 2 for the candidate with the higher score; 0 for a tie, up to rounding."""
     first = score_vector(first_scores, "first_scores")
     second = score_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
@@ -81,10 +76,10 @@ def pair_accuracy(
     *,
     confidence: float = CONFIDENCE,
 ) -> dict[str, AccuracyResult]:
-    """Return accuracy of a metric by pair kind, and over all pairs under the key "all".
+    """Return the accuracy of a metric by pair kind, and over all pairs as "all".
 
-    (P,) scores of the first and the second candidates, (P,) winners of the consensus (1, 2, or 0 where
-    there is none) and (P,) kinds (HC, HI, HM, MM; without them only "all"). Raises BadShape, BadValue.
+    Takes (P,) scores of the first and second candidates, (P,) winners (1, 2, or 0 without a consensus) and
+    (P,) kinds.
     """
     check_confidence(confidence)
     named = metric_winners(first_scores, second_scores)
@@ -97,16 +92,14 @@ def pair_accuracy(
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
-    """Return (P,) winners of the consensus: 1, 2, or 0 where there is none. Raises BadShape, BadValue."""
+    """Return (P,) winners of the consensus: 1, 2, or 0 without one."""
     consensus = finite_vector(winners, "winners")
-    wrong = np.flatnonzero(~np.isin(consensus, (0, 1, 2)))
-    if wrong.size:
-        raise BadValue(f"winners[{wrong[0]}] is {consensus[wrong[0]]:g}, expected 1, 2, or 0 for none")
+    refuse_values(consensus, ~np.isin(consensus, (0, 1, 2)), "winners", "1, 2, or 0 for none")
     return consensus
 
 
 def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
-    """Return which of the pairs are of each kind, (P,) each, and "all" last. Raises BadShape, BadValue."""
+    """Return (P,) flags of the pairs of each kind, and "all" last."""
     members = {}
     if kinds is not None:
         labels, codes = encode(kinds, "kinds")
@@ -149,11 +142,9 @@ def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> A
 class ReferenceCurve:
     """Accuracy of a metric on the pairs of one kind, for K numbers of references: arrays are (K,).
 
-    `value` is the mean accuracy over `draws` random subsets of references, on the `n` pairs with a
-    consensus; a metric's tie counts as wrong, and as half in `value_ties_half`. Two intervals: low and high
-    for other pairs (Wilson's, of the mean number of right pairs: averaging over draws can only narrow it),
-    draws_low and draws_high for other references (percentiles of the draws' accuracies, whose standard
-    deviation is `deviation`; nan for one draw). nan without a pair that has a consensus: `reason`.
+    value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean
+    number of right pairs: averaging can only narrow it). draws_low, draws_high: for other references
+    (percentiles of the draws); deviation: standard deviation of the draws.
     """
 
     kind: str
@@ -182,11 +173,10 @@ def accuracy_by_references(
     *,
     confidence: float = CONFIDENCE,
 ) -> dict[str, ReferenceCurve]:
-    """Return accuracy by number of references, for each pair kind and for all pairs ("all").
+    """Return the accuracy by number of references, for each pair kind and as "all".
 
-    `scores` maps a number of references to the scores of the first and of the second candidates, each
-    (D, P): D random subsets of that many references, P pairs ((P,) for one subset). `winners` and `kinds`
-    are those of `pair_accuracy`. Raises BadShape, BadValue, BadOption.
+    `scores` maps a number of references to the scores of the first and second candidates, (D, P) each: D
+    random subsets of that many references, P pairs. `winners` and `kinds` are those of `pair_accuracy`.
     """
     check_confidence(confidence)
     consensus = consensus_winners(winners)
@@ -207,9 +197,9 @@ def accuracy_by_references(
 
 
 def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
-    """Return (D, size) places of `size` of `available` references, drawn without replacement, in ascending order.
+    """Return (D, size) positions of `size` of `available` references, drawn without replacement, ascending.
 
-    There is one draw where all are taken. Raises BadOption.
+    There is one draw if all are taken.
     """
     positive(available, "available")
     positive(size, "size")
@@ -224,7 +214,6 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
 
 def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> Ints:
-    """Return (D, P) whom the metric names."""
     sides = one_per_row(scores, f"scores[{number}]")
     if len(sides) != 2:
         raise BadShape(f"scores[{number}] has {len(sides)} sides, expected those of both candidates")

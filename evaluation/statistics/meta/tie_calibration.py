@@ -1,9 +1,9 @@
-"""Pairwise accuracy of a metric with ties, and the threshold below which its scores tie.
+"""Pairwise accuracy of a metric with ties, and the gap up to which its scores tie.
 
-Deutsch, Foster and Freitag 2023, *Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and
-Tie Calibration*. People tie often, metrics hardly ever: two scores closer than epsilon count as tied, and
-epsilon is chosen where the metric agrees best with people. Choose it on one set of items and use it on
-another (`epsilon=calibrated.epsilon`); figures from the same items flatter the metric.
+Deutsch, Foster, Freitag 2023, *Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie
+Calibration*. People tie often, metrics hardly ever: scores that differ by at most epsilon tie, with the
+epsilon of the highest accuracy. Choose it on one set of items and use it on another
+(`epsilon=calibrated.epsilon`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.grouped import group_starts
 from evaluation.statistics.correlation.vectors import paired_observations
@@ -41,13 +41,11 @@ NO_PAIR = "no group has two observations"
 
 @dataclass(frozen=True, slots=True)
 class PairwiseAccuracyResult:
-    """Share of pairs that a metric orders as people do, tied pairs included, averaged over groups.
+    """Share of pairs that a metric orders as people do, ties included, averaged over groups.
 
-    Of `pairs` within groups: concordant, discordant, tied_both, tied_metric (by it alone), tied_people (by
-    them alone). `epsilon`: scores at most that far apart tie; `calibrated` says whether it was chosen on
-    these data, from `pairs_searched` pairs. `groups` have an observation, `undefined_groups` of them no
-    pair. The interval is a percentile bootstrap interval over groups, and nan where there is only one. nan
-    where undefined, with the `reason`. `seed` is None where a running random stream was handed in.
+    Of the `pairs` within groups: concordant, discordant, tied_both, tied_metric (only), tied_people (only).
+    `epsilon`: the largest gap of a tie; `calibrated`: chosen on these data, from `pairs_searched` pairs.
+    `undefined_groups` of the `groups` have no pair. The interval resamples groups.
     """
 
     value: float
@@ -86,13 +84,12 @@ def pairwise_accuracy(
     max_pairs: int = _PAIRS,
     seed: Seed = 0,
 ) -> PairwiseAccuracyResult:
-    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of a metric's and people's (N,) scores.
+    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
 
-    Pairs are formed within `groups` ((N,) names: items to compare systems on each item, systems to compare
-    items of each system; without them all pairs) and the groups' accuracies averaged. `epsilon` is the
-    largest gap that is a tie, or "calibrate": the smallest that gives the highest accuracy, sought among
-    the gaps of all pairs, or of `max_pairs` drawn at random. Gaps that differ by rounding alone are equal.
-    `missing` refuses a nan or leaves its observation out. Raises BadShape, BadValue, BadOption.
+    Pairs are formed within `groups` (N,): items, to compare systems on each, or systems; the default is one
+    group. `epsilon` is the largest gap of a tie, or "calibrate": the smallest one of highest accuracy among
+    the gaps of all pairs, or of `max_pairs` random ones. `missing` refuses nan or drops its observation
+    ("leave-out").
     """
     check_confidence(confidence)
     positive(max_pairs, "max_pairs")
@@ -151,7 +148,7 @@ def pairwise_accuracy(
 
 
 class _Groups:
-    """Observations by group and, within it, in ascending order of the metric's scores."""
+    """Observations by group, ascending by the metric's score within it."""
 
     def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
         order = np.lexsort((scores, codes))
@@ -163,7 +160,7 @@ class _Groups:
         self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
 
     def counts(self, epsilon: float) -> Floats:
-        """Return (G, 5) pairs of each group: concordant, discordant, tied by both, by the metric, by people alone."""
+        """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric, by people alone."""
         from evaluation.statistics.correlation.kernels import gap_sums
 
         if not len(self.scores):
@@ -183,10 +180,10 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    """Return the gap up to which scores should tie, and how many pairs' gaps were tried.
+    """Return the best epsilon, and the number of pairs that were tried.
 
-    As epsilon passes the gap of a pair, that pair turns right if people tie it and wrong if the metric
-    ordered it as they do; nothing else changes. So sorted gaps and running sums tell every accuracy.
+    As epsilon passes the gap of a pair, only that pair changes: it becomes right if people tie it, wrong if
+    the metric ordered it as they do. So sorted gaps and running sums give every accuracy.
     """
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
@@ -207,10 +204,9 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
-    """Return places of the lower and the higher score of pairs, and each pair's part in the average of groups."""
+    """Return positions of the lower and the higher score of pairs, and each pair's weight in the average of groups."""
     total = int(data.pairs.sum())
-    part = np.zeros(len(data.pairs))
-    np.divide(1.0, data.pairs, out=part, where=data.pairs > 0)
+    part = ratio(1.0, data.pairs, otherwise=0.0)
     if total > max_pairs:
         ends = np.cumsum(data.pairs)
         group = np.searchsorted(ends, generator.integers(0, total, size=max_pairs), side="right")

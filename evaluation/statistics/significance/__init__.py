@@ -1,8 +1,6 @@
 """Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2).
 
-McNemar's test for binary outcomes, Fisher's randomisation test for means and medians, bootstrap
-intervals, Williams' test between two metrics, and corrections for many tests. Results hold p, never a
-verdict; `stars` is for tables.
+Results hold p, never a verdict; `stars` is for tables.
 """
 
 from evaluation.statistics.correlation.vectors import WilliamsResult, williams_correlations, williams_test

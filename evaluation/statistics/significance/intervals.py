@@ -1,7 +1,4 @@
-"""Intervals of a statistic of one sample by bootstrap (Efron 1979; BCa: Efron 1987), and of a share (Wilson 1927).
-
-The statistic is a mean, a median, or any function of rows.
-"""
+"""Bootstrap intervals of a statistic of one sample (Efron 1979; BCa: Efron 1987), and of a share (Wilson 1927)."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ METHODS = ("percentile", "basic", "bca")
 # A bootstrap of single values is cheap, and its tails need many resamples.
 _RESAMPLES = 10_000
 
-# Drawing a count for each value pays where it stands for so many.
+# Drawing a count for each distinct value pays if it occurs so often.
 _FEW = 8
 
 TOO_FEW = "there are fewer than two values"
@@ -43,8 +40,6 @@ RowStatistic = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResult:
-    """A statistic of N values with its bootstrap interval and standard error (nan: `reason`)."""
-
     statistic: str
     value: float
     low: float
@@ -69,12 +64,11 @@ def bootstrap_interval(
     resamples: int = _RESAMPLES,
     seed: Seed = 0,
 ) -> BootstrapResult:
-    """Return interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
+    """Return the interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
 
-    `method` is percentile, basic (2 t - t*_high to 2 t - t*_low), or bca: the percentiles
-    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value
-    and the acceleration a from the values left out one by one (Efron and Tibshirani 1993, eq. 14.10 and
-    14.15). For a function the latter costs N calls' work. Raises BadShape, BadValue, BadOption.
+    `method` is "percentile", "basic" (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0
+    + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value and the
+    acceleration a from leaving each value out (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
     check_confidence(confidence)
@@ -107,7 +101,7 @@ def bootstrap_interval(
 def _draws(
     sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """Return (resamples,) values of the statistic on samples drawn with replacement."""
+    """Return (resamples,) values of the statistic."""
     n = len(sample)
     if name == "mean":
         return _mean_draws(sample, resamples, generator)
@@ -122,7 +116,7 @@ def _draws(
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return means of resamples: of few different values, such as grades, by how often each is drawn."""
+    """Return means of resamples; few different values, such as grades, by how often each is drawn."""
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
     if len(levels) * _FEW <= n:
@@ -145,8 +139,8 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
     """Return medians of resamples without drawing them.
 
-    Drawing with replacement is taking ordered[floor(N U)] for N uniform U. The k-th smallest U has a
-    beta distribution, Beta(k, N + 1 - k), and the next one is the smallest of N - k above it.
+    A draw is ordered[floor(N U)] for uniform U. The k-th smallest U has the distribution Beta(k, N + 1 - k),
+    and the next one is the smallest of N - k above it.
     """
     n = len(ordered)
     middle = (n + 1) // 2
@@ -159,7 +153,7 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
 
 
 def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
-    """Return (N,) values of the statistic without each value in turn, in any order; mean and median in one go."""
+    """Return (N,) values of the statistic without each value in turn, in any order."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
@@ -179,7 +173,7 @@ def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
 
 
 def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
-    """Return the shares of resamples that BCa reads instead of `ends`; nan where it is undefined."""
+    """Return the quantiles that BCa reads instead of `ends`; nan if undefined."""
     rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
     below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
     if not 0 < below < 1:
@@ -200,7 +194,7 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
-    """Return the name and the function of "mean", "median", or a function given. Raises BadOption.
+    """Return the name and the function of "mean", "median", or a given function.
 
     A function that does not return one number a row raises BadShape when it is called.
     """
@@ -211,7 +205,7 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
     if name in ("mean", "median"):
-        name = f"{name} as given"  # a function of that name is not ours, whose resamples take shorter ways
+        name = f"{name} as given"  # only our mean and median have shorter ways to resample
 
     def of_rows(rows: Floats) -> Floats:
         values = np.asarray(statistic(rows), dtype=np.float64)
@@ -234,10 +228,10 @@ def _row_median(rows: Floats) -> Floats:
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Wilson's score interval of a share p = `successes` / n (Wilson 1927); nan, nan for n = 0.
+    """Return Wilson's score interval of p = `successes` / n (Wilson 1927); nan, nan for n = 0.
 
-    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of `confidence`.
-    `successes` may be a mean of several counts. Raises BadOption.
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of
+    `confidence`. `successes` may be a mean of counts.
     """
     check_confidence(confidence)
     if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):

@@ -1,6 +1,6 @@
-"""Kernels of the randomisation test: plain loops over coins, compiled when first called.
+"""Compiled loops of the randomisation test and the bootstrap.
 
-A coin is one bit. Eight items share a byte of coins, item 8 g + b in bit b of byte g.
+A coin is one bit. Eight items share a byte of coins: item 8 g + b is bit b of byte g.
 """
 
 import numpy as np
@@ -14,10 +14,9 @@ Bytes = NDArray[np.uint8]
 
 @compiled
 def signed_sums(differences: Floats, coins: Bytes) -> Floats:
-    """Return (R,) sums of the (8 G,) differences, each with the sign that its coin tossed.
+    """Return (R,) sums of the (8 G,) differences, each with the sign of its coin. `coins` is (G, R) uint8.
 
-    `coins` is (G, R) uint8. The 256 sums that eight items can make are tabled once, so that a reassignment
-    reads one number for eight items.
+    The 256 sums of eight items are tabled, so that a reassignment reads one number for eight items.
     """
     groups, resamples = coins.shape
     sums = np.zeros(resamples)
@@ -38,11 +37,11 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 
 @compiled
 def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
-    """Return (R,) differences of the two sides' medians after the items that tossed 1 swapped their scores.
+    """Return (R,) differences of the sides' medians after the items that tossed 1 swapped their scores.
 
-    `values` are the 2 N scores of both sides in ascending order; `items` and `sides` say whose they are.
-    `coins` is (R, bytes). Walking upwards until either side has seen more than half of its N scores finds
-    its median without sorting a resample.
+    `values` are the 2 N scores of both sides, ascending; `items` and `sides` tell whose they are; `coins` is
+    (R, bytes). Walking up until each side has more than half of its N scores finds its median without
+    sorting.
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2
@@ -72,7 +71,7 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
 
 @compiled
 def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
-    """Return (R,) sums of the values at the (R, N) places drawn."""
+    """Return (R,) sums of the values at (R, N) drawn positions."""
     resamples, n = drawn.shape
     sums = np.zeros(resamples)
     for resample in range(resamples):

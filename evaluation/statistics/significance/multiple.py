@@ -1,8 +1,8 @@
-"""Several tests at once: adjusted p-values, and which of many systems they tell apart.
+"""Several tests at once: adjusted p-values, and clusters of systems.
 
-p-values are adjusted by Holm 1979 or by Benjamini and Hochberg 1995. Systems that cannot be told apart form clusters,
-as WMT prints them, with ranges of ranks: Koehn 2012, *Simulating human judgment in machine translation evaluation
-campaigns*; Bojar et al. 2013 (WMT13): systems in a higher cluster are all significantly better than all those below.
+p-values are adjusted by Holm 1979 or Benjamini, Hochberg 1995. Systems form clusters with ranges of ranks, as
+in WMT (Koehn 2012; Bojar et al. 2013): systems of a higher cluster are significantly better than all those
+below.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from evaluation.statistics.inputs import (
     one_of,
     one_per_row,
     positive,
+    refuse_values,
     score_vector,
 )
 from evaluation.statistics.resampling import Seed, generator_of
@@ -40,7 +41,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class AdjustedPValues:
-    """(N,) adjusted p-values, in the order given; `tests` of them are defined, the others stay nan."""
+    """(N,) adjusted p-values, in the given order; `tests` are defined, `undefined` ones nan."""
 
     values: Floats
     method: str
@@ -51,18 +52,15 @@ class AdjustedPValues:
 
 @signed("adjusted-p")
 def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
-    """Return p-values of (N,) tests, adjusted for being that many. Raises BadShape, BadValue, BadOption.
+    """Return adjusted p-values of (N,) tests.
 
-    With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), which bounds the chance
-    of any false discovery; "benjamini-hochberg" gives min over j >= i of m p_(j) / j, which bounds the
-    expected share of false discoveries; "none" leaves them. None exceeds 1. A nan is a test that has no
-    p: it stays nan and does not count in m.
+    With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), which bounds the chance of
+    any false discovery; "benjamini-hochberg" gives min over j >= i of m p_(j) / j, which bounds their
+    expected share. None exceeds 1. nan stays nan and does not count in m.
     """
     one_of(method, CORRECTIONS, "method")
     given = float_vector(p_values, "p_values")
-    outside = np.flatnonzero((given < 0) | (given > 1))
-    if outside.size:
-        raise BadValue(f"p_values[{outside[0]}] is {given[outside[0]]:g}, expected between 0 and 1")
+    refuse_values(given, (given < 0) | (given > 1), "p_values", "between 0 and 1")
     defined = np.flatnonzero(~np.isnan(given))
     m = len(defined)
     values = given.copy()
@@ -75,32 +73,26 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Return Holm's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
     return adjusted_p_values(p_values, "holm").values
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
-    """Return Benjamini and Hochberg's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
     return adjusted_p_values(p_values, "benjamini-hochberg").values
 
 
 def stars(p: float) -> str:
-    """Return one star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1); none for nan."""
+    """Return one star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1)."""
     return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """S systems from the best down, and which of them p tells apart at `level`.
+    """S systems from the best down, and which of them differ at `level`.
 
-    names and values: (S,) systems and their scores. `clusters`: the systems in groups, such that everyone
-    of a group beats everyone of the groups below. rank_low and rank_high: (S,) best and worst rank that
-    the tests leave open: 1 + the number of systems that beat it, and S - the number it beats. One system
-    beats another when its value is higher and the adjusted p at most `level`; that is not always
-    transitive, so ranges of ranks may overlap where clusters do not tell systems apart. p and adjusted_p:
-    (S, S), nan on the diagonal and where a test has no p (which tells nothing apart). `n` items and
-    `reassignments` of each test, 0 where p-values were handed in. `seed` is None where a running random
-    stream was handed in, or none was needed.
+    names, values: (S,) systems and scores. clusters: each member beats every member of the clusters below. A
+    system beats another with a higher value and an adjusted p of at most `level`. rank_low, rank_high: (S,) 1
+    + the systems that beat it, and S - the systems it beats. p, adjusted_p: (S, S), nan on the diagonal and
+    without a test. `n` items and `reassignments` of each test are 0 if p-values were given.
     """
 
     names: tuple[str, ...]
@@ -132,9 +124,8 @@ def system_clusters(
 ) -> ClusterResult:
     """Return clusters of S systems from their (S, N) scores of the same N items; higher is better.
 
-    Every two systems are compared by `randomization_test` of their means, and the p-values adjusted by
-    `correction` (holm, benjamini-hochberg, none). nan is a missing score: `missing` refuses it or leaves
-    the item out for all systems. `names` are 1 to S if not given. Raises BadShape, BadValue, BadOption.
+    Every two means are compared by `randomization_test`; p-values are adjusted by `correction`. `missing`
+    refuses nan or drops the item for all systems ("leave-out"). The default `names` are 1 to S.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
@@ -172,9 +163,9 @@ def clusters_of_p_values(
     correction: str = "holm",
     level: float = LEVEL,
 ) -> ClusterResult:
-    """Return clusters from (S,) values of systems, higher is better, and (S, S) two-sided p of any paired test.
+    """Return clusters from (S,) values, higher is better, and (S, S) two-sided p of any paired test.
 
-    The diagonal is not read; nan elsewhere is a test without p. Raises BadShape, BadValue, BadOption.
+    The diagonal is not read; nan elsewhere is a test without p.
     """
     means = score_vector(values, "values")
     p = floats_of(p_values, "p_values").copy()

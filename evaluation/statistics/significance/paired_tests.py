@@ -1,7 +1,5 @@
-"""Tests of two systems' results on the same items: McNemar's and Fisher's.
-
-McNemar's test takes outcomes, yes or no (McNemar 1947; H13 section 4.2.1); Fisher's randomisation test takes scores
-(Fisher 1935; H13 section 4.2.2).
+"""Tests of two systems' results on the same items: McNemar 1947 (H13 section 4.2.1) for binary outcomes,
+Fisher's randomisation test (Fisher 1935; H13 section 4.2.2) for scores.
 """
 
 from __future__ import annotations
@@ -16,7 +14,14 @@ from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import finite_vector, one_of, positive, same_length, score_vector
+from evaluation.statistics.inputs import (
+    finite_vector,
+    one_of,
+    positive,
+    refuse_values,
+    same_length,
+    score_vector,
+)
 from evaluation.statistics.resampling import ALTERNATIVES, CELLS, Seed, coins, count_extreme, generator_of
 from evaluation.statistics.results import signed
 from evaluation.statistics.significance.intervals import RowStatistic, row_statistic
@@ -32,11 +37,10 @@ _Draw = Callable[[np.random.Generator, int], Floats]
 
 @dataclass(frozen=True, slots=True)
 class McNemarResult:
-    """McNemar's test of two paired binary outcomes.
+    """McNemar's test; first_only and second_only are the discordant pairs.
 
-    first_only and second_only: the discordant pairs. `exact_p` is the two-sided binomial p (1 without
-    discordant pairs); `statistic` and `p` are chi-square with continuity correction, `plain_statistic`
-    and `plain_p` without (nan without discordant pairs, with the `reason`).
+    `exact_p` is the two-sided binomial p (1 without discordant pairs); `statistic` and `p` are chi-square
+    with continuity correction, `plain_statistic` and `plain_p` without.
     """
 
     first_only: int
@@ -52,10 +56,7 @@ class McNemarResult:
 
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
-    """Do McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items.
-
-    `mcnemar_counts` has the formulas. Raises BadShape, BadValue.
-    """
+    """Do McNemar's test (see `mcnemar_counts`) on two (N,) vectors of outcomes 0 or 1."""
     one, two = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=one, second=two)
     return mcnemar_counts(int(((one == 1) & (two == 0)).sum()), int(((one == 0) & (two == 1)).sum()))
@@ -63,10 +64,10 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
 
 @signed("mcnemar", input="counts")
 def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
-    """Do McNemar's test from the two counts b and c of discordant pairs. Raises BadValue.
+    """Do McNemar's test from the counts b and c of discordant pairs.
 
-    Exact: the binomial test of min(b, c) of b + c at 1/2. Chi-square with one degree of freedom:
-    (|b - c| - 1)^2 / (b + c), and without the correction (b - c)^2 / (b + c).
+    Exact: the binomial test of min(b, c) of b + c at 1/2. Chi-square with one degree of freedom: (|b - c| -
+    1)^2 / (b + c), and without the correction (b - c)^2 / (b + c).
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
@@ -85,9 +86,7 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
 
 def _outcomes(values: ArrayLike, name: str) -> Floats:
     vector = finite_vector(values, name)
-    wrong = np.flatnonzero((vector != 0) & (vector != 1))
-    if wrong.size:
-        raise BadValue(f"{name}[{wrong[0]}] is {vector[wrong[0]]:g}, expected 0 or 1")
+    refuse_values(vector, (vector != 0) & (vector != 1), name, "0 or 1")
     return vector
 
 
@@ -95,8 +94,7 @@ def _outcomes(values: ArrayLike, name: str) -> Floats:
 class RandomizationResult:
     """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme.
 
-    `difference` is the statistic of the first less that of the second. `seed` is None where a running
-    random stream was handed in.
+    `difference` is the statistic of the first less that of the second.
     """
 
     statistic: str
@@ -120,13 +118,11 @@ def randomization_test(
     reassignments: int = REASSIGNMENTS,
     seed: Seed = 0,
 ) -> RandomizationResult:
-    """Test whether two systems' (N,) scores of the same items differ: paired.
+    """Test whether two systems' (N,) scores of the same items differ.
 
-    In each reassignment the two scores of every item are swapped or not by the toss of a coin, and the
-    difference of the statistic ("mean", "median", or a function of (B, N) to (B,)) is compared with the
-    observed one; equal counts as extreme, also where rounding hides it. `alternative` "greater" asks
-    whether the first is higher, "less" whether it is lower. A mean of N scores costs N / 8 additions a
-    reassignment, a median about N steps. Raises BadShape, BadValue, BadOption.
+    Each reassignment swaps the two scores of every item by the toss of a coin and compares the difference of
+    the statistic ("mean", "median", or a function of (B, N) to (B,)) with the observed one; equal counts as
+    extreme, up to rounding. `alternative` "greater": the first is higher.
     """
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")

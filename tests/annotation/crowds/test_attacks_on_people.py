@@ -17,7 +17,8 @@ from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.outbox import ask_to_write
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
-from evaluation.judgment_sets.loaders import hash_of_judgments, load_judgments
+from evaluation.judgment_sets.loaders import load_judgments
+from evaluation.judgment_sets.signature import hash_of_judgments
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.crowds.panels import ADA, do_page, panel_study, session, start
