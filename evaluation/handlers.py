@@ -35,7 +35,7 @@ MOST_FLIPPED = 100
 def aggregate(run: Run, *, study: str) -> None:
     aggregation = compute_aggregation(study=find_study(study), progress=run.progress)
     with run.commit() as result:
-        result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.counts}
+        result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
 def evaluate(

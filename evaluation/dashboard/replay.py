@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.provenance import plain
+from evaluation.results.consensus import share_of
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
 from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import metric_winners, wilson_interval
+from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.resampling import bootstrap, percentile_interval
 from evaluation.statistics.results import as_json
 from evaluation.statistics.significance import holm, mcnemar_counts
@@ -135,10 +136,7 @@ def accuracy_so_far(
 
 def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
     decided = won > 0
-    n = int(decided.sum())
-    right = int((said[decided] == won[decided]).sum())
-    low, high = wilson_interval(right, n)
-    return {"value": right / n if n else None, "low": plain(low), "high": plain(high), "n": n}
+    return share_of(int((said[decided] == won[decided]).sum()), int(decided.sum()))
 
 
 def told_apart(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:

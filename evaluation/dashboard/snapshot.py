@@ -33,7 +33,13 @@ from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import plain
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER, score_texts
+from evaluation.results.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    pair_kinds,
+    score_pairs,
+    score_texts,
+)
 from evaluation.results.metric_scores import Said, caption_texts, texts_of_pairs
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
@@ -65,19 +71,8 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 def _of_pairs(study: Study) -> dict[str, Any]:
     pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
-    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
-    scored = score_texts(
-        texts,
-        [pair.references for pair in pairs] * 2,
-        documents,
-        metrics=DEFAULT_METRICS,
-        tokenizer=DEFAULT_TOKENIZER,
-    )
-    count = len(pairs)
-    metrics = {
-        name: np.stack([result.images[:count], result.images[count:]], axis=1).tolist()
-        for name, result in scored.scores.items()
-    }
+    _, scores = score_pairs(pairs, documents, metrics=DEFAULT_METRICS, tokenizer=DEFAULT_TOKENIZER)
+    metrics = {name: both.tolist() for name, both in scores.items()}
     return {"of": [pair.pk for pair in pairs], "metrics": metrics, "reason": ""}
 
 
@@ -143,7 +138,6 @@ def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict
 
 
 WORKERS_SHOWN = 200
-KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +260,7 @@ def _evaluation(
     names[:] = ""
     for unit, at in zip(units, pair.tolist(), strict=True):
         names[at] = unit.kind
-    there = sorted({str(name) for name in names if name}, key=(*KIND_ORDER, *names.tolist()).index)
+    there = pair_kinds(name for name in names.tolist() if name)
     kinds = {name: names == name for name in there} if len(there) > 1 else {}
     kinds["all"] = np.ones(len(place), dtype=np.bool_)
     by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}

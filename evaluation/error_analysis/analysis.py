@@ -165,9 +165,8 @@ class Closer:
 
 
 def newest_evaluation(study: Study) -> Analysis | None:
-    found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
     scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
-    return found.filter(scored).order_by("-created_at", "-pk").first()
+    return Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).filter(scored).first()
 
 
 def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: bool = True) -> Ranked:
@@ -190,9 +189,8 @@ def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: b
 
 def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
     """Return the times of the scores and the consensus behind a ranking."""
-    aggregated = Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION)
-    newest = aggregated.order_by("-created_at").values_list("created_at", flat=True).first()
-    return analysis.pk, analysis.created_at, newest
+    aggregated = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
+    return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
 
 
 def _has_many(study: Study) -> bool:

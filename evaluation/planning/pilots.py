@@ -145,11 +145,7 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
     Raises:
         EvaluationError: a metric was not evaluated.
     """
-    newest = (
-        Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
-        .order_by("-created_at")
-        .first()
-    )
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).first()
     winners: dict[str, dict[int, int]] = {}
     for metric in (first, second):
         scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)

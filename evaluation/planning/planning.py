@@ -208,7 +208,7 @@ def store_plan(
 
 
 def newest_plan(study: Study) -> Analysis | None:
-    return Analysis.objects.filter(study=study, what=Analysis.What.PLAN).order_by("-created_at").first()
+    return Analysis.objects.newest_first(study, Analysis.What.PLAN).first()
 
 
 @transaction.atomic

@@ -34,7 +34,7 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
     if registration is None:
         return None
     return Registered(
-        plan=Plan.model_validate(registration.content["plan"]),
+        plan=registration.plan,
         sha256=registration.sha256,
         on=registration.registered_at.date().isoformat(),
         deviations=tuple(deviations(study, log_in_words=log_in_words)),
@@ -46,7 +46,7 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    plan = Plan.model_validate(registration.content["plan"])
+    plan = registration.plan
     found = []
     if plan_hash(registration.content) != registration.sha256:
         found.append(Deviation("hash", "The stored plan is not the one that was hashed."))
@@ -137,5 +137,4 @@ def outcomes(study: Study) -> list[Outcome]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    plan = Plan.model_validate(registration.content["plan"])
-    return tested_hypotheses(plan, *metric_outcomes(study))
+    return tested_hypotheses(registration.plan, *metric_outcomes(study))

@@ -155,7 +155,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
         context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
         context |= _in_words(design_of(study).registration)
     else:
-        context |= _in_words(Plan.model_validate(registration.content["plan"])) | {
+        context |= _in_words(registration.plan) | {
             "outcomes": [(one, outcome_words(one)) for one in outcomes(study)],
             "deviations": deviations(study),
         }

@@ -16,7 +16,7 @@ from evaluation.releases.rows import ReleasedRows
 from evaluation.report.content import Section
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections import sections_of
-from evaluation.results.consensus import NO_ONE
+from evaluation.results.consensus import NO_ONE, OUTCOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Findings:
                 "unit": unit.key,
                 "pair": row["pair"],
                 "kind": row["kind"],
-                **{name: getattr(one, name) for name in ("n", "value", "share", "margin", "tie")},
+                **{name: getattr(one, name) for name in OUTCOME},
                 "votes": dict(one.votes),
                 "answer": answer,
                 "source": source,

@@ -221,7 +221,7 @@ def _of_pairs(
         of = {row["pair"]: (row["first"], row["second"]) for row in own}
         both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = both
-        metrics[metric] = accuracy_of_pairs(both[:, 0], both[:, 1], winners, kinds)
+        metrics[metric] = accuracy_of_pairs(both, winners, kinds)
     people = one_against_rest(table, consensus.units, agreement_rows(table, found.full_depth))
     result = {
         "metrics": metrics,

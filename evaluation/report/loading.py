@@ -112,9 +112,8 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
     """Return analyses of these judgments by this version, newest first."""
-    found = Analysis.objects.filter(study=study, what=what, data_hash=data_hash)
-    ending = f"|v:{quorum_version()}"
-    return list(found.filter(signature__endswith=ending).order_by("-created_at", "-pk"))
+    found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
+    return list(found.filter(signature__endswith=f"|v:{quorum_version()}"))
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
@@ -124,7 +123,7 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
             break
         return Computed(one.result, one.settings, one.signature)
     made = compute_aggregation(study=study)
-    return Computed(made.stored(), made.settings, made.signature)
+    return Computed(made.result, made.settings, made.signature)
 
 
 def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:

@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
@@ -55,27 +54,19 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     """Store the numbers, replacing an earlier report of the same judgments."""
-    how = {"protocol": report.protocol, "seed": report.seed}
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
-    analysis, _ = Analysis.objects.update_or_create(
+    return Analysis.objects.replace(
         study=study,
         what=Analysis.What.REPORT,
-        signature=signature("report", how),
+        signature=signature("report", {"protocol": report.protocol, "seed": report.seed}),
         data_hash=report.data_hash,
-        defaults={
-            "judgments": report.signature,
-            "settings": {**report.settings, "file": file},
-            "result": as_json(report),
-            "created_at": timezone.now(),
-        },
+        judgments=report.signature,
+        settings={**report.settings, "file": file},
+        result=as_json(report),
     )
-    return analysis
 
 
 def newest_report(study: Study) -> Analysis | None:
-    return (
-        Analysis.objects.filter(study=study, what=Analysis.What.REPORT).order_by("-created_at", "-pk").first()
-    )
+    return Analysis.objects.newest_first(study, Analysis.What.REPORT).first()
 
 
 def report_is_old(analysis: Analysis) -> bool:

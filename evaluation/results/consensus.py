@@ -21,6 +21,7 @@ from evaluation.statistics.results import as_json
 from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000
+OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
@@ -244,16 +245,15 @@ def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Fl
     figures = {}
     for name in (*names, "all"):
         here = kinds == name if name != "all" else np.ones(len(rows), dtype=bool)
-        n, correct = int((decided & here).sum()), int((same & here).sum())
-        low, high = wilson_interval(correct, n)
-        figures[name] = {
-            "value": plain(correct / n if n else None),
-            "low": plain(low),
-            "high": plain(high),
-            "n": n,
-            "left_out": int(here.sum()) - n,
-        }
+        n = int((decided & here).sum())
+        figures[name] = share_of(int((same & here).sum()), n) | {"left_out": int(here.sum()) - n}
     return figures
+
+
+def share_of(count: int, of: int) -> dict[str, Any]:
+    """Return a share with Wilson's 95 % interval and n as JSON; null where ``of`` is 0."""
+    low, high = wilson_interval(count, of)
+    return {"value": count / of if of else None, "low": plain(low), "high": plain(high), "n": of}
 
 
 def worker_table(

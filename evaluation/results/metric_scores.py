@@ -7,7 +7,6 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
@@ -209,20 +208,16 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     stored.
     """
     study, judged = evaluation.study, evaluation.judged
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
-    MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
-    analysis, _ = Analysis.objects.update_or_create(
+    analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.What.META_EVALUATION,
         signature=evaluation.signature,
         data_hash=evaluation.data_hash,
-        defaults={
-            "settings": evaluation.settings,
-            "judgments": evaluation.judgments,
-            "result": evaluation.result,
-            "created_at": timezone.now(),
-        },
+        settings=evaluation.settings,
+        judgments=evaluation.judgments,
+        result=evaluation.result,
     )
+    MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
     MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
     words = "Metrics were compared with what people said."
     note_event(study=study, what="evaluated", words=words, signature=evaluation.signature)

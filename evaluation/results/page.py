@@ -139,9 +139,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def _newest(study: Study, what: str) -> Subquery:
-    """Of all analyses the row id alone: their results are large."""
-    rows = Analysis.objects.filter(study=study, what=what).order_by("-created_at", "-pk")
-    return Subquery(rows.values("pk")[:1])
+    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
 
 
 def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:

@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
 
 from evaluation.models import Consensus
+from evaluation.results.meta_evaluation import pair_kinds
 from evaluation.results.rankings import CUTS
 from judgments.admin.base import picture_address
 from judgments.drawing.draws import content_key
@@ -48,7 +49,6 @@ MODEL_ROWS_SHOWN = 8
 SYSTEM_HEADS = {"mean": "Mean", "z": "Mean z", "describes": "Describe the image"}
 SUCCESS = tuple(f"S@{k}" for k in CUTS)
 RECALL = tuple(f"R@{k}" for k in CUTS)
-KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
@@ -118,9 +118,7 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
     """Metrics by pair kinds: columns, and rows of figures, the best metric over all pairs first."""
     found = result["metrics"]
     names = {kind for figures in found.values() for kind in figures["accuracy"]}
-    kinds = [kind for kind in KIND_ORDER if kind in names]
-    kinds += sorted(names - set(kinds) - {"all"})
-    columns = [*kinds, "all"] if "all" in names else kinds
+    columns = pair_kinds(names) + (["all"] if "all" in names else [])
     rows = [
         {
             "name": name,
@@ -148,7 +146,9 @@ def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "system": row["system"],
             "captions": row["captions"],
             "images": row["images"],
-            "cells": [(_share_cell if name == "describes" else _mean_cell)(row[name]) for name in names],
+            "cells": [
+                (_share_cell if name == "describes" else _coefficient_cell)(row[name]) for name in names
+            ],
         }
         for row in sorted(systems, key=lambda row: -row[names[0]]["value"])
     ]
@@ -188,17 +188,6 @@ def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _mean_cell(figure: Mapping[str, Any]) -> dict[str, Any] | None:
-    if figure["value"] is None:
-        return None
-    known = figure["low"] is not None
-    return {
-        "value": coefficient(figure["value"]),
-        "range": f"{coefficient(figure['low'])} to {coefficient(figure['high'])}" if known else "",
-        "n": figure["n"],
-    }
-
-
 def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """A share with no more digits than its interval supports."""
     if figure is None or figure["value"] is None:
@@ -216,9 +205,12 @@ def _coefficient_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None
     """A coefficient with its interval."""
     if figure is None or figure["value"] is None:
         return None
+    return {"value": coefficient(figure["value"]), "range": _between(figure), "n": figure["n"]}
+
+
+def _between(figure: Mapping[str, Any]) -> str:
     low, high = figure["low"], figure["high"]
-    between = f"{coefficient(low)} to {coefficient(high)}" if low is not None and high is not None else ""
-    return {"value": coefficient(figure["value"]), "range": between, "n": figure["n"]}
+    return "" if low is None or high is None else f"{coefficient(low)} to {coefficient(high)}"
 
 
 def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,9 +287,7 @@ def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         if alpha is not None:
             row |= {
                 "alpha": None if alpha["value"] is None else coefficient(alpha["value"]),
-                "range": ""
-                if alpha["low"] is None or alpha["high"] is None
-                else f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}",
+                "range": _between(alpha),
                 "level": alpha["level"],
                 "reason": alpha["reason"],
             }
