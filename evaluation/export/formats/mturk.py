@@ -110,13 +110,9 @@ class Results(Encoding):
                 for assignment in batch:
                     units = places.get(assignment.hit_id or 0, [])
                     judged = given.get(str(assignment.pk), {})
-                    asked = _own_inputs(units, kind, single=single) | _inputs(units, kind)
-                    answered = _own_answers(units, judged, kind, single=single) | _answers(
-                        units, judged, kind
-                    )
                     cells = _assignment_cells(study, design, assignment)
-                    cells |= {f"{INPUT}{name}": cell for name, cell in asked.items()}
-                    cells |= {f"{ANSWER}{name}": cell for name, cell in answered.items()}
+                    for number, unit in enumerate(units, start=1):
+                        cells |= _unit_cells(number, unit, judged.get(unit["pk"]), kind, single=single)
                     writer.writerow(guard_formula(cells.get(column, "")) for column in header)
                     work.counts["assignments"] += 1
                     work.counts["judgments"] += len(judged)
@@ -197,49 +193,26 @@ def _named(number: int, name: str, *, single: bool) -> str:
     return name if single else f"u{number}_{name}"
 
 
-def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool) -> dict[str, str]:
-    return {
-        _named(number, name, single=single): cell
-        for number, unit in _numbered(units)
-        for name, cell in kind.results_inputs(unit["content"]).items()
-    }
-
-
-def _own_answers(
-    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind, *, single: bool
+def _unit_cells(
+    number: int, unit: Mapping[str, Any], given: tuple[Any, ...] | None, kind: Kind, *, single: bool
 ) -> dict[str, str]:
-    return {
-        _named(number, name, single=single): cell
-        for number, unit in _numbered(units)
-        if unit["pk"] in given and given[unit["pk"]][1] is not None
-        for name, cell in kind.results_cells(given[unit["pk"]][1]).items()
+    """Return the input and answer columns of a HIT's unit; ``given`` is None without an answer."""
+    content = unit["content"]
+    names = ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
+    inputs = {
+        _named(number, name, single=single): cell for name, cell in kind.results_inputs(content).items()
     }
-
-
-def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    return enumerate(units, start=1)
-
-
-def _inputs(units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
-    return {
-        f"u{number}_{name}": _cell(unit[name])
-        for number, unit in _numbered(units)
-        for name in ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
-    }
-
-
-def _answers(
-    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
-) -> dict[str, str]:
-    cells: dict[str, str] = {}
-    for number, unit in _numbered(units):
-        if unit["pk"] not in given:
-            continue
-        value, answer, seconds, comment = given[unit["pk"]]
+    inputs |= {f"u{number}_{name}": _cell(unit[name]) for name in names}
+    answers: dict[str, str] = {}
+    if given is not None:
+        value, answer, seconds, comment = given
         if answer is not None:
-            value = json.dumps(kind.exported(answer, content=unit["content"]), ensure_ascii=False)
-        cells |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
-    return cells
+            value = json.dumps(kind.exported(answer, content=content), ensure_ascii=False)
+            for name, cell in kind.results_cells(answer).items():
+                answers[_named(number, name, single=single)] = cell
+        answers |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
+    columns = {f"{INPUT}{name}": cell for name, cell in inputs.items()}
+    return columns | {f"{ANSWER}{name}": cell for name, cell in answers.items()}
 
 
 def _cell(value: Any) -> str:
