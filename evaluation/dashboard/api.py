@@ -12,11 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
-from evaluation.dashboard.now import Now, ask_for_board, board_now, is_stale, pulse_of
+from evaluation.dashboard.now import Now, ask_for_board, board_now, has_board, is_stale, pulse_of
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import without_nan
 from judgments.access.permissions import study_for
-from judgments.models import Study
 
 
 class HeldSerializer(serializers.Serializer[Any]):
@@ -57,11 +56,6 @@ class BoardSerializer(serializers.Serializer[Any]):
         allow_null=True,
         help_text="growth, evaluation, workers, controls, stopping, wages; null before the first.",
     )
-
-
-def has_board(study: Study) -> bool:
-    """A study that nobody could work on has none."""
-    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 
 class BoardView(APIView):

@@ -42,6 +42,11 @@ class Pulse:
         return f'"{content_key(study.pk, study.state, paused, made, self.new, self.held, *more)}"'
 
 
+def has_board(study: Study) -> bool:
+    """Return whether people could work on the study."""
+    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
+
+
 def pulse_of(study: Study, now: datetime | None = None) -> Pulse:
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0

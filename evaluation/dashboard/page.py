@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evaluation.dashboard.now import Pulse, ask_for_board, board_now, is_stale, pulse_of
+from evaluation.dashboard.now import Pulse, ask_for_board, board_now, has_board, is_stale, pulse_of
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
 from evaluation.results.tables_page import drawn, worker_note
@@ -21,11 +21,6 @@ from judgments.studies.study_page import Context, Group, StudyPage, add_page, ta
 EVERY_SECONDS = 5
 MEASURED_LATER = "Of answers in words, agreement is measured on the page Results."
 STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"}
-
-
-def was_opened(study: Study) -> bool:
-    """A study that nobody could work on has no board."""
-    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 
 @require_safe
@@ -60,7 +55,7 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 def _look(study: Study) -> Pulse:
     pulse = pulse_of(study)
-    if was_opened(study) and is_stale(study, pulse):
+    if has_board(study) and is_stale(study, pulse):
         ask_for_board(study)
     return pulse
 
@@ -115,7 +110,7 @@ def _note(row: dict[str, Any], threshold: Any) -> str:
 
 
 add_page(
-    StudyPage(name="board", label="Board", order=1, view=show_board, shown=was_opened, group=Group.COLLECT)
+    StudyPage(name="board", label="Board", order=1, view=show_board, shown=has_board, group=Group.COLLECT)
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
 add_operation(

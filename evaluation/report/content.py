@@ -97,6 +97,13 @@ class Level:
     high: float | None = None
 
 
+def level_of(words: str, found: Estimate) -> list[Level]:
+    """Return the level of an estimate; [] for an undefined one."""
+    if found.value is None:
+        return []
+    return [Level(words, found.value, dashed=False, low=found.low, high=found.high)]
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """A panel of dots: an estimate per label of the plot, and levels."""

@@ -6,7 +6,7 @@ Stored analyses of the current data hash are reused, others recomputed. Nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,25 +53,30 @@ def load_inputs(
     progress(0.3, "metrics against people")
     found, why_not = evaluation_of(study, consensus, metrics, tokenizer)
     pairs = kind.compares_pairs
-    pks = None if found is None else found.pks
-    return ReportInputs(
+    inputs = ReportInputs(
         kind=kind,
         seed=design_of(study).seed,
         table=table,
         consensus=consensus,
         aggregation=aggregation,
-        evaluation=found.computed if found else None,
+        evaluation=None,
         why_not=why_not,
-        scores=found.scores if found else {},
-        pks=pks,
-        people=found.people if found else None,
-        captions=found.captions if found else (),
         full_depth=loaders.full_depth_units(study),
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
         systems=loaders.systems_of_pairs(study) if pairs else {},
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
+    )
+    if found is None:
+        return inputs
+    return replace(
+        inputs,
+        evaluation=found.computed,
+        scores=found.scores,
+        pks=found.pks,
+        people=found.people,
+        captions=found.captions,
     )
 
 

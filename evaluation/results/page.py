@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -12,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
@@ -152,7 +154,7 @@ def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 
 def _figures(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
-) -> dict[str, tuple[str, str]]:
+) -> dict[str, tuple[SafeString, str]]:
     """Name -> figure and the sentence that says what it means; nothing where there is nothing to draw.
 
     The drawings are our own and escape every word in them, so the page takes them as they are.
@@ -161,38 +163,29 @@ def _figures(
     from evaluation import plots as figures
     from evaluation.plots.canvas import stamped
 
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[SafeString, str]] = {}
+
+    def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
+        found[name] = drawn(stamped(drawn_once(figure, *of, study.simulated), signature)), sentence
+
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
-        found["progress"] = (
-            stamped(
-                drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
-                newest.judgments if newest else "",
-            ),
-            figures.progress_sentence(progress),
-        )
+        signature = newest.judgments if newest else ""
+        counted = {**progress, "revised_at": None}
+        draw("progress", figures.progress_sentence(progress), signature, figures.progress_figure, counted)
     if aggregation is not None:
-        agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
+        signature, result = aggregation.judgments, aggregation.result
+        agreement, workers = result["agreement"], result["workers"]
         threshold = design_of(study).controls.threshold
-        found["agreement"] = (
-            stamped(drawn_once(figures.agreement_figure, agreement, study.simulated), aggregation.judgments),
-            figures.agreement_sentence(agreement),
+        draw(
+            "agreement", figures.agreement_sentence(agreement), signature, figures.agreement_figure, agreement
         )
-        found["workers"] = (
-            stamped(
-                drawn_once(figures.workers_figure, workers, threshold, study.simulated),
-                aggregation.judgments,
-            ),
-            figures.workers_sentence(workers, threshold),
-        )
+        sentence = figures.workers_sentence(workers, threshold)
+        draw("workers", sentence, signature, figures.workers_figure, workers, threshold)
     if evaluation is not None:
-        found["metrics"] = (
-            stamped(
-                drawn_once(figures.accuracy_figure, evaluation.result, study.simulated), evaluation.judgments
-            ),
-            figures.accuracy_sentence(evaluation.result),
-        )
-    return {name: (drawn(figure), sentence) for name, (figure, sentence) in found.items()}
+        sentence = figures.accuracy_sentence(evaluation.result)
+        draw("metrics", sentence, evaluation.judgments, figures.accuracy_figure, evaluation.result)
+    return found
 
 
 def _freshness(

@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluation.judgment_sets.records import Floats
 from evaluation.provenance import plain
-from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section
+from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section, level_of
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, no_ceiling
 from evaluation.report.wording import plot, say, section, table
@@ -77,9 +77,7 @@ def _matrix(
         cells.append([value[name, MEAN] for name in names])
         heads.append(MEAN)
     ceiling = one_judge.get(which, Estimate(None))
-    levels = [Level("unrelated", 0.0)]
-    if ceiling.value is not None:
-        levels.append(Level(PEOPLE, ceiling.value, dashed=False, low=ceiling.low, high=ceiling.high))
+    levels = [Level("unrelated", 0.0), *level_of(PEOPLE, ceiling)]
     sentence = say(
         "metric-correlation", coefficient=coefficient, with_people=with_people, ceiling=ceiling, alike=alike,
         no_ceiling=no_ceiling(inputs),

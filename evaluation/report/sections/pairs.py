@@ -21,6 +21,7 @@ from evaluation.report.content import (
     Section,
     Table,
     estimate_of,
+    level_of,
 )
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.ceiling import halves_of_votes
@@ -112,11 +113,7 @@ def _best_first(accuracy: Mapping[str, Mapping[str, Any]], kind: str) -> list[st
 
 
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
-    levels = [Level("chance", CHANCE)]
-    if people is not None and people[1].value is not None:
-        words, one = people
-        levels.append(Level(words, people[1].value, dashed=False, low=one.low, high=one.high))
-    return tuple(levels)
+    return (Level("chance", CHANCE), *(level_of(*people) if people is not None else ()))
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
