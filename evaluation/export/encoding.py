@@ -1,4 +1,4 @@
-"""Encode an export: pieces of a study become parts, and parts the file."""
+"""How a study becomes the parts of an export, and parts the file."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ class Work:
         )
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker
-        name).
+        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker name).
 
         Units without any are missing. The tally takes in every judgment.
         """
@@ -70,7 +69,6 @@ class Work:
 
 
 def units_of(study: Study) -> QuerySet[Any]:
-    """Return all units, including control items."""
     return Unit.objects.filter(study=study)
 
 
@@ -80,8 +78,7 @@ class Stage:
 
     Attributes:
         suffix: of its parts.
-        pieces: a study's pieces.
-        name: their plural for people.
+        name: the plural of the pieces for people.
         each: work per piece, in units.
     """
 
@@ -99,8 +96,7 @@ class Encoding(ABC):
     Attributes:
         suffix: of a part.
         counts: initial counts, all 0.
-        tallies: whether every judgment passes ``Work.tally``, which is then complete unless parts were
-            skipped.
+        tallies: whether every judgment passes ``Work.tally``, which is complete unless parts were skipped.
         progress_count: the count that shows progress; "" for the number of pieces.
     """
 
@@ -110,7 +106,7 @@ class Encoding(ABC):
     progress_count = ""
 
     def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
-        """Return JSON about the whole study for the parts; computed once and stored beside them."""
+        """Return JSON about the whole study for the parts; stored beside them."""
         return {}
 
     def stages(self, work: Work) -> Sequence[Stage]:
@@ -122,7 +118,6 @@ class Encoding(ABC):
         """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write the file from the parts, by default concatenated."""
         append_files(work.parts(self.suffix), file)
 
 

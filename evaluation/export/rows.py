@@ -61,7 +61,6 @@ def columns_of(study: Study) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)  # cached: an assignment's rows are close together and share their times
 def timestamp(moment: datetime | None) -> str | None:
-    """Return ISO 8601 in UTC with a Z."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
@@ -74,14 +73,11 @@ def no_judgments() -> dict[str, int]:
 class JudgmentRows:
     """A study's judgments as dicts, by unit and then worker name; iterate once.
 
-    Answers that an exclusion invalidated are included, marked as unused.
-
     Attributes:
         moment: the snapshot of the rows.
         revisions: whether revised answers are included, before their revisions.
         only: ordered row ids of units to restrict the rows to; their rows name the captions' systems.
-        counts, tally: complete after the last row; the tally covers current judgments, as in
-            ``votes_of``.
+        counts, tally: complete after the last row; the tally covers current judgments.
     """
 
     study: Study
@@ -153,7 +149,6 @@ class JudgmentRows:
             yield {name: cells[name] for name in columns}
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
-        """Return judgment -> the one it revises."""
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 

@@ -1,4 +1,4 @@
-"""Releases, for staff."""
+"""Releases over HTTP."""
 
 from __future__ import annotations
 
@@ -50,13 +50,10 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_kept(self, row: Release) -> bool:
-        """Not where it was written elsewhere."""
         return is_kept(row)
 
 
 class ReleaseFilters(Filters):
-    """Of releases."""
-
     study = study_filter()
 
     class Meta:

@@ -1,8 +1,4 @@
-"""Compute a release's results from its rows: consensus, agreement, workers, metrics, report sections.
-Pure.
-
-Writing and verifying a bundle share this code.
-"""
+"""Compute a release's results from its rows. Pure: shared by writing and verifying."""
 
 from __future__ import annotations
 
@@ -21,12 +17,7 @@ from evaluation.results.consensus import NO_ONE, OUTCOME
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The computed contents of a bundle.
-
-    Attributes:
-        sections: of the report, with all plots and tables.
-        outcomes: of the registered plan, as in ``outcomes.json``; None without one.
-    """
+    """The computed contents of a bundle; ``outcomes`` are of the registered plan, if any."""
 
     rows: ReleasedRows
     signature: str
@@ -46,7 +37,6 @@ class Findings:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Return metric -> results against people; may be empty."""
         evaluation = self.inputs.evaluation
         return dict(evaluation.result["metrics"]) if evaluation else {}
 
@@ -99,12 +89,10 @@ class Findings:
             }
 
     def analyses(self) -> dict[str, Any]:
-        """Return the content of ``analyses.json``."""
         return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
 
 
 def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
-    """Compute all results from complete rows and a registered plan."""
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:

@@ -119,7 +119,6 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 
 
 def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
-    """Audit the filter; {} without an audit sample."""
     kind, counts = rows.settings.kind, rows.settings.filter
     if not counts or not isinstance(kind, ImageCaptionKind):
         return {}
@@ -137,9 +136,7 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    """Return the systems' lists, numbered as for the study: images and queries by name, systems as they
-    come.
-    """
+    """Return the systems' lists, numbered as for the study: images and queries by name."""
     judged = {
         number: (row["image"], rows.same_words.get(number) or row["first"])
         for number, row in enumerate(rows.units)
@@ -196,7 +193,6 @@ def _rankings(
 
 
 def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Judged]) -> ReportInputs:
-    """Return the metrics compared with people, from released scores."""
     stated = rows.settings.evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
@@ -210,7 +206,6 @@ def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Ju
 def _of_pairs(
     rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Compute accuracies as `evaluate` does: a metric's tie is wrong, undecided pairs are excluded."""
     consensus, table = found.consensus, found.table
     names = [row["pair"] for row in rows.pairs]
     winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
@@ -234,7 +229,6 @@ def _of_pairs(
 def _of_captions(
     rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Compute correlations over the scored captions, in row order."""
     kind = rows.settings.kind
     first = next(iter(by_metric.values()))
     in_units = first[0]["unit"] is not None

@@ -69,7 +69,6 @@ class Pseudonyms:
     salt: bytes
 
     def worker(self, name: str, *, anonymous: bool) -> str:
-        """Return the pseudonym of a person, or of a rater of published totals."""
         return f"{ANONYMOUS if anonymous else 'p-'}{self._digest('worker', name)}"
 
     def assignment(self, name: str) -> str:
@@ -143,7 +142,6 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
 
 
 def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield the candidate pairs in order."""
     rows = (
         CandidatePair.objects.filter(study=study)
         .order_by("position", "pk")
@@ -155,10 +153,7 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield judged captions and references by id.
-
-    For pairs, all references of their splits, for document frequency.
-    """
+    """Yield judged captions and references by id; for pairs, all references of their splits."""
     compares = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares else []
     images = Q(item__split__in=splits, dataset=study.dataset_id)
@@ -181,7 +176,6 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
-    """Yield each metric's scores of the study's meta-evaluation."""
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[int, str] = {}

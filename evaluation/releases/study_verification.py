@@ -13,11 +13,7 @@ from judgments.studies.generation import Progress, no_progress
 
 
 def verify_signature(*, text: str, study: Study) -> Verification:
-    """Compare a stated judgment signature with the study's rows.
-
-    Raises:
-        VerificationError: the text is no signature.
-    """
+    """Compare a stated judgment signature with the study's rows. Raise VerificationError."""
     try:
         stated = parse(text)
     except BadSignature as error:

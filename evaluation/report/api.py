@@ -1,4 +1,4 @@
-"""Reports, for staff."""
+"""Reports over HTTP."""
 
 from __future__ import annotations
 
@@ -46,8 +46,6 @@ class ReportHeadSerializer(ReportSerializer):
 
 
 class ReportFilters(Filters):
-    """Of reports."""
-
     study = study_filter()
 
     class Meta:
@@ -70,12 +68,10 @@ class ReportResource(ArchiveFiles, Resource):
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def get_queryset(self) -> QuerySet[Analysis]:
-        """Results are large: a list does not fetch them."""
         found = Analysis.objects.select_related("study")
         return found.defer("result") if self.action == "list" else found
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        """With the result only for a single report."""
         return ReportHeadSerializer if self.action == "list" else ReportSerializer
 
     def archive(self, row: Analysis) -> tuple[Path, str]:

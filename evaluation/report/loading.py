@@ -1,7 +1,4 @@
-"""Load a report's inputs from a study.
-
-Stored analyses of the current data hash are reused, others recomputed. Nothing is stored.
-"""
+"""Load a report's inputs from a study; reuse stored analyses of the same judgments."""
 
 from __future__ import annotations
 
@@ -37,9 +34,6 @@ def load_inputs(
     progress: Progress = no_progress,
 ) -> ReportInputs:
     """Read and compute the inputs of a report.
-
-    Args:
-        metrics, tokenizer: default: those of the newest evaluation of these judgments, else the defaults.
 
     Raises:
         EvaluationError: an unknown metric or tokenizer.

@@ -1,4 +1,4 @@
-"""The report page of a study: what a paper needs, to look at and to take home."""
+"""The page "Report" of a study."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The newest report, or how to get one."""
     analysis = newest_report(study)
     context["report"] = analysis
     if analysis is not None:
@@ -61,7 +60,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    """Figures and tables with what was written of them. Both are our own, and escape every word in them."""
+    """Add the written figures and tables, which escape every word."""
     said = {figure["sentence"] for figure in section["figures"]}
     return section | {
         "sentences": [text for text in section["sentences"] if text not in said],
@@ -83,7 +82,7 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
 
 
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """A file of the newest report, or without a name all of them as an archive."""
+    """Serve a file of the newest report, or without a name all of them."""
     analysis = newest_report(study)
     if analysis is None:
         raise Http404

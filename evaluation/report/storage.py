@@ -36,7 +36,7 @@ class ReportFile:
 
 
 def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
-    """Build the report and write its archive under the job's own name; a rerun replaces it.
+    """Build the report and write its archive under the job's own name.
 
     Returns:
         the report, and the archive's name in the export folder.
@@ -82,7 +82,7 @@ def report_is_old(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """Return the report's archive.
+    """Return the path of the report's archive.
 
     Raises:
         NotThere: the analysis is no report, or its archive was removed.
@@ -98,11 +98,7 @@ def report_archive(analysis: Analysis) -> Path:
 
 
 def report_file(analysis: Analysis, name: str) -> ReportFile:
-    """Return a file of the report by its name in the archive.
-
-    Raises:
-        NotThere: no such file, or the archive was removed.
-    """
+    """Return a file of the report by its name in the archive. Raise NotThere."""
     path = report_archive(analysis)
     content = content_of(path, name, what="report")
     return ReportFile(Path(name).name, content_type(name), content, path.stat().st_mtime)

@@ -1,4 +1,4 @@
-"""Compute and store a study's consensus, agreement and workers, with a JSON form."""
+"""Compute and store a study's consensus, agreement and workers."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
 
 
 def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
-    """Compute the consensus of units and pairs from judgments and adjudications, without storing it."""
+    """Compute the consensus of units and pairs without storing it."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
@@ -137,7 +137,6 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
 
 
 def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
-    """Audit the filter; return the result and its units, empty without an audit."""
     kind, notes = KINDS[study.protocol], study.notes
     if not notes.get("audited") or not isinstance(kind, ImageCaptionKind):
         return {}, frozenset()
@@ -220,10 +219,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
 
 @transaction.atomic
 def store_aggregation(aggregation: Aggregation) -> Analysis:
-    """Replace the stored consensus, and store agreement and workers as an analysis.
-
-    An equal procedure on equal judgments replaces its earlier row.
-    """
+    """Replace the stored consensus, and store the rest as an analysis."""
     study, found = aggregation.study, aggregation.consensus
     analysis = Analysis.objects.replace(
         study=study,
@@ -282,11 +278,7 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> It
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Compute and store consensus, agreement and worker quality.
-
-    Returns:
-        ``{"units", "pairs", "agreement", "workers"}`` (docs/evaluation.md).
-    """
+    """Compute and store consensus, agreement and workers; return ``Aggregation.as_json``."""
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)

@@ -1,4 +1,4 @@
-"""What is computed from a study's judgments: asked for, and read in short."""
+"""Consensus, agreement and evaluation over HTTP."""
 
 from __future__ import annotations
 
@@ -44,20 +44,16 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Any) -> Any:
-        """What open answers say together, as files have it; what a kind says beside its value."""
         kind = KINDS[row.study.protocol]
         if row.answer is None or not kind.is_open:
             return row.answer
         return kind.exported(row.answer, content=row.unit.content)
 
     def get_kind(self, row: Any) -> str | None:
-        """HC, HI, HM or MM, where there are pairs."""
         return (row.pair or row.unit).kind or None
 
 
 class ConsensusFilters(Filters):
-    """Of consensus rows."""
-
     study = study_filter()
     unit = filters.CharFilter(field_name="unit__key")
     pair = filters.CharFilter(field_name="pair__key")
@@ -72,7 +68,6 @@ class ConsensusFilters(Filters):
         fields = ["study", "unit", "pair", "of", "source", "tie"]
 
     def of_units_or_pairs(self, queryset: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
-        """The one or the other."""
         return queryset.filter(pair=None) if value == "units" else queryset.filter(unit=None)
 
 

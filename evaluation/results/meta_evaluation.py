@@ -1,4 +1,4 @@
-"""Compare automatic metrics with people: texts and arrays to JSON-ready results."""
+"""Compare automatic metrics with people."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PairTexts:
 class CaptionTexts:
     """A judged caption of an image; ``people`` is the share of yes, the mean grade, or a score.
 
-    ``unit`` and ``item`` are row ids; ``unit`` is None if several units judged it.
+    ``unit`` is None if several units judged it.
     """
 
     unit: int | None
@@ -100,7 +100,7 @@ def score_texts(
     metrics: Sequence[str],
     tokenizer: str,
 ) -> Scores:
-    """Score ``candidates`` by the metrics, with document frequency over ``documents``.
+    """Score ``candidates``, with document frequency over ``documents``.
 
     Raises:
         EvaluationError: an unknown or unavailable metric or tokenizer.
@@ -128,7 +128,7 @@ def with_references(
 
     Args:
         pairs: number, kind, image, both texts, and reference ids of each.
-        of_image: image -> its ordered (id, text) references, for all images of the documents.
+        of_image: image -> its ordered (id, text) references.
     """
     found, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
@@ -148,7 +148,7 @@ PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:
-    """Return the pair kinds in the papers' order, without "all"; others follow by name."""
+    """Return the pair kinds in the papers' order, then others by name, without "all"."""
     found = set(names) - {"all"}
     return [kind for kind in PAIR_KINDS if kind in found] + sorted(found.difference(PAIR_KINDS))
 
@@ -172,8 +172,8 @@ def judge_pairs(
 ) -> Judged:
     """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
 
-    A metric's tie is wrong and an undecided pair is excluded; both are counted, with alternatives:
-    ``value_ties_half`` and ``value_all_pairs`` (an undecided pair is won at random).
+    A metric's tie is wrong and an undecided pair is excluded; both are counted. ``value_ties_half`` and
+    ``value_all_pairs`` (an undecided pair is won at random) are alternatives.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
     winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
@@ -203,13 +203,14 @@ def judge_captions(
     per_image: bool,
     seed: int,
 ) -> Judged:
-    """Correlate each metric with people over image-caption pairs, with kappa on a grid of thresholds.
-
-    ``cuts`` are thresholds of people's scores; without any there is no kappa. ``per_image`` adds
-    coefficients within each image, averaged over images.
+    """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
     A reference equal to the caption is excluded for it: H13 §4.1.1 reports how much BLEU gains from the
     original caption among the references.
+
+    Args:
+        cuts: thresholds of people's scores; without any there is no kappa.
+        per_image: add coefficients within each image, averaged over images.
     """
     scored = score_texts(
         [caption.text for caption in captions],
@@ -271,7 +272,6 @@ def correlation_of_captions(
 
 
 def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:
-    """Compute Cohen's kappa at each cut of the metric and of people's scores."""
     if not cuts:
         return []
     quantiles = np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
@@ -288,7 +288,7 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
-    """Return the mean coefficient within images where defined; the interval resamples images."""
+    """Return the mean coefficient within images; the interval resamples images."""
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,

@@ -1,4 +1,4 @@
-"""Compare metrics with a study's consensus: load, compute, store, and convert to JSON."""
+"""Compare metrics with a study's consensus, and store the scores."""
 
 from __future__ import annotations
 
@@ -151,9 +151,7 @@ def pair_texts(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A caption's consensus value: row ids of unit (or None) and image; id and text of the caption; value
-    or None.
-    """
+    """A caption's consensus value, or None; ``unit`` is None if several units judged it."""
 
     unit: int | None
     item: int
@@ -202,11 +200,7 @@ def caption_texts(
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the result with every score behind it.
-
-    An equal procedure on equal judgments replaces its earlier row; only the newest data's scores are
-    stored.
-    """
+    """Store the result with every score behind it; only the newest data's scores stay."""
     study, judged = evaluation.study, evaluation.judged
     analysis = Analysis.objects.replace(
         study=study,
@@ -242,12 +236,7 @@ def evaluate_study(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Compute and store the agreement of metrics with the consensus.
-
-    Returns:
-        ``{"metrics", "signatures", ...}`` (docs/evaluation.md), with ``counts``, ``notes``, and for pairs
-            ``people``, the agreement of one judge with the others.
-    """
+    """Compute and store the agreement of metrics with the consensus (docs/evaluation.md)."""
     evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)

@@ -1,4 +1,4 @@
-"""What the results page of a study asks the designer."""
+"""The page "Results" of a study."""
 
 from __future__ import annotations
 
@@ -61,8 +61,6 @@ from judgments.studies.study_page import (
 
 
 class MetricsForm(forms.Form):
-    """Which metrics are held against the consensus, and how texts are cut into words."""
-
     metrics = forms.MultipleChoiceField(
         label="Metrics", initial=DEFAULT_METRICS, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )
@@ -87,7 +85,6 @@ FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.St
 
 
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Everything that is known about a study so far."""
     newest = {}
     for analysis in Analysis.objects.filter(
         Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
@@ -130,7 +127,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
-    """Of kinds whose answers are words; those that have figures of their captions or questions show these instead."""
+    """Return the answers of open kinds without own figures."""
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []
@@ -145,7 +142,7 @@ def _newest(study: Study, what: str) -> Subquery:
 
 
 def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
-    """A few of the HITs that somebody holds right now; asked only where somebody may."""
+    """Return a few of the active leases, with a query only if there are any."""
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
     holding = Assignment.objects.holding(timezone.now()).filter(study=study)
@@ -155,10 +152,7 @@ def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 def _figures(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, tuple[SafeString, str]]:
-    """Name -> figure and the sentence that says what it means; nothing where there is nothing to draw.
-
-    The drawings are our own and escape every word in them, so the page takes them as they are.
-    """
+    """Return name -> figure and its sentence; plots escape every word."""
     # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
     from evaluation import plots as figures
     from evaluation.plots.canvas import stamped
@@ -191,8 +185,10 @@ def _figures(
 def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
-    revision tell; decisions of adjudicators have a time too. Of systems' outputs the last one tells."""
+    """Return whether results are older than the data.
+
+    Judgments are only ever added, so their number and the time of the last revision tell.
+    """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
         made = aggregation.created_at
@@ -211,7 +207,6 @@ def _freshness(
 
 
 def _agreement(aggregation: Analysis) -> dict[str, Any]:
-    """Agreement, consensus counts and workers, ready to be shown."""
     result, threshold = aggregation.result, aggregation.settings.get("controls")
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
     seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
@@ -241,7 +236,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """The file, or the manifest, of a finished export of this study."""
+    """Serve the file, or the manifest, of a finished export."""
     number = request.GET.get("job", "")
     job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
     if job is None:
@@ -251,7 +246,7 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    """Consensus and agreement, then the metrics against them: two jobs."""
+    """Start two jobs: consensus and agreement, then metrics."""
     form = MetricsForm(request.POST if "metrics" in request.POST else None)
     chosen: dict[str, Any] = {}
     if form.is_bound:

@@ -1,4 +1,4 @@
-"""Captions written by workers, for export, adoption and statistics."""
+"""Captions written by workers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """An included caption and its origin.
-
-    Attributes:
-        key: derived from study, unit, worker and text: equal on every database, different for a revision.
-    """
+    """An included caption; ``key`` is equal on every database, and different for a revision."""
 
     key: str
     text: str
@@ -51,11 +47,7 @@ def check_writes(study: Study) -> None:
 def written_captions(
     study: Study, moment: Moment, *, units: Sequence[int] | None = None
 ) -> Iterator[CollectedCaption]:
-    """Yield the captions included at ``moment``, by unit, then worker name.
-
-    Args:
-        units: limit to these row ids.
-    """
+    """Yield the captions included at ``moment``, by unit, then worker name."""
     rows = (
         moment.judgments(study, units=units)
         .filter(unit__control=False, set_aside=False)
@@ -73,7 +65,7 @@ def written_captions(
 
 
 def pseudonyms(workers: Collection[int]) -> dict[int, str]:
-    """Return worker row id -> pseudonym, numbered by name among the study's writers."""
+    """Return worker row id -> pseudonym, numbered by name."""
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))

@@ -1,6 +1,5 @@
 """Gold standards from answers: keywords, and boxes that descriptions name.
 
-In the form of ``evaluation.metrics.keywords`` and ``evaluation.metrics.content``, and as JSON lines.
 Units without included judgments are omitted and counted.
 """
 
@@ -25,9 +24,7 @@ from judgments.models import Study, Unit
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
-    """Return image -> its multiset of tags R_j (MC12 §3.2): keyword -> number of workers; merged by
-    ``stems`` as in the paper, or not.
-    """
+    """Return image -> its multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
     return {
         unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
         for unit, found in _all_decided(study)
@@ -43,8 +40,6 @@ def content_gold(study: Study) -> dict[str, list[set[int]]]:
 
 
 class GoldLines(Encoding):
-    """Write a JSON line per unit with a consensus."""
-
     suffix = "jsonl"
     tallies = True
     lines: str  # what they are called
@@ -53,7 +48,6 @@ class GoldLines(Encoding):
         self.counts = {self.lines: 0, "left_out": 0}
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """Write the next units; omit and count those without included judgments."""
         for some, answers in work.answers():
             lines = 0
             for unit, found in _decided(work.study, list(answers.items())):
@@ -64,8 +58,7 @@ class GoldLines(Encoding):
             work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
 
     @abstractmethod
-    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
-        """What the line says."""
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]: ...
 
 
 class KeywordLines(GoldLines):
@@ -115,7 +108,6 @@ class GroundingLines(GoldLines):
 
 
 def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
-    """Yield the units with included judgments in order, with their consensus."""
     for some in batched(loaders.counted_answers(study, take_moment(study)), UNITS_AT_ONCE):
         yield from _decided(study, some)
 

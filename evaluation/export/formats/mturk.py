@@ -1,9 +1,7 @@
-"""Write a study in the columns of MTurk's result files, one assignment per line
-(docs/crowds/batch-files.md).
+"""Write a study in the columns of MTurk's result files, one assignment per line (docs/crowds/batch-files.md).
 
-A HIT's content is in ``Input.`` columns, numbered by the HIT's order; answers are in ``Answer.`` columns
-of the same number, in the unit's order. ``Approve`` and ``Reject`` are empty, for review in a spreadsheet
-program.
+``Input.`` and ``Answer.`` columns are numbered by the HIT's order. ``Approve`` and ``Reject`` are empty,
+for review in a spreadsheet program.
 """
 
 from __future__ import annotations
@@ -58,10 +56,7 @@ def why_not(study: Study) -> str:
 
 
 class Results(Encoding):
-    """Write a header and one line per assignment submitted by the moment, by HIT and worker.
-
-    The pieces are HITs.
-    """
+    """Write one line per assignment, by HIT and worker. The pieces are HITs."""
 
     suffix = "results"
     progress_count = "judgments"
@@ -196,7 +191,7 @@ def _named(number: int, name: str, *, single: bool) -> str:
 def _unit_cells(
     number: int, unit: Mapping[str, Any], given: tuple[Any, ...] | None, kind: Kind, *, single: bool
 ) -> dict[str, str]:
-    """Return the input and answer columns of a HIT's unit; ``given`` is None without an answer."""
+    """Return the columns of a HIT's unit; ``given`` is None without an answer."""
     content = unit["content"]
     names = ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
     inputs = {
@@ -229,7 +224,6 @@ def _header(inputs: Sequence[str], answers: Sequence[str]) -> list[str]:
 
 
 def _assignment_cells(study: Study, design: StudyDesign, assignment: Assignment) -> dict[str, str]:
-    """Return the columns of an assignment and its HIT; all others stay empty."""
     hit, session, crowd = assignment.hit, assignment.session, design.crowd
     state = assignment.before_exclusion or assignment.state
     submitted = assignment.submitted_at

@@ -24,9 +24,8 @@ ROWS_AT_ONCE = 2_000
 class Reliability(Encoding):
     """Write a header of unit ids and a line per worker; empty cells for missing.
 
-    Included judgments only, no control items. Parts hold a unit per line, ``[id, [[worker's row id,
-    value], ...]]``; joining transposes them in an SQLite file that sorts on disk, so memory holds only
-    worker names.
+    Parts hold a unit per line, ``[id, [[worker's row id, value], ...]]``; joining transposes them in an
+    SQLite file that sorts on disk, so memory holds only worker names.
     """
 
     suffix = "units"
@@ -44,7 +43,6 @@ class Reliability(Encoding):
                 work.counts["values"] += len(own)
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write the header from the units, and the lines from the sorted cells."""
         scratch = work.folder / "turned"
         scratch.unlink(missing_ok=True)  # of a join that was stopped
         width = work.counts["units"]
@@ -75,7 +73,6 @@ class Reliability(Encoding):
 
 
 def _units(work: Work, suffix: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yield (id, [(worker's row id, value)]) of each unit, in order."""
     for path in work.parts(suffix):
         with path.open(encoding="utf-8") as lines:
             for line in lines:

@@ -149,10 +149,7 @@ def _of_kind(inputs: ReportInputs, kind: str) -> Flags:
 
 
 def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
-    """Show accuracy by number of references (V15 figure 3).
-
-    Return None without texts, or without enough references.
-    """
+    """Show accuracy by number of references (V15 figure 3); None without enough of them."""
     texts = inputs.texts() if inputs.evaluation is not None else None
     if texts is None or inputs.evaluation is None:
         return None

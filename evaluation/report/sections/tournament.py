@@ -1,4 +1,4 @@
-"""Systems: wins against each other, by people and by metrics (V15 §7.3)."""
+"""Wins of systems against each other, by people and by metrics (V15 §7.3)."""
 
 from __future__ import annotations
 
