@@ -1,4 +1,4 @@
-"""Job handlers of this app: find the study, compute outside any transaction, store with the job's end."""
+"""Job handlers: find the study, compute outside any transaction, store with the job's end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def evaluate(
 
 
 def export(run: Run, *, study: str, format: str, task: str = "annotation") -> dict[str, Any]:
-    """Export to the export folder; a rerun writes the same file."""
     return export_for_download(
         study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
     )
@@ -142,7 +141,6 @@ def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
 
 
 def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
-    """Recompute a release's figures from its rows."""
     run.progress(0.1, "computing its figures again")
     found = verify_bundle(release_file(find_release(find_study(study), version)))
     return {"checked": found.checked, "count": found.count, "differences": list(found.differences)}
@@ -157,7 +155,6 @@ def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[s
 
 
 def score_submission(run: Run, *, submission: int) -> None:
-    """Score a submission to a challenge; another job ranks it."""
     scored = score_stored(submission_id=submission, progress=run.progress)
     with run.commit() as result:
         store_scores(scored)

@@ -82,7 +82,6 @@ def budgets_are_what_their_ledger_says() -> Sentences:
 
 
 def money_is_kept_within_a_budget() -> Sentences:
-    """Held slots and reserving calls require a budget."""
     own = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
     for rows in (Publication.objects.filter(held__gt=0), CrowdCall.objects.filter(reserved_cents__gt=0)):
         for slug, pk in rows.exclude(Exists(own)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
@@ -116,7 +115,6 @@ def decided_sessions_are_booked() -> Sentences:
 
 
 def bonuses_that_are_done_are_spent() -> Sentences:
-    """Each paid bonus is one ledger entry."""
     done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
     counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
     yield from _sentences(counted, "the bonus {key} was paid, and stands {count} times in the ledger.")
@@ -179,7 +177,6 @@ def layouts_show_units_of_the_hit() -> Sentences:
 
 
 def revisions_replace_their_own() -> Sentences:
-    """A revision replaces an earlier judgment of the same assignment on the same unit."""
     revisions = Judgment.objects.filter(replaces__isnull=False)
     wrong = revisions.exclude(
         replaces__assignment=F("assignment"), replaces__unit=F("unit"), replaces__pk__lt=F("pk")
@@ -233,7 +230,6 @@ def cases_name_their_exclusion() -> Sentences:
 
 
 def adjudications_are_of_judged_units() -> Sentences:
-    """Adjudications are on judged units of the same study, with valid answers."""
     rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
     yield from _sentences(rows, "adjudication {pk} is of a control item or of another study's unit.")
     decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
@@ -292,7 +288,6 @@ def units_stand_in_one_hit() -> Sentences:
 
 
 def rows_of_a_study_belong_together() -> Sentences:
-    """Units, pairs, HITs, assignments and images agree on study and dataset."""
     places = HITUnit.objects.exclude(hit__study=F("unit__study"))
     for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_AT_ONCE):
         yield f"HIT {hit}: unit {unit} is another study's."
@@ -316,7 +311,6 @@ def pairs_have_units() -> Sentences:
 
 
 def pairs_name_known_references() -> Sentences:
-    """A pair's references are captions of the dataset."""
     known: dict[int, set[str]] = {}
     rows = CandidatePair.objects.order_by("study_id", "pk")
     for slug, dataset, key, references in rows.values_list(
@@ -365,7 +359,6 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit that it showed."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
@@ -379,7 +372,6 @@ def finished_work_is_complete() -> Sentences:
 
 
 def judgments_belong_to_finished_work() -> Sentences:
-    """Judgments come from submissions, on the units of their HIT."""
     kept = (*FINISHED, Assignment.State.APART)
     early = Judgment.objects.exclude(assignment__state__in=kept).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
@@ -401,7 +393,6 @@ def judgments_belong_to_finished_work() -> Sentences:
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    """A worker judges a unit once across HITs and assignments; revisions count as one."""
     twice = (
         Judgment.objects.current()
         .values("assignment__study__slug", "unit__key", "assignment__worker__name")
@@ -490,7 +481,6 @@ def pictures_are_there() -> Sentences:
 
 
 def written_captions_have_their_writers() -> Sentences:
-    """An adopted caption's writer made its judgment, in a study of the same dataset."""
     written = WrittenCaption.objects.filter(judgment__isnull=False).exclude(
         judgment__assignment__worker=F("worker"), judgment__unit__study__dataset=F("caption__dataset")
     )

@@ -88,7 +88,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
 
 
 class Analysis(models.Model):
-    """A stored result with its settings and data.
+    """A stored result with its settings.
 
     ``data_hash`` is the SHA-256 of its judgments, so that pages can mark stale results.
     """

@@ -1,4 +1,4 @@
-"""Match the units of two sources of judgments. Pure: no database.
+"""Match the units of two sources of judgments. Pure.
 
 Units match by id, else by content: the image and the ids or texts of the captions. Two candidates may be
 in either order; the second source's answers are flipped where needed.
@@ -51,9 +51,9 @@ class Content:
 class Source:
     """N judgments of a source.
 
-    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is
-    a text. contents: one per unit. kind: of the protocol, or None. left_out: reason -> rows. full_depth:
-    (U,) units of the unstopped sample; None without early stopping.
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
+    text. contents: one per unit. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample;
+    None without early stopping.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Matched:
 
     shared: (G,) bool, groups in both sources. by_id: number matched by id. turned: units of the second
     source with swapped candidates. joined: per source, units merged with others of equal content.
-    without_reference: whether references were ignored, because only one source shows them.
+    without_reference: references were ignored, because only one source shows them.
     """
 
     first: Source
@@ -199,7 +199,6 @@ def match_sources(first: Source, second: Source) -> Matched:
 
 
 def _occurring(groups: Ints, count: int) -> Flags:
-    """Return (count,) bool: which groups occur."""
     found = np.zeros(count, dtype=bool)
     found[groups] = True
     return found
@@ -253,7 +252,6 @@ class _Groups:
         return place, odd
 
     def join(self, one: int, other: int, *, odd: bool) -> None:
-        """Merge two groups, if they differ."""
         (root, turned), (second, again) = self._root(one), self._root(other)
         low, high = min(root, second), max(root, second)
         if low != high:

@@ -1,4 +1,4 @@
-"""The board of a study for programs: what its page shows, without the drawings."""
+"""The dashboard over HTTP."""
 
 from __future__ import annotations
 

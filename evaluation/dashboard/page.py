@@ -1,4 +1,4 @@
-"""The board of a study: where it stands, as it goes. The page asks for its moving part again and again."""
+"""The page "Board" of a study, whose moving part the browser asks for again and again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"
 
 @require_safe
 def show_board(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The whole page."""
     pulse = _look(study)
     refusal = take_refusal(request, study)
     context |= _shown(request, study, pulse) | {
@@ -38,7 +37,7 @@ def show_board(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Its moving part; 304 where nothing happened since the browser got it last."""
+    """Render the moving part; 304 if nothing happened since the browser got it last."""
     pulse = _look(study)
     tag = pulse.tag(study, *_asked(request, context))
     answer: HttpResponse
@@ -61,7 +60,6 @@ def _look(study: Study) -> Pulse:
 
 
 def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
-    """What else decides how the page looks."""
     return request.GET.get("pairs", ""), context["may_change"]
 
 

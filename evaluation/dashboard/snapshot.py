@@ -1,4 +1,4 @@
-"""The dashboard's slow part: computed by a job, stored as a snapshot, plotted."""
+"""The slow part of the dashboard: computed by a job and stored."""
 
 from __future__ import annotations
 
@@ -49,11 +49,7 @@ from judgments.studies.studies import design_of
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return scores as JSON:
-
-    ``of`` row ids of pairs or units, ``metrics``: metric -> scores (two per pair), and ``reason`` if
-    there are none.
-    """
+    """Return metric -> scores (two per pair) ``of`` pairs or units, or the ``reason`` for none."""
     kind = KINDS[study.protocol]
     if kind.instead_of_evaluate:
         return {"of": [], "metrics": {}, "reason": kind.instead_of_evaluate}
@@ -96,7 +92,7 @@ def _of_captions(study: Study) -> dict[str, Any]:
 
 
 def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
-    """Plot ``growth`` and, by pair kind, ``kinds``, each with its sentence.
+    """Plot growth and metrics by pair kind, each with its sentence.
 
     ``stamp`` is the judgment signature printed below each plot.
     """
@@ -208,7 +204,6 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
 
 @transaction.atomic
 def store_board(board: Board) -> BoardSnapshot:
-    """Replace the stored snapshot."""
     values = {
         "judgments": board.judgments,
         "newest": board.newest,
@@ -229,7 +224,6 @@ def _stored_scores(study: Study) -> dict[str, Any] | None:
 
 
 def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
-    """Select votes in arrival order; all are on judged units."""
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
     known = np.array(sorted(code_of), dtype=np.int64)

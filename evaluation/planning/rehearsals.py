@@ -36,8 +36,6 @@ SIMULATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The stored data of a rehearsal."""
-
     study: Study
     crowd: Crowd
     result: dict[str, Any]
@@ -157,7 +155,7 @@ def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
 
 
 def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
-    """Return systems with their shares of won pairs, by truth and by people; best by truth first."""
+    """Return systems with their shares of won pairs, best by truth first."""
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
@@ -181,10 +179,7 @@ def _power(
     pairs: Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate decisions between the best two metrics and the two systems that meet most often.
-
-    Uses the planner's simulation with the rehearsed people, including how often the wrong one wins.
-    """
+    """Simulate decisions between the best two metrics and the two systems that meet most often."""
     if people is None:
         return []
     design, units = (

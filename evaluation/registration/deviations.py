@@ -27,8 +27,7 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
     """Return the plan with its deviations; None for an unregistered study.
 
     Args:
-        log_in_words: whether deviations quote the log, which may name people; otherwise only what and
-            when.
+        log_in_words: whether deviations quote the log, which may name people.
     """
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -42,7 +41,7 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
 
 
 def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
-    """Return the deviations from the registered plan; [] if there are none."""
+    """Return the deviations from the registered plan."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -108,7 +107,6 @@ def _of_votes(study: Study) -> list[Deviation]:
 
 
 def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
-    """Find exclusions without a planned rule."""
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
     rules: dict[str, int] = {}
     for rule in others.values_list("rule", flat=True):
@@ -122,7 +120,6 @@ def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
 
 
 def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
-    """Find evaluated metrics that were not planned."""
     if not plan.metrics:
         return []
     done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)

@@ -50,6 +50,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_kept(self, row: Release) -> bool:
+        """Return whether the file is in the export folder."""
         return is_kept(row)
 
 

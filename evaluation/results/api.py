@@ -44,12 +44,14 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Any) -> Any:
+        """What open answers say together, as files have it; what a kind says beside its value."""
         kind = KINDS[row.study.protocol]
         if row.answer is None or not kind.is_open:
             return row.answer
         return kind.exported(row.answer, content=row.unit.content)
 
     def get_kind(self, row: Any) -> str | None:
+        """HC, HI, HM or MM, where there are pairs."""
         return (row.pair or row.unit).kind or None
 
 
