@@ -7,7 +7,7 @@ in either order; the second source's answers are flipped where needed.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -96,10 +96,9 @@ class Source:
 
     def among(self, kept: Flags) -> Source:
         rows = kept[self.unit]
-        return Source(
-            self.name, self.kind, self.units, self.contents,
-            self.unit[rows], self.rater[rows], self.value[rows], self.left_out,
-        )  # fmt: skip
+        return replace(
+            self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None
+        )
 
     def scores(self) -> Floats:
         """Return (U,) numeric scores; nan without judgments."""
@@ -178,7 +177,7 @@ def match_sources(first: Source, second: Source) -> Matched:
         for key, turned in content.keys(reference=all(references), two_sided=two_sided):
             there, other = known.setdefault(key, (place, turned))
             groups.join(there, place, odd=turned != other)
-    # Contents go first: they also tell the sides.
+    # Contents go first: they also determine the sides.
     ids = _same_ids(first, second)
     for own, other_own in ids:
         groups.join(own, split + other_own, odd=False)

@@ -86,7 +86,7 @@ class BoardView(APIView):
             "state": study.state,
             "paused_at": study.paused_at,
             "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
-            **_told(board_now(study, pulse, kept or {})),
+            **_counters(board_now(study, pulse, kept or {})),
             "snapshot": None
             if kept is None
             else without_nan({name: value for name, value in kept.items() if name != "drawings"}),
@@ -94,7 +94,7 @@ class BoardView(APIView):
         return Response(body, headers=headers)
 
 
-def _told(now: Now) -> dict[str, Any]:
+def _counters(now: Now) -> dict[str, Any]:
     return {
         "judgments": now.judgments,
         "wanted": now.wanted,

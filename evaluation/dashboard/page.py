@@ -79,7 +79,7 @@ def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
         "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,
-        # the drawings are our own and escape every word in them
+        # The plots escape every word.
         "growth_figure": drawn(drawings.get("growth", "")),
         "growth_said": drawings.get("growth_said", ""),
         "kinds": list(kinds),

@@ -24,7 +24,7 @@ from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
-LOCK_TIMEOUT = "500ms"  # nobody's submission waits longer behind us
+LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 
 
 @dataclass(frozen=True, slots=True)

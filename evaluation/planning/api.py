@@ -285,8 +285,8 @@ class RehearsalResource(Resource):
         may_create(request)
         asked = RehearsalRequest.read(request.data)
         del asked["study"]
-        Crowd(**asked)  # says what is wrong before anything is copied
-        with transaction.atomic():  # a copy without its job would stand there for nothing
+        Crowd(**asked)  # check before anything is copied
+        with transaction.atomic():  # no copy without its job
             copy = copy_for_rehearsal(study=study, user=staff_of(request))
             job = jobs.enqueue(kind="rehearse", args={"study": copy.slug, **asked}, user=staff_of(request))
         place = reverse("api:rehearsals-detail", args=[copy.slug], request=request)

@@ -106,8 +106,8 @@ def _judgment(
     row["comment"] = scrubbed(row["comment"], name) if comments and row["comment"] else None
     if not texts:
         row |= dict.fromkeys(TEXTS)
-    row.pop("content", None)  # it stands with the unit
-    row.pop("systems", None)  # pairs and proposals say them
+    row.pop("content", None)  # units.jsonl has it
+    row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
     return row
 
 

@@ -98,7 +98,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "counted": counted,
         "progress": progress,
         "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
-        "held": _held(study, progress),
+        "held": _leases(study, progress),
         "reports": list(
             ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
                 :NEWEST
@@ -141,7 +141,7 @@ def _newest(study: Study, what: str) -> Subquery:
     return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
 
 
-def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
     """Return a few of the active leases, with a query only if there are any."""
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
@@ -153,7 +153,7 @@ def _figures(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, tuple[SafeString, str]]:
     """Return name -> figure and its sentence; plots escape every word."""
-    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation import plots as figures
     from evaluation.plots.canvas import stamped
 
@@ -162,7 +162,7 @@ def _figures(
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
         found[name] = drawn(stamped(drawn_once(figure, *of, study.simulated), signature)), sentence
 
-    if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+    if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         signature = newest.judgments if newest else ""
         counted = {**progress, "revised_at": None}

@@ -229,7 +229,7 @@ def _row(
     known relevant items by query.
     """
     query, place = proposals.query[own], proposals.place[own]
-    queries, first = np.unique(query, return_index=True)  # rows stand in the order of queries
+    queries, first = np.unique(query, return_index=True)  # rows are sorted by query
     number = np.searchsorted(queries, query)
     lengths = np.maximum.reduceat(place, first)  # of a list with unknown items: down to the last known one
     starts = np.concatenate([[0], np.cumsum(lengths)])

@@ -277,7 +277,12 @@ def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for one in figures.get("questions", ()):
         alpha = one.get("alpha")
-        row = {"name": one["name"], "label": one["label"], "answered": one["answered"], "said": _said(one)}
+        row = {
+            "name": one["name"],
+            "label": one["label"],
+            "answered": one["answered"],
+            "said": _answers_in_words(one),
+        }
         if alpha is not None:
             row |= {
                 "alpha": None if alpha["value"] is None else coefficient(alpha["value"]),
@@ -289,7 +294,7 @@ def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _said(one: Mapping[str, Any]) -> list[str]:
+def _answers_in_words(one: Mapping[str, Any]) -> list[str]:
     if "votes" in one:
         votes = list(one["votes"].items())
         said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]

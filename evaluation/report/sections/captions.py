@@ -32,7 +32,7 @@ MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
 People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
 PEOPLE = "one judge"
-LAST = -2.0  # where an undefined coefficient stands: below all others
+LAST = -2.0  # sort undefined coefficients below all others
 
 
 def ceilings(inputs: ReportInputs) -> People:
