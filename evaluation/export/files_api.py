@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
@@ -85,12 +86,16 @@ class ArchiveFiles:
 
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
     def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
-        """Give a file as an attachment, so that none of it runs as a page of this server."""
         path, _ = self.archive(self.get_object())
-        return bytes_download(
-            request._request,
-            content_of(path, name, what=self.what),
-            modified=path.stat().st_mtime,
-            name=PurePosixPath(name).name,
-            content_type=content_type(name),
-        )
+        return archived_file(request._request, path, name, what=self.what)
+
+
+def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
+    """Give a file of an archive as an attachment, so that none of it runs as a page of this server."""
+    return bytes_download(
+        request,
+        content_of(path, name, what=what),
+        modified=path.stat().st_mtime,
+        name=PurePosixPath(name).name,
+        content_type=content_type(name),
+    )

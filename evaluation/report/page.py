@@ -8,13 +8,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
-from common.downloads import bytes_download, file_download
+from common.downloads import file_download
 from common.errors import NotThere
+from evaluation.export.files_api import archived_file
 from evaluation.report.operations import make_report
 from evaluation.report.storage import (
     newest_report,
     report_archive,
-    report_file,
     report_is_old,
     report_parts,
     sections_of,
@@ -88,15 +88,12 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
         raise Http404
     name = request.GET.get("name", "")
     try:
-        if not name:
-            path = report_archive(analysis)
-            return file_download(request, path, name=path.name, content_type="application/zip")
-        file = report_file(analysis, name)
+        path = report_archive(analysis)
+        if name:
+            return archived_file(request, path, name, what="report")
     except NotThere as error:
         raise Http404(str(error)) from None
-    return bytes_download(
-        request, file.content, modified=file.modified, name=file.name, content_type=file.content_type
-    )
+    return file_download(request, path, name=path.name, content_type="application/zip")
 
 
 add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.ANALYSE))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from django.db.models import Q
 from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
 from common.files import whole_file
-from evaluation.export.archives import EPOCH, content_of, content_type
+from evaluation.export.archives import EPOCH
 from evaluation.models import Analysis
 from evaluation.provenance import as_json, signature
 from evaluation.report.building import build_report
@@ -23,16 +22,6 @@ from evaluation.report.content import Report
 from evaluation.report.files import with_manifest
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
-
-
-@dataclass(frozen=True, slots=True)
-class ReportFile:
-    """A file out of a report; ``modified`` in seconds since 1970."""
-
-    name: str
-    content_type: str
-    content: bytes
-    modified: float
 
 
 def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
@@ -95,13 +84,6 @@ def report_archive(analysis: Analysis) -> Path:
     if not path.is_file():
         raise NotThere("The files of this report are not there any more; make the report again.")
     return path
-
-
-def report_file(analysis: Analysis, name: str) -> ReportFile:
-    """Return a file of the report by its name in the archive. Raise NotThere."""
-    path = report_archive(analysis)
-    content = content_of(path, name, what="report")
-    return ReportFile(Path(name).name, content_type(name), content, path.stat().st_mtime)
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
