@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,6 +68,12 @@ class Work:
     def parts(self, suffix: str) -> list[Path]:
         return sorted(self.folder.glob(f"*.{suffix}"))
 
+    def lines(self, suffix: str) -> Iterator[Any]:
+        """Yield the lines of JSON of the parts, in order."""
+        for path in self.parts(suffix):
+            with path.open(encoding="utf-8") as lines:
+                yield from map(json.loads, lines)
+
 
 def units_of(study: Study) -> QuerySet[Any]:
     return Unit.objects.filter(study=study)
@@ -119,6 +126,10 @@ class Encoding(ABC):
 
     def join(self, work: Work, file: HashedFile) -> None:
         append_files(work.parts(self.suffix), file)
+
+
+def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
+    file.write_text(f"{json.dumps(row, ensure_ascii=False)}\n")
 
 
 def append_files(parts: Sequence[Path], file: HashedFile) -> None:

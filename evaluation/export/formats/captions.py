@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from annotation.models import Worker
 from annotation.snapshots import Moment
 from common.files import HashedFile
 from common.streams import batched
 from evaluation.errors import EvaluationError
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.encoding import Encoding, Work, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.judgment_sets.loaders import in_order
 from judgments.drawing.draws import content_key
@@ -93,21 +91,11 @@ class WrittenCaptions(Encoding):
                     **({"split": one.split} if one.split else {}),
                     "worker": one.worker_id,
                 }
-                _write(file, row)
+                write_line(file, row)
                 work.counts["captions"] += 1
 
     def join(self, work: Work, file: HashedFile) -> None:
-        names = pseudonyms({row["worker"] for row in _rows(work, self.suffix)})
-        for row in _rows(work, self.suffix):
-            _write(file, row | {"worker": names[row["worker"]]})
+        names = pseudonyms({row["worker"] for row in work.lines(self.suffix)})
+        for row in work.lines(self.suffix):
+            write_line(file, row | {"worker": names[row["worker"]]})
         work.counts["writers"] = len(names)
-
-
-def _rows(work: Work, suffix: str) -> Iterator[dict[str, Any]]:
-    for path in work.parts(suffix):
-        with path.open(encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
-
-
-def _write(file: HashedFile, row: dict[str, Any]) -> None:
-    file.write_text(json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n")

@@ -5,7 +5,6 @@ Units without included judgments are omitted and counted.
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 from common.files import HashedFile
 from common.streams import batched
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.encoding import Encoding, Work, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import take_moment
 from evaluation.judgment_sets import loaders
@@ -51,8 +50,7 @@ class GoldLines(Encoding):
         for some, answers in work.answers():
             lines = 0
             for unit, found in _decided(work.study, list(answers.items())):
-                row = self.row(unit, found)
-                file.write_text(json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n")
+                write_line(file, self.row(unit, found))
                 lines += 1
             work.counts[self.lines] += lines
             work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines

@@ -52,7 +52,7 @@ class Reliability(Encoding):
             place.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
             place.execute("BEGIN")
             file.write_text("worker")
-            for batch in batched(enumerate(_units(work, self.suffix)), ROWS_AT_ONCE):
+            for batch in batched(enumerate(work.lines(self.suffix)), ROWS_AT_ONCE):
                 file.write_text(f",{_joined(guard_formula(key) for _, (key, _) in batch)}")
                 place.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",
@@ -70,14 +70,6 @@ class Reliability(Encoding):
                     file.write_text(text)
                 file.write_text(f"{',' * (width - 1 - at)}\r\n")
                 work.counts["lines"] += 1
-
-
-def _units(work: Work, suffix: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    for path in work.parts(suffix):
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                key, own = json.loads(line)
-                yield key, own
 
 
 def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
