@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -81,7 +80,9 @@ class ArchiveFiles:
         found = []
         for one in entries(path):
             address = reverse(f"api:{self.basename}-file", args=[row.pk, one.name], request=request)
-            found.append(asdict(one) | {"url": address})
+            found.append(
+                {"name": one.name, "bytes": one.size, "content_type": one.content_type, "url": address}
+            )
         return Response({"files": found})
 
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
