@@ -1,6 +1,6 @@
 """Write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of some thousand units, in file order, at the snapshot of the export's start.
+A part holds the judgments of thousands of units, in file order, at the snapshot of the export's start.
 Parts are written atomically to a hidden folder beside the file, which is made from parts only.
 """
 

@@ -73,6 +73,8 @@ def no_judgments() -> dict[str, int]:
 class JudgmentRows:
     """A study's judgments as dicts, by unit and then worker name; iterate once.
 
+    Answers that an exclusion invalidated are included, marked as unused.
+
     Attributes:
         moment: the snapshot of the rows.
         revisions: whether revised answers are included, before their revisions.
