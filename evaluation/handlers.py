@@ -35,7 +35,7 @@ MOST_FLIPPED = 100
 def aggregate(run: Run, *, study: str) -> None:
     aggregation = compute_aggregation(study=find_study(study), progress=run.progress)
     with run.commit() as result:
-        result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.counts}
+        result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
 def evaluate(
@@ -53,7 +53,6 @@ def evaluate(
 
 
 def export(run: Run, *, study: str, format: str, task: str = "annotation") -> dict[str, Any]:
-    """Export to the export folder; a rerun writes the same file."""
     return export_for_download(
         study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
     )

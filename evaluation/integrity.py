@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from string import Formatter
+from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from pydantic import ValidationError
 
@@ -33,7 +35,32 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
 from judgments.studies.studies import design_of
 
+ROWS_AT_ONCE = 2_000
+DESIGNED = Study.Source.DESIGNED
+FINISHED = [Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED]
 Status, Booked = CrowdSession.Status, CrowdSession.Booked
+Sentences = Iterator[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Broken invariants, and notes on stale data; one sentence each."""
+
+    problems: list[str]
+    notes: list[str]
+
+
+def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sentences:
+    """Yield a sentence about each row.
+
+    Args:
+        words: what is wrong; the names in braces are the columns to read.
+        study: the path to the row's study.
+    """
+    sentence = f"Study {{{study}__slug}}: {words}"
+    columns = [name for _, name, _, _ in Formatter().parse(sentence) if name]
+    for row in rows.values(*columns).iterator(ROWS_AT_ONCE):
+        yield sentence.format_map(row)
 
 
 def budgets_are_what_their_ledger_says() -> Sentences:
@@ -55,7 +82,6 @@ def budgets_are_what_their_ledger_says() -> Sentences:
 
 
 def money_is_kept_within_a_budget() -> Sentences:
-    """Held slots and reserving calls require a budget."""
     own = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
     for rows in (Publication.objects.filter(held__gt=0), CrowdCall.objects.filter(reserved_cents__gt=0)):
         for slug, pk in rows.exclude(Exists(own)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
@@ -79,35 +105,30 @@ def decided_sessions_are_booked() -> Sentences:
     paid = rows.filter(booked=Booked.SPENT).annotate(
         count=Count("entries", filter=Q(entries__what="reward", entries__spent_cents=price))
     )
-    for slug, pk, count in (
-        paid.exclude(count=1).values_list("study__slug", "pk", "count").iterator(ROWS_AT_ONCE)
-    ):
-        yield f"Study {slug}: session {pk} is paid, and its price stands {count} times in the ledger."
+    yield from _sentences(
+        paid.exclude(count=1), "session {pk} is paid, and its price stands {count} times in the ledger."
+    )
     unpaid = LedgerEntry.objects.filter(what="reward").exclude(session__booked=Booked.SPENT)
-    for slug, key in unpaid.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the ledger's {key} pays a session that is not approved."
+    yield from _sentences(
+        unpaid, "the ledger's {key} pays a session that is not approved.", study="budget__study"
+    )
 
 
 def bonuses_that_are_done_are_spent() -> Sentences:
-    """Each paid bonus is one ledger entry."""
     done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
     counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
-    for slug, key, count in counted.values_list("study__slug", "key", "count").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the bonus {key} was paid, and stands {count} times in the ledger."
+    yield from _sentences(counted, "the bonus {key} was paid, and stands {count} times in the ledger.")
     early = LedgerEntry.objects.filter(what="bonus").exclude(call__state=CrowdCall.State.DONE)
-    for slug, key in early.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the ledger's {key} pays a bonus that was not paid."
+    yield from _sentences(early, "the ledger's {key} pays a bonus that was not paid.", study="budget__study")
 
 
 def what_is_not_up_holds_no_money() -> Sentences:
     """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle, held__gt=0)
-    for slug, pk, state, held in rows.values_list("study__slug", "pk", "state", "held"):
-        yield f"Study {slug}: publication {pk} is {state}, and holds {held} places."
+    yield from _sentences(rows, "publication {pk} is {state}, and holds {held} places.")
     dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
-    for slug, key in dropped.values_list("study__slug", "key"):
-        yield f"Study {slug}: call {key} was dropped, and keeps money."
+    yield from _sentences(dropped, "call {key} was dropped, and keeps money.")
 
 
 def paid_work_stays_in_its_study_and_place() -> Sentences:
@@ -116,49 +137,36 @@ def paid_work_stays_in_its_study_and_place() -> Sentences:
     publications = Publication.objects.filter(
         ~Q(place=F("study__place")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
     )
-    for slug, pk in publications.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: publication {pk} is of another place, or its HIT of another study."
+    yield from _sentences(publications, "publication {pk} is of another place, or its HIT of another study.")
     sessions = CrowdSession.objects.exclude(at_home, worker__place=F("place"), study__place=F("place"))
-    for slug, pk in sessions.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: session {pk} has a publication or worker of another study or place."
+    yield from _sentences(sessions, "session {pk} has a publication or worker of another study or place.")
     calls = CrowdCall.objects.filter(
         ~Q(place=F("study__place"))
         | (Q(publication__isnull=False) & ~at_home)
         | (Q(session__isnull=False) & ~Q(session__study=F("study"), session__place=F("place")))
     )
-    for slug, key in calls.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: call {key} is of another place, or about a publication or session of another study."
+    yield from _sentences(
+        calls, "call {key} is of another place, or about a publication or session of another study."
+    )
     entries = LedgerEntry.objects.filter(publication__isnull=False).exclude(
         publication__study=F("budget__study"), publication__place=F("budget__place")
     )
-    for slug, key in entries.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the ledger's {key} is about a publication of another study or place."
+    yield from _sentences(
+        entries, "the ledger's {key} is about a publication of another study or place.", study="budget__study"
+    )
     pages = Assignment.objects.filter(session__isnull=False)
-    for slug, page in (
-        pages.exclude(session__study=F("study"), session__worker=F("worker"))
-        .values_list("study__slug", "pk")
-        .iterator(ROWS_AT_ONCE)
-    ):
-        yield f"Study {slug}: assignment {page} belongs to a session of another study or worker."
+    yield from _sentences(
+        pages.exclude(session__study=F("study"), session__worker=F("worker")),
+        "assignment {pk} belongs to a session of another study or worker.",
+    )
     ids = RawId.objects.filter(session__isnull=False).exclude(session__worker=F("worker"))
-    for slug, pk in ids.values_list("session__study__slug", "pk"):
-        yield f"Study {slug}: raw id {pk} names another worker than its session."
-
-
-CROWD_CHECKS: tuple[Callable[[], Sentences], ...] = (
-    budgets_are_what_their_ledger_says,
-    money_is_kept_within_a_budget,
-    decided_sessions_are_booked,
-    bonuses_that_are_done_are_spent,
-    what_is_not_up_holds_no_money,
-    paid_work_stays_in_its_study_and_place,
-)
+    yield from _sentences(ids, "raw id {pk} names another worker than its session.", study="session__study")
 
 
 def layouts_show_units_of_the_hit() -> Sentences:
     """An assignment's order names each place of its HIT at most once, with one side per place."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
-    work = Assignment.objects.filter(hit__isnull=False, study__source=Study.Source.DESIGNED)
+    work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED)
     names = ("study__slug", "pk", "hit_id", "order", "flips")
     for slug, pk, hit, order, flips in work.values_list(*names).iterator(ROWS_AT_ONCE):
         size = sizes.get(hit, 0)
@@ -169,22 +177,22 @@ def layouts_show_units_of_the_hit() -> Sentences:
 
 
 def revisions_replace_their_own() -> Sentences:
-    """A revision replaces an earlier judgment of the same assignment on the same unit."""
     revisions = Judgment.objects.filter(replaces__isnull=False)
     wrong = revisions.exclude(
         replaces__assignment=F("assignment"), replaces__unit=F("unit"), replaces__pk__lt=F("pk")
     )
-    names = ("assignment__study__slug", "pk", "replaces_id")
-    for slug, pk, other in wrong.values_list(*names).iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: judgment {pk} replaces judgment {other}, which is no earlier one of the same unit."
+    yield from _sentences(
+        wrong,
+        "judgment {pk} replaces judgment {replaces_id}, which is no earlier one of the same unit.",
+        study="assignment__study",
+    )
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
     """Reserved or accepted assignments have a lease and no submission time."""
-    held = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=Study.Source.DESIGNED)
+    held = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED)
     wrong = held.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
-    for slug, pk, state in wrong.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: assignment {pk} is {state}, but was submitted or has no lease."
+    yield from _sentences(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
 
 
 def slots_are_spared_where_studies_stop_early() -> Sentences:
@@ -209,59 +217,26 @@ def quizzes_count_their_answers() -> Sentences:
 def quiz_items_stand_apart() -> Sentences:
     """Quiz items are in no HIT, as passing reveals their answers."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
-    for slug, key in units.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: quiz item {key} stands in a HIT."
+    yield from _sentences(units, "quiz item {key} stands in a HIT.")
 
 
 def cases_name_their_exclusion() -> Sentences:
     """A flag's exclusion has the same worker and study; a decided flag has time and reason."""
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
-    for slug, pk in wrong.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: case {pk} names the exclusion of somebody else."
+    yield from _sentences(wrong, "case {pk} names the exclusion of somebody else.")
     unsaid = Case.objects.exclude(state=Case.State.OPEN).filter(Q(decided_at__isnull=True) | Q(decision=""))
-    for slug, pk, state in unsaid.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: case {pk} is {state}, but does not say when and why."
+    yield from _sentences(unsaid, "case {pk} is {state}, but does not say when and why.")
 
 
 def adjudications_are_of_judged_units() -> Sentences:
-    """Adjudications are on judged units of the same study, with valid answers."""
     rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
-    for slug, pk in rows.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: adjudication {pk} is of a control item or of another study's unit."
+    yield from _sentences(rows, "adjudication {pk} is of a control item or of another study's unit.")
     decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
     for slug, protocol, pk, value in decided.values_list("study__slug", "study__protocol", "pk", "value"):
         kind = KINDS.get(protocol)
         if kind is not None and value not in kind.values:
             yield f"Study {slug}: adjudication {pk} decides {value}, which its kind does not know."
-
-
-QUALITY_CHECKS: tuple[Callable[[], Sentences], ...] = (
-    layouts_show_units_of_the_hit,
-    revisions_replace_their_own,
-    work_that_is_held_was_never_sent,
-    slots_are_spared_where_studies_stop_early,
-    quizzes_count_their_answers,
-    quiz_items_stand_apart,
-    cases_name_their_exclusion,
-    adjudications_are_of_judged_units,
-)
-
-
-ROWS_AT_ONCE = 2_000
-DESIGNED = Study.Source.DESIGNED
-FINISHED = [Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED]
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Broken invariants, and notes on stale data; one sentence each."""
-
-    problems: list[str]
-    notes: list[str]
-
-
-Sentences = Iterator[str]
 
 
 def designs_can_be_read() -> Sentences:
@@ -313,19 +288,15 @@ def units_stand_in_one_hit() -> Sentences:
 
 
 def rows_of_a_study_belong_together() -> Sentences:
-    """Units, pairs, HITs, assignments and images agree on study and dataset."""
     places = HITUnit.objects.exclude(hit__study=F("unit__study"))
     for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_AT_ONCE):
         yield f"HIT {hit}: unit {unit} is another study's."
     pairs = Unit.objects.filter(pair__isnull=False).exclude(pair__study=F("study"))
-    for slug, key in pairs.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the pair of unit {key} is another study's."
+    yield from _sentences(pairs, "the pair of unit {key} is another study's.")
     items = Unit.objects.exclude(item__dataset=F("study__dataset"))
-    for slug, key in items.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the image of unit {key} is another dataset's."
+    yield from _sentences(items, "the image of unit {key} is another dataset's.")
     work = Assignment.objects.filter(hit__isnull=False).exclude(hit__study=F("study"))
-    for slug, pk in work.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the HIT of assignment {pk} is another study's."
+    yield from _sentences(work, "the HIT of assignment {pk} is another study's.")
     published = PublishedPair.objects.exclude(item__dataset=F("dataset"))
     for name, key in published.values_list("dataset__name", "key").iterator(ROWS_AT_ONCE):
         yield f"Dataset {name}: the image of published pair {key} is another dataset's."
@@ -336,12 +307,10 @@ def pairs_have_units() -> Sentences:
     pairs = CandidatePair.objects.filter(units=None).filter(
         Q(study__source=DESIGNED) | Q(published_winner=None)
     )
-    for slug, key in pairs.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: pair {key} has neither a unit nor a published winner."
+    yield from _sentences(pairs, "pair {key} has neither a unit nor a published winner.")
 
 
 def pairs_name_known_references() -> Sentences:
-    """A pair's references are captions of the dataset."""
     known: dict[int, set[str]] = {}
     rows = CandidatePair.objects.order_by("study_id", "pk")
     for slug, dataset, key, references in rows.values_list(
@@ -370,8 +339,7 @@ def slots_match_assignments() -> Sentences:
         )
     seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
     wrong = seats.filter(seat__gte=F("hit__required"))
-    for slug, pk, seat in wrong.values_list("study__slug", "pk", "seat").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: assignment {pk} sits in seat {seat}, which its HIT does not have."
+    yield from _sentences(wrong, "assignment {pk} sits in seat {seat}, which its HIT does not have.")
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
@@ -391,7 +359,6 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit that it showed."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
@@ -405,29 +372,27 @@ def finished_work_is_complete() -> Sentences:
 
 
 def judgments_belong_to_finished_work() -> Sentences:
-    """Judgments come from submissions, on the units of their HIT."""
     kept = (*FINISHED, Assignment.State.APART)
     early = Judgment.objects.exclude(assignment__state__in=kept).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
     )
-    names = ("assignment__study__slug", "pk", "assignment_id", "assignment__state")
-    for slug, pk, assignment, state in early.values_list(*names).iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: judgment {pk} belongs to assignment {assignment}, which is {state}."
+    yield from _sentences(
+        early,
+        "judgment {pk} belongs to assignment {assignment_id}, which is {assignment__state}.",
+        study="assignment__study",
+    )
     place = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
     foreign = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(place))
-    for slug, pk, unit in foreign.values_list("assignment__study__slug", "pk", "unit__key").iterator(
-        ROWS_AT_ONCE
-    ):
-        yield f"Study {slug}: judgment {pk} is on unit {unit}, which is not in its HIT."
+    yield from _sentences(
+        foreign, "judgment {pk} is on unit {unit__key}, which is not in its HIT.", study="assignment__study"
+    )
     other = Judgment.objects.exclude(assignment__study=F("unit__study"))
-    for slug, pk, unit in other.values_list("assignment__study__slug", "pk", "unit__key").iterator(
-        ROWS_AT_ONCE
-    ):
-        yield f"Study {slug}: judgment {pk} is on unit {unit} of another study."
+    yield from _sentences(
+        other, "judgment {pk} is on unit {unit__key} of another study.", study="assignment__study"
+    )
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    """A worker judges a unit once across HITs and assignments; revisions count as one."""
     twice = (
         Judgment.objects.current()
         .values("assignment__study__slug", "unit__key", "assignment__worker__name")
@@ -449,8 +414,7 @@ def exclusions_hold() -> Sentences:
     standing = Exclusion.objects.filter(lifted_at=None)
     own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))
     counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
-    for slug, pk, state in counts.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: assignment {pk} is {state}, but its worker is excluded."
+    yield from _sentences(counts, "assignment {pk} is {state}, but its worker is excluded.")
     invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
     loose = invalid.filter(
         Q(before_exclusion="")
@@ -458,15 +422,11 @@ def exclusions_hold() -> Sentences:
         | ~Q(exclusion__worker=F("worker"))
         | ~Q(exclusion__study=F("study"))
     )
-    for slug, pk in loose.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: assignment {pk} is invalidated by no exclusion of its worker that stands."
+    yield from _sentences(loose, "assignment {pk} is invalidated by no exclusion of its worker that stands.")
     parts = Participation.objects.annotate(out=Exists(own))
     excluded = Participation.Standing.EXCLUDED
     apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)
-    for slug, name, said in apart.values_list("study__slug", "worker__name", "standing").iterator(
-        ROWS_AT_ONCE
-    ):
-        yield f"Study {slug}: worker {name} is {said}, which their exclusions do not say."
+    yield from _sentences(apart, "worker {worker__name} is {standing}, which their exclusions do not say.")
 
 
 def values_are_allowed() -> Sentences:
@@ -497,11 +457,9 @@ def controls_know_their_answer() -> Sentences:
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
     lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
-    for slug, key in lacking.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: control item {key} has no expected answer."
+    yield from _sentences(lacking, "control item {key} has no expected answer.")
     known = units.filter(control=False).exclude(nothing)
-    for slug, key in known.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: unit {key} is no control item, but has an expected answer."
+    yield from _sentences(known, "unit {key} is no control item, but has an expected answer.")
 
 
 def people_and_rehearsals_are_apart() -> Sentences:
@@ -523,7 +481,6 @@ def pictures_are_there() -> Sentences:
 
 
 def written_captions_have_their_writers() -> Sentences:
-    """An adopted caption's writer made its judgment, in a study of the same dataset."""
     written = WrittenCaption.objects.filter(judgment__isnull=False).exclude(
         judgment__assignment__worker=F("worker"), judgment__unit__study__dataset=F("caption__dataset")
     )
@@ -531,7 +488,7 @@ def written_captions_have_their_writers() -> Sentences:
         yield f"Caption {key}: worker {worker} did not write it in a study of its dataset."
 
 
-CHECKS: tuple[Callable[[], Sentences], ...] = (
+CHECKS = (
     designs_can_be_read,
     drafts_are_empty,
     generated_studies_have_hits,
@@ -548,8 +505,20 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
     values_are_allowed,
     controls_know_their_answer,
     written_captions_have_their_writers,
-    *QUALITY_CHECKS,
-    *CROWD_CHECKS,
+    layouts_show_units_of_the_hit,
+    revisions_replace_their_own,
+    work_that_is_held_was_never_sent,
+    slots_are_spared_where_studies_stop_early,
+    quizzes_count_their_answers,
+    quiz_items_stand_apart,
+    cases_name_their_exclusion,
+    adjudications_are_of_judged_units,
+    budgets_are_what_their_ledger_says,
+    money_is_kept_within_a_budget,
+    decided_sessions_are_booked,
+    bonuses_that_are_done_are_spent,
+    what_is_not_up_holds_no_money,
+    paid_work_stays_in_its_study_and_place,
     people_and_rehearsals_are_apart,
     pictures_are_there,
 )
@@ -575,7 +544,7 @@ def results_older_than_the_data() -> Sentences:
             yield f"Study {slug}: {later} assignments were submitted after its consensus was computed."
 
 
-NOTES: tuple[Callable[[], Sentences], ...] = (leases_that_ended, results_older_than_the_data)
+NOTES = (leases_that_ended, results_older_than_the_data)
 
 
 def check_integrity() -> Findings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -9,6 +11,7 @@ from django.utils import timezone
 
 from common.rows import AppendOnlyRow
 from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
+from judgments.design.plans import Plan
 from judgments.models import CandidatePair, Study, Unit
 
 __all__ = [
@@ -70,8 +73,22 @@ class Consensus(models.Model):
         return f"{self.unit or self.pair}: {self.value}"
 
 
+class AnalysisQuerySet(models.QuerySet["Analysis"]):
+    def newest_first(self, study: Study, what: str) -> AnalysisQuerySet:
+        return self.filter(study=study, what=what).order_by("-created_at", "-pk")
+
+    def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
+        """Store an analysis in the caller's transaction; replace one of the same procedure and judgments."""
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
+        values["created_at"] = timezone.now()
+        analysis, _ = self.update_or_create(
+            study=study, what=what, signature=signature, data_hash=data_hash, defaults=values
+        )
+        return analysis
+
+
 class Analysis(models.Model):
-    """A stored result with its settings and data.
+    """A stored result with its settings.
 
     ``data_hash`` is the SHA-256 of its judgments, so that pages can mark stale results.
     """
@@ -93,6 +110,8 @@ class Analysis(models.Model):
     data_hash = models.CharField(max_length=64)
     result = models.JSONField()
     created_at = models.DateTimeField(default=timezone.now)
+
+    objects = AnalysisQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at"]
@@ -138,6 +157,10 @@ class Registration(AppendOnlyRow):
 
     def __str__(self) -> str:
         return f"Registration of {self.study}"
+
+    @property
+    def plan(self) -> Plan:
+        return Plan.model_validate(self.content["plan"])
 
 
 class Release(AppendOnlyRow):

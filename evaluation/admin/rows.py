@@ -1,4 +1,4 @@
-"""Consensus, analyses and scores, to look at."""
+"""Read-only lists of consensus, analyses and scores."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ LONGEST_ANSWER = 160  # characters of a consensus in the list
 
 @admin.register(Consensus)
 class ConsensusAdmin(ReadOnlyAdmin):
-    """What the judgments of each unit and pair say together."""
-
     empty_words = "“Compute now” on a study's page Results fills this list."
     list_display = ("about", study_column, "value_short", "share_short", "margin_short", "n", "tie", "source")
     list_filter = ("tie", "source", "study")
@@ -30,12 +28,10 @@ class ConsensusAdmin(ReadOnlyAdmin):
     search_fields = ("=unit__key", "=pair__key")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
-        """With the unit or pair."""
         return super().get_queryset(request).select_related("study", "unit__first", "pair")
 
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
-        """What most say, or all of them together."""
         if consensus.value is None and consensus.answer and consensus.unit is not None:
             said = KINDS[consensus.study.protocol].said_together(consensus.answer, unit=consensus.unit)
             return Truncator("; ".join(said)).chars(LONGEST_ANSWER) or "–"
@@ -43,17 +39,14 @@ class ConsensusAdmin(ReadOnlyAdmin):
 
     @display(description="share", ordering="share")
     def share_short(self, consensus: Consensus) -> str:
-        """How many of them say so."""
         return in_short(consensus.share)
 
     @display(description="margin", ordering="margin")
     def margin_short(self, consensus: Consensus) -> str:
-        """How far they are ahead."""
         return in_short(consensus.margin)
 
     @display(description="unit or pair")
     def about(self, consensus: Consensus) -> str:
-        """What it is the consensus of."""
         if consensus.pair:
             return f"pair {consensus.pair.key}"
         return consensus.unit.key if consensus.unit else "–"
@@ -61,8 +54,6 @@ class ConsensusAdmin(ReadOnlyAdmin):
 
 @admin.register(Analysis)
 class AnalysisAdmin(ReadOnlyAdmin):
-    """Stored results with how they were made."""
-
     empty_words = "“Compute now” on a study's page Results makes the first ones."
     list_display = ("what", study_column, "signature", "created_at")
     list_filter = ("what", "study")
@@ -72,12 +63,10 @@ class AnalysisAdmin(ReadOnlyAdmin):
 
 
 class MetricFilter(WordsFilter):
-    """By the metrics that any study was evaluated with."""
-
     title, parameter_name = "metric", "metric"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """They stand in the analyses' settings, of which there are few, and in the scores, of which there are many."""
+        """Read the names from the few analyses, not from the many scores."""
         rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
         found = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
         return [(name, name) for name in sorted(found)]
@@ -85,8 +74,6 @@ class MetricFilter(WordsFilter):
 
 @admin.register(MetricScore)
 class MetricScoreAdmin(ReadOnlyAdmin):
-    """The score behind each comparison of a metric with people."""
-
     empty_words = "“Compute now” on a study's page Results fills this list."
     list_display = ("metric", "study", "about", "first_short", "second_short")
     list_filter = (MetricFilter, "analysis__study")
@@ -97,22 +84,18 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
     @display(description="study")
     def study(self, score: MetricScore) -> SafeString | str:
-        """The study, and whether its answers are simulated."""
         return study_words(score.analysis.study)
 
     @display(description="first", ordering="first")
     def first_short(self, score: MetricScore) -> str:
-        """Of the first caption, or the only one."""
         return in_short(score.first)
 
     @display(description="second", ordering="second")
     def second_short(self, score: MetricScore) -> str:
-        """Of the second one."""
         return in_short(score.second)
 
     @display(description="of")
     def about(self, score: MetricScore) -> str:
-        """The pair or unit that was scored."""
         if score.pair:
             return f"pair {score.pair.key}"
         return score.unit.key if score.unit else "–"

@@ -1,4 +1,4 @@
-"""The evaluation server for programs: challenges with their leaderboards, and one's own submissions."""
+"""Challenges, leaderboards and one's own submissions over HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class IsParticipant(BasePermission):
     message = "This is for accounts of this installation."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """A worker is no account."""
         if not isinstance(request.user, User) or not request.user.is_active:
             return False
         token = token_of(request)
@@ -61,7 +60,6 @@ class OpenToParticipants:
     permission_classes: Any = (IsParticipant,)
 
     def rows_for(self, queryset: QuerySet[Any], studies: Any, request: Request) -> QuerySet[Any]:
-        """All that the view has."""
         return queryset
 
 
@@ -105,7 +103,6 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
 
     @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
     def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
-        """Of all images together; those of single images would tell of their references."""
         return row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
 
 
@@ -178,8 +175,6 @@ class ChallengeResource(
 
 
 class SubmissionFilters(Filters):
-    """Of one's own submissions."""
-
     class Meta:
         model = Submission
         fields: ClassVar[list[str]] = ["state", "public"]
@@ -212,11 +207,9 @@ class SubmissionResource(
     lookup_value_regex = "[0-9]{1,18}"
 
     def get_queryset(self) -> QuerySet[Submission]:
-        """Nobody else's."""
         return super().get_queryset().filter(user=self.request.user.pk)
 
     def get_parsers(self) -> list[BaseParser]:
-        """Files come as forms, everything else as JSON."""
         if self.request is not None and self.request.method == "POST":
             return [FormParser()]
         return super().get_parsers()
@@ -255,7 +248,7 @@ class SubmissionResource(
 
 
 def _refuse_too_large(request: Request) -> None:
-    """Before the body is read, when only its length is known: no challenge takes so much."""
+    """Refuse a body by its length, before it is read."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
     most = most_bytes(sizes[0] if sizes else 0) + (1 << 16)
     given = request.META.get("CONTENT_LENGTH") or "0"

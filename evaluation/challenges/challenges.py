@@ -22,11 +22,7 @@ RANKABLE = "mean over images"
 
 
 def find_challenge(slug: str) -> Challenge:
-    """Return the challenge of this slug.
-
-    Raises:
-        NotThere: there is none.
-    """
+    """Return the challenge of this slug. Raise NotThere."""
     found = Challenge.objects.filter(slug=slug).first()
     if found is None:
         raise NotThere(f"There is no challenge {slug!r}.")
@@ -46,7 +42,7 @@ def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
 
 
 def image_names(challenge: Challenge) -> list[str]:
-    """Return the images of a challenge in scoring order, without reading references."""
+    """Return the images of a challenge in scoring order."""
     rows = challenge.dataset.items.filter(references__role=Caption.Role.REFERENCE)
     if challenge.split:
         rows = rows.filter(split=challenge.split)
@@ -93,11 +89,7 @@ def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
 
 
 def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
-    """Store a new challenge with the hash of its references.
-
-    Raises:
-        ChallengeError: unusable metrics, no references, or it closes before it opens.
-    """
+    """Store a new challenge with the hash of its references. Raise ChallengeError."""
     check_challenge(challenge)
     references = references_of(challenge.dataset, challenge.split)
     challenge.images = len(references)
@@ -110,7 +102,6 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
 
 
 def check_challenge(challenge: Challenge) -> None:
-    """Raise ChallengeError if the challenge's fields are invalid."""
     check_metrics(challenge.metrics, challenge.tokenizer)
     if challenge.closes_at is not None and challenge.closes_at < challenge.opens_at:
         raise ChallengeError("The challenge closes before it opens.", field="closes_at")
@@ -125,11 +116,7 @@ def check_challenge(challenge: Challenge) -> None:
 
 
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
-    """Store changed words, times and limits; what is scored, and how, cannot change.
-
-    Raises:
-        ChallengeError: it would close before it opens.
-    """
+    """Store changed words, times and limits; what is scored, and how, cannot change."""
     if not fields:
         return
     check_challenge(challenge)
@@ -142,7 +129,7 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
     """Stop accepting captions.
 
     Raises:
-        ChallengeError: no reason was given. WrongState: it is closed already, or not open yet.
+        ChallengeError: no reason was given. WrongState: it is not open.
     """
     if not why.strip():
         raise ChallengeError("Say why the challenge is closed.", field="why")
@@ -182,7 +169,6 @@ def remove_submission(*, submission: Submission, why: str, by: User | None = Non
 def note_challenge(
     *, challenge: Challenge, what: str, words: str, why: str = "", by: User | None = None
 ) -> None:
-    """Log an action, in the caller's transaction."""
     ChallengeEvent.objects.create(
         challenge=challenge, what=what, words=words[:1000], why=why.strip()[:500], by=by or acting_person()
     )

@@ -1,4 +1,4 @@
-"""What participants fill in: one declaration for the page, the HTTP call and its schema."""
+"""A participant's submission: one declaration for the page, the HTTP call and its schema."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Leaderboards: compare scores by paired randomisation tests over images with Holm's correction.
+"""Compare submissions by paired randomisation tests over images with Holm's correction.
 
-A p-value of two submissions never changes, so it is computed once; a new submission costs one test per
-other submission.
+A p-value of two submissions never changes, so it is computed once.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ MOST_SHOWN = 1_000  # maximal number of systems on a leaderboard page
 
 @dataclass(frozen=True)
 class Computed:
-    """A standing before it is stored."""
-
     challenge: Challenge
     of: list[int]
     ranks: dict[str, list[int]]
@@ -37,8 +34,6 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A score, with its interval if there is one."""
-
     metric: str
     corpus: float
     low: float | None
@@ -57,11 +52,7 @@ class Row:
 
 
 def compute_standing(*, slug: str, progress: Progress) -> Computed:
-    """Compare the submissions of a leaderboard without storing the result.
-
-    Raises:
-        NotThere: no such challenge.
-    """
+    """Compare the submissions of a leaderboard without storing the result. Raise NotThere."""
     # Imported lazily: heavy, and not needed to show leaderboards.
     from evaluation.challenges.scoring import image_scores
     from evaluation.statistics.meta import clusters_of_p_values
@@ -99,7 +90,7 @@ def compute_standing(*, slug: str, progress: Progress) -> Computed:
 
 
 def store_standing(computed: Computed) -> None:
-    """Store the result in the job's transaction; start another job if the leaderboard changed meanwhile."""
+    """Store the result in the job's transaction; rank again if the leaderboard changed meanwhile."""
     Standing.objects.update_or_create(
         challenge=computed.challenge,
         defaults={
@@ -144,7 +135,6 @@ def _is_of(compared: list[int], shown: list[Submission], every: QuerySet[Submiss
 
 
 def cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
-    """Return a submission's scores in the order of the challenge's metrics."""
     found = []
     for metric in challenge.metrics:
         figures = submission.scores.get(metric)

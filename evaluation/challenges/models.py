@@ -1,4 +1,4 @@
-"""The evaluation server: challenges with hidden references, and submissions."""
+"""Challenges with hidden references, and submissions."""
 
 from __future__ import annotations
 
@@ -78,7 +78,6 @@ class Challenge(models.Model):
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def on_leaderboard(self, challenge: Challenge) -> SubmissionQuerySet:
-        """Return submissions that are scored, public and not removed."""
         return self.filter(
             challenge=challenge, state=Submission.State.SCORED, public=True, removed_at__isnull=True
         )
@@ -87,8 +86,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
 class Submission(models.Model):
     """A system's captions of a challenge's images, and their scores.
 
-    ``nth`` and ``nth_of_day`` number an account's submissions, so concurrent uploads cannot exceed the
-    limits.
+    ``nth`` and ``nth_of_day`` number an account's submissions, so concurrent uploads cannot exceed limits.
     """
 
     class State(models.TextChoices):
@@ -164,8 +162,6 @@ class Standing(models.Model):
 
 
 class ChallengeEvent(AppendOnlyRow):
-    """An action on a challenge: who, what, when and why."""
-
     challenge = models.ForeignKey(Challenge, on_delete=models.PROTECT, related_name="events")
     what = models.CharField(max_length=40)
     words = models.CharField(max_length=1000)

@@ -1,4 +1,4 @@
-"""Challenges and submissions in the admin: made, changed, closed and removed, each with a line in the log."""
+"""Challenges and submissions in the admin."""
 
 from __future__ import annotations
 
@@ -50,17 +50,13 @@ class MetricNames(forms.CharField):
     """Names with commas between them, stored as a list."""
 
     def prepare_value(self, value: Any) -> Any:
-        """As they are typed."""
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> Any:
-        """The list."""
         return [name.strip() for name in str(value or "").split(",") if name.strip()]
 
 
 class ChallengeForm(ModelForm):
-    """What is captioned, how it is scored, and when."""
-
     prefix = "challenge"  # the admin theme takes a field called `dataset` for an action of its own
 
     metrics = MetricNames(
@@ -77,7 +73,7 @@ class ChallengeForm(ModelForm):
         ]
 
     def _post_clean(self) -> None:
-        """After the instance was filled in: what only the rows can tell."""
+        """Check the filled instance against the rows."""
         super()._post_clean()  # type: ignore[misc]  # of Django, which does not declare it
         if self.errors:
             return
@@ -89,7 +85,7 @@ class ChallengeForm(ModelForm):
 
 @admin.register(Challenge)
 class ChallengeAdmin(QuorumAdmin):
-    """A challenge is changed in its words, times and limits; what is scored stays as it is."""
+    """Changes concern words, times and limits; what is scored stays as it is."""
 
     form = ChallengeForm
     list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closes", "public_page")
@@ -100,24 +96,19 @@ class ChallengeAdmin(QuorumAdmin):
     add_label = "Make a challenge"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Challenge]:
-        """With how much was submitted."""
         return super().get_queryset(request).annotate(n=Count("submissions"))
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Challenge | None = None) -> dict[str, Any]:
-        """The short name follows the title once."""
         return {} if obj else super().get_prepopulated_fields(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Challenge | None = None) -> tuple[str, ...]:
-        """What scores rest on."""
         return ("slug", *FIXED, "images", "log") if obj else ()
 
     def get_fields(self, request: HttpRequest, obj: Challenge | None = None) -> list[str]:
-        """The log stands at the end."""
         fields = list(ChallengeForm.Meta.fields)
         return [*fields, "images", "log"] if obj else fields
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Without the fields that are fixed."""
         made = super().get_form(request, obj, change=change, **kwargs)
         if obj is not None:
             for name in FIXED:
@@ -125,19 +116,16 @@ class ChallengeAdmin(QuorumAdmin):
         return made
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A leaderboard that was cited stays."""
         return False
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> Any:
-        """Datasets that this person may look at."""
         if db_field.name == "dataset":
             kwargs["queryset"] = visible_rows(Dataset.objects.all(), request.user)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Challenge, form: Any, change: bool) -> None:
-        """By the services, which write the log."""
         if change:
             change_challenge(challenge=obj, fields=form.changed_data, by=signed_in(request))
         else:
@@ -145,17 +133,14 @@ class ChallengeAdmin(QuorumAdmin):
 
     @display(description="submissions", ordering="n")
     def submitted(self, challenge: Any) -> int:
-        """How many."""
         return int(challenge.n)
 
     @display(description="opens", ordering="opens_at")
     def opens(self, challenge: Challenge) -> str:
-        """To the minute."""
         return short_time(challenge.opens_at)
 
     @display(description="closes", ordering="closes_at")
     def closes(self, challenge: Challenge) -> SafeString | str:
-        """When it closed, or the way to close it."""
         if challenge.is_over_at(timezone.now()):
             assert challenge.closes_at is not None, "it is over"
             return f"closed {short_time(challenge.closes_at)}"
@@ -165,14 +150,12 @@ class ChallengeAdmin(QuorumAdmin):
 
     @display(description="")
     def public_page(self, challenge: Challenge) -> SafeString:
-        """Where participants see it."""
         return format_html(
             '<a href="{}">Public page</a>', reverse("evaluation:challenge", args=[challenge.slug])
         )
 
     @display(description="log")
     def log(self, challenge: Challenge) -> SafeString:
-        """What was done to it."""
         events = ChallengeEvent.objects.filter(challenge=challenge).select_related("by")[:50]
         lines = format_html_join(
             "",
@@ -190,14 +173,12 @@ class ChallengeAdmin(QuorumAdmin):
         return format_html("<ul>{}</ul>", lines)
 
     def get_urls(self) -> list[URLPattern]:
-        """Closing has a page that asks why."""
         closing = path(
             "<int:pk>/close/", self.admin_site.admin_view(self.close_view), name="evaluation_challenge_close"
         )
         return [closing, *super().get_urls()]
 
     def close_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask why, then close."""
         challenge = self.get_queryset(request).filter(pk=pk).first()
         if challenge is None or not self.has_view_permission(request, challenge):
             raise Http404
@@ -216,7 +197,7 @@ class ChallengeAdmin(QuorumAdmin):
 
 @admin.register(Submission)
 class SubmissionAdmin(ReadOnlyAdmin):
-    """Who submitted what; a submission is removed with a reason, never deleted."""
+    """A submission is removed with a reason, never deleted."""
 
     list_display = ("system", "team", "user", "challenge", "state", "public", "made", "remove")
     list_display_links = None
@@ -226,19 +207,16 @@ class SubmissionAdmin(ReadOnlyAdmin):
 
     @display(description="made", ordering="made_at")
     def made(self, submission: Submission) -> str:
-        """To the minute."""
         return short_time(submission.made_at)
 
     @display(description="")
     def remove(self, submission: Submission) -> SafeString | str:
-        """The way off the leaderboard."""
         if submission.removed_at is not None:
             return f"removed: {submission.removed_why}"
         address = reverse("admin:evaluation_submission_remove", args=[submission.pk])
         return format_html('<a class="q-button" href="{}">Remove</a>', address)
 
     def get_urls(self) -> list[URLPattern]:
-        """Removing has a page that asks why."""
         removing = path(
             "<int:pk>/remove/",
             self.admin_site.admin_view(self.remove_view),
@@ -247,7 +225,6 @@ class SubmissionAdmin(ReadOnlyAdmin):
         return [removing, *super().get_urls()]
 
     def remove_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask why, then remove."""
         submission = self.get_queryset(request).select_related("challenge").filter(pk=pk).first()
         if submission is None or not self.has_view_permission(request, submission):
             raise Http404
@@ -267,7 +244,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
 def _why_page(
     request: HttpRequest, *, title: str, about: str, button: str, back: str, done: str, act: Any
 ) -> HttpResponse:
-    """A page that asks for a reason, and does it on a post."""
+    """Show a page that asks for a reason, and act on a post."""
     error = ""
     if request.method == "POST":
         try:

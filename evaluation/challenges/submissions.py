@@ -32,7 +32,6 @@ _BLANKS = " \t\r\n"
 
 
 def most_bytes(images: int) -> int:
-    """Return the maximal file size for a challenge of ``images`` images."""
     return BYTES_AT_LEAST + BYTES_AN_IMAGE * images
 
 
@@ -40,8 +39,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     """Return every image's caption in the order of ``positions`` (image -> 0, 1, ...).
 
     Raises:
-        SubmissionRefused: a malformed file, a missing, unknown or repeated image, or an empty or overlong
-            caption.
+        SubmissionRefused: a malformed file, a missing, unknown or repeated image, or an unusable caption.
     """
     found: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
@@ -176,7 +174,6 @@ class _Text:
                 return ""
 
     def value(self) -> Any:
-        """Return the next JSON value."""
         self.next(peek=True)
         while True:
             try:
@@ -200,8 +197,6 @@ TRIES = 20  # maximal concurrent uploads of an account
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """A participant's description of the system."""
-
     system: str
     team: str
     description: str = ""
@@ -304,7 +299,6 @@ def _again(known: Submission) -> Submission:
 
 @transaction.atomic
 def show_submission(*, submission: Submission, public: bool) -> None:
-    """Publish one's submission on the leaderboard, or withdraw it."""
     changed = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
     if changed:
         enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})

@@ -33,20 +33,18 @@ SEE_OTHER = 303
 
 
 class SignIn(LoginView):
-    """For everybody with an account; the administration's own page lets in staff alone."""
+    """Sign in everybody with an account; the administration's own page lets in staff alone."""
 
     template_name = "evaluation/challenges/sign_in.html"
     authentication_form = AuthenticationForm
     redirect_authenticated_user = True
 
     def get_default_redirect_url(self) -> str:
-        """Back to the challenges."""
         return reverse("evaluation:challenges")
 
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """End the session."""
     logout(request)
     return _see_other("evaluation:challenges")
 
@@ -54,7 +52,6 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def challenges(request: HttpRequest) -> HttpResponse:
-    """All of them, the newest first."""
     now = timezone.now()
     found = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
     listed = [{"challenge": one, "state": _state(one)} for one in found]
@@ -64,7 +61,6 @@ def challenges(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def challenge(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is asked, and the leaderboard."""
     found, user, now = _found(slug), _person(request), timezone.now()
     rows = leaderboard(challenge=found, user_id=user.pk if user else None, now=now)
     context: dict[str, Any] = {
@@ -83,7 +79,6 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form for a file of captions."""
     found = _found(slug)
     if _person(request) is None:
         return _to_sign_in(request)
@@ -125,7 +120,6 @@ def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
 @never_cache
 @require_safe
 def own(request: HttpRequest, slug: str) -> HttpResponse:
-    """A participant's submissions to a challenge."""
     found, user = _found(slug), _person(request)
     if user is None:
         return _to_sign_in(request)
@@ -145,7 +139,6 @@ def own(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def show(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Put one's submission on the leaderboard, or take it off."""
     user = _person(request)
     submission = (
         Submission.objects.select_related("challenge")
@@ -161,7 +154,7 @@ def show(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
-    """Whether the body can hold no file that the challenge takes; it is not read for that."""
+    """Return whether the body can hold no file that the challenge takes, without reading it."""
     given = request.META.get("CONTENT_LENGTH") or "0"
     return not given.isdecimal() or int(given) > most_bytes(challenge.images) + ROOM_FOR_FIELDS
 

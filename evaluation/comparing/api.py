@@ -1,4 +1,4 @@
-"""Two studies beside each other, for programs."""
+"""Comparisons of two studies over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare two sources of judgments: kappa at thresholds, precision, recall, alpha, correlations. Pure.
+"""Compare two sources of judgments. Pure.
 
 The second source is the standard: precision is the share of the first's yes that the second confirms,
 recall the share of the second's yes that the first finds. docs/statistics.md defines each statistic.
@@ -66,9 +66,8 @@ def compare_sources(
     Args:
         first_at_least, second_at_least: thresholds that cut scores into yes and no; None: every threshold
             that the protocol is reported at.
-        missing: whether units of only the second source are excluded, or count as a no of the first
-            (H13's convention for pairs filtered before the crowd). Units of only the first are always
-            excluded.
+        missing: whether units of only the second source are excluded, or count as a no of the first (H13's
+            convention for pairs filtered before the crowd). Units of only the first are always excluded.
 
     Raises:
         EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
@@ -133,7 +132,6 @@ def _units(matched: Matched) -> dict[str, Any]:
 
 
 def _left_out(matched: Matched, missing: str) -> dict[str, Any]:
-    """Describe how units of one source only are treated at thresholds."""
     units = _units(matched)
     taken = missing == "no"
     return {
@@ -164,9 +162,7 @@ def _grid(
     resamples: int,
     seed: int,
 ) -> tuple[KappaGrid | None, str]:
-    """Compare the second's units (with "no": also those missing from the first) at each pair of
-    thresholds.
-    """
+    """Compare the second's units (with "no": also those missing from the first) at each pair of thresholds."""
     reason = _no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
     for one, own in zip((matched.first, matched.second), cuts, strict=True):
@@ -270,7 +266,7 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
-    """Summarise the result in one or two sentences, without evaluative adjectives."""
+    """Summarise the result in one or two sentences."""
     shared = result["units"]["shared"]
     if not shared:
         return "The two share no unit, so nothing can be said about their agreement."

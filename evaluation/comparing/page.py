@@ -1,4 +1,4 @@
-"""The page "Compare" of a study: its judgments beside those of another study on the same units."""
+"""The page "Compare" of a study."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ MISSING_IN_WORDS = {
 
 
 class CompareForm(forms.Form):
-    """With which study, and what becomes of units that this one lacks."""
-
     def __init__(self, data: Any, *, studies: list[Study]) -> None:
-        """Offer the studies that the person may see."""
         super().__init__(data)
         self.fields["with"] = forms.ChoiceField(
             label="Compare with", widget=UnfoldAdminSelectWidget,
@@ -47,13 +44,11 @@ def _label(study: Study) -> str:
 
 
 def can_compare(study: Study) -> bool:
-    """A study whose answers are numbers."""
     return not KINDS[study.protocol].is_open
 
 
 @require_safe
 def show_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The figures of both studies, or what to do to get some."""
     seen = comparable_studies(study, Study.objects.visible_to(request.user))
     slug = request.GET.get("with", "")
     missing = request.GET.get("missing", "")
@@ -92,7 +87,7 @@ def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> di
 
 
 def _chosen(grid: dict[str, Any], asked: str) -> int | None:
-    """The cell whose figures are shown below: the one asked for, else the one with the highest kappa."""
+    """Return the cell to show below: the requested one, else the one with the highest kappa."""
     cells = grid["cells"]
     if asked.isdecimal() and int(asked[:6]) < len(cells):
         return int(asked[:6])
@@ -100,7 +95,6 @@ def _chosen(grid: dict[str, Any], asked: str) -> int | None:
 
 
 def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]:
-    """Each threshold of this study with its cells: kappa, shade, and where the page shows more of it."""
     wide = len(grid["second"])
     rows = []
     for row, cut in enumerate(grid["first"]):
@@ -115,12 +109,12 @@ def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]
 
 
 def _shade(kappa: float | None) -> int:
-    """0 for chance and below, SHADES for full agreement."""
+    """Return 0 for chance and below, SHADES for full agreement."""
     return 0 if kappa is None or kappa <= 0 else min(SHADES, 1 + int(kappa * SHADES))
 
 
 def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    """This study's answers in words, each with how often the other study gives each answer."""
+    """Return this study's answers in words, each with how often the other study gives each answer."""
     words = _in_words(study)
     return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 

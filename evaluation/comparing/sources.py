@@ -1,4 +1,4 @@
-"""Match the units of two sources of judgments. Pure: no database.
+"""Match the units of two sources of judgments. Pure.
 
 Units match by id, else by content: the image and the ids or texts of the captions. Two candidates may be
 in either order; the second source's answers are flipped where needed.
@@ -7,7 +7,7 @@ in either order; the second source's answers are flipped where needed.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -51,9 +51,9 @@ class Content:
 class Source:
     """N judgments of a source.
 
-    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is
-    a text. contents: one per unit. kind: of the protocol, or None. left_out: reason -> rows. full_depth:
-    (U,) units of the unstopped sample; None without early stopping.
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
+    text. contents: one per unit. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample;
+    None without early stopping.
     """
 
     name: str
@@ -96,10 +96,9 @@ class Source:
 
     def among(self, kept: Flags) -> Source:
         rows = kept[self.unit]
-        return Source(
-            self.name, self.kind, self.units, self.contents,
-            self.unit[rows], self.rater[rows], self.value[rows], self.left_out,
-        )  # fmt: skip
+        return replace(
+            self, unit=self.unit[rows], rater=self.rater[rows], value=self.value[rows], full_depth=None
+        )
 
     def scores(self) -> Floats:
         """Return (U,) numeric scores; nan without judgments."""
@@ -129,7 +128,7 @@ class Matched:
 
     shared: (G,) bool, groups in both sources. by_id: number matched by id. turned: units of the second
     source with swapped candidates. joined: per source, units merged with others of equal content.
-    without_reference: whether references were ignored, because only one source shows them.
+    without_reference: references were ignored, because only one source shows them.
     """
 
     first: Source
@@ -178,7 +177,7 @@ def match_sources(first: Source, second: Source) -> Matched:
         for key, turned in content.keys(reference=all(references), two_sided=two_sided):
             there, other = known.setdefault(key, (place, turned))
             groups.join(there, place, odd=turned != other)
-    # Contents go first: they also tell the sides.
+    # Contents go first: they also determine the sides.
     ids = _same_ids(first, second)
     for own, other_own in ids:
         groups.join(own, split + other_own, odd=False)
@@ -199,7 +198,6 @@ def match_sources(first: Source, second: Source) -> Matched:
 
 
 def _occurring(groups: Ints, count: int) -> Flags:
-    """Return (count,) bool: which groups occur."""
     found = np.zeros(count, dtype=bool)
     found[groups] = True
     return found
@@ -253,7 +251,6 @@ class _Groups:
         return place, odd
 
     def join(self, one: int, other: int, *, odd: bool) -> None:
-        """Merge two groups, if they differ."""
         (root, turned), (second, again) = self._root(one), self._root(other)
         low, high = min(root, second), max(root, second)
         if low != high:

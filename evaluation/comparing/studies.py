@@ -108,11 +108,7 @@ def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
 def compare_studies(
     *, first: Study, second: Study, missing: str = MISSING[0], resamples: int = RESAMPLES
 ) -> dict[str, Any]:
-    """Compare two studies (docs/statistics.md) without storing the result.
-
-    Raises:
-        EvaluationError: they cannot be compared.
-    """
+    """Compare two studies (docs/statistics.md) without storing the result. Raise EvaluationError."""
     found = compare_sources(
         source_of_study(first),
         source_of_study(second),
@@ -128,8 +124,7 @@ def remembered_comparison(*, first: Study, second: Study, missing: str) -> dict[
     """Return the comparison, computed now or, for large studies, by a job.
 
     Raises:
-        BeingCounted: the job is running. EvaluationError: they cannot be compared, or `missing` is not in
-            MISSING.
+        BeingCounted: the job is running. EvaluationError: they cannot be compared.
     """
     if missing not in MISSING:
         raise EvaluationError(f"The rule for missing units is {missing!r}, expected {' or '.join(MISSING)}.")
@@ -162,11 +157,7 @@ def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures for a name from `_figures`.
-
-    Raises:
-        NotThere: the second study is gone.
-    """
+    """Return the figures for a name from `_figures`. Raise NotThere."""
     _, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:

@@ -1,4 +1,4 @@
-"""The board of a study for programs: what its page shows, without the drawings."""
+"""The dashboard over HTTP."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
-from evaluation.dashboard.now import Now, ask_for_board, board_now, is_stale, pulse_of
+from evaluation.dashboard.now import Now, ask_for_board, board_now, has_board, is_stale, pulse_of
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import as_json
 from judgments.access.permissions import study_for
-from judgments.models import Study
 
 
 class HeldSerializer(serializers.Serializer[Any]):
@@ -59,11 +58,6 @@ class BoardSerializer(serializers.Serializer[Any]):
     )
 
 
-def has_board(study: Study) -> bool:
-    """A study that nobody could work on has none."""
-    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
-
-
 class BoardView(APIView):
     """GET /api/studies/{slug}/board/"""
 
@@ -92,7 +86,7 @@ class BoardView(APIView):
             "state": study.state,
             "paused_at": study.paused_at,
             "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
-            **_told(board_now(study, pulse, kept or {})),
+            **_counters(board_now(study, pulse, kept or {})),
             "snapshot": None
             if kept is None
             else as_json({name: value for name, value in kept.items() if name != "drawings"}),
@@ -100,7 +94,7 @@ class BoardView(APIView):
         return Response(body, headers=headers)
 
 
-def _told(now: Now) -> dict[str, Any]:
+def _counters(now: Now) -> dict[str, Any]:
     return {
         "judgments": now.judgments,
         "wanted": now.wanted,

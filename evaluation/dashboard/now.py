@@ -42,6 +42,11 @@ class Pulse:
         return f'"{content_key(study.pk, study.state, paused, made, self.new, self.held, *more)}"'
 
 
+def has_board(study: Study) -> bool:
+    """Return whether people could work on the study."""
+    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
+
+
 def pulse_of(study: Study, now: datetime | None = None) -> Pulse:
     snapshot = BoardSnapshot.objects.filter(study=study).defer("result", "scores").first()
     newest = snapshot.newest if snapshot else 0
@@ -54,9 +59,7 @@ def pulse_of(study: Study, now: datetime | None = None) -> Pulse:
 
 
 def is_stale(study: Study, pulse: Pulse, now: datetime | None = None) -> bool:
-    """Return whether to make a new snapshot: there are changes, and the last one is old enough for its
-    cost.
-    """
+    """Return whether there are changes, and the last snapshot is old enough for its cost."""
     if pulse.snapshot is None:
         return True
     age = ((now or timezone.now()) - pulse.snapshot.made_at).total_seconds()
@@ -84,11 +87,10 @@ class Now:
     """The counters of a dashboard.
 
     Attributes:
-        judgments, wanted: so far, and in all (0 if unknown).
+        wanted: judgments in all (0 if unknown).
         an_hour: judgments of the last hour.
         hours_left: at that pace; None if nothing arrives, or nothing is left.
-        held: at most 20 active leases with their expiry.
-        held_more: whether there are more.
+        held: at most 20 active leases; ``held_more`` whether there are more.
         spending: at the crowd; None without a budget.
         local_cents: rewards of approved work of this site's own people.
     """
@@ -108,7 +110,7 @@ class Now:
 
 
 def board_now(study: Study, pulse: Pulse, result: dict[str, Any]) -> Now:
-    """Return the counters cheaply; ``result`` is the snapshot's, {} before the first."""
+    """Return the counters; ``result`` is the snapshot's, {} before the first."""
     now = timezone.now()
     known = pulse.snapshot.judgments if pulse.snapshot else 0
     judgments, wanted = known + pulse.new, result.get("wanted", 0)

@@ -1,4 +1,4 @@
-"""The board of a study: where it stands, as it goes. The page asks for its moving part again and again."""
+"""The page "Board" of a study, whose moving part the browser asks for again and again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evaluation.dashboard.now import Pulse, ask_for_board, board_now, is_stale, pulse_of
+from evaluation.dashboard.now import Pulse, ask_for_board, board_now, has_board, is_stale, pulse_of
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
 from evaluation.results.tables_page import drawn, worker_note
@@ -23,14 +23,8 @@ MEASURED_LATER = "Of answers in words, agreement is measured on the page Results
 STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"}
 
 
-def was_opened(study: Study) -> bool:
-    """A study that nobody could work on has no board."""
-    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
-
-
 @require_safe
 def show_board(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The whole page."""
     pulse = _look(study)
     refusal = take_refusal(request, study)
     context |= _shown(request, study, pulse) | {
@@ -43,7 +37,7 @@ def show_board(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Its moving part; 304 where nothing happened since the browser got it last."""
+    """Render the moving part; 304 if nothing happened since the browser got it last."""
     pulse = _look(study)
     tag = pulse.tag(study, *_asked(request, context))
     answer: HttpResponse
@@ -60,13 +54,12 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 def _look(study: Study) -> Pulse:
     pulse = pulse_of(study)
-    if was_opened(study) and is_stale(study, pulse):
+    if has_board(study) and is_stale(study, pulse):
         ask_for_board(study)
     return pulse
 
 
 def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
-    """What else decides how the page looks."""
     return request.GET.get("pairs", ""), context["may_change"]
 
 
@@ -86,7 +79,7 @@ def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
         "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,
-        # the drawings are our own and escape every word in them
+        # The plots escape every word.
         "growth_figure": drawn(drawings.get("growth", "")),
         "growth_said": drawings.get("growth_said", ""),
         "kinds": list(kinds),
@@ -115,7 +108,7 @@ def _note(row: dict[str, Any], threshold: Any) -> str:
 
 
 add_page(
-    StudyPage(name="board", label="Board", order=1, view=show_board, shown=was_opened, group=Group.COLLECT)
+    StudyPage(name="board", label="Board", order=1, view=show_board, shown=has_board, group=Group.COLLECT)
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
 add_operation(

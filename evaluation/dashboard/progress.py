@@ -1,4 +1,4 @@
-"""Progress of a study: counts and judgments over time."""
+"""Counts and judgments over time of a study."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ def study_progress(study: Study) -> dict[str, Any]:
     """Count HITs, assignments and judgments.
 
     Returns:
-        ``judgments`` so far, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every slot
-            submitted), ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at
-            submissions, ``revised_at``: the last revision, or None, and ``stopping``: savings of early
-            stopping, or None.
+        ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200
+            ``[time, judgments by then]``; ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _work(study)
     return {
@@ -88,7 +86,6 @@ def _stopping(study: Study) -> dict[str, Any]:
 
 
 def _hits(study: Study) -> dict[str, int]:
-    """Return the number of HITs, of wanted judgments, and of completed HITs."""
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
         size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), handed_in=_beside(finished, "hit")

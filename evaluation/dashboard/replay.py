@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.provenance import as_json, plain
+from evaluation.results.consensus import share_of
 from evaluation.statistics.agreement.alpha import AlphaOfWeights
 from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import metric_winners, wilson_interval
+from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.resampling import bootstrap, percentile_interval
 from evaluation.statistics.significance import holm, mcnemar_counts
 
@@ -31,10 +32,7 @@ SETTLED = 0.05  # adjusted p below which two metrics differ
 class Votes:
     """Included judgments in arrival order.
 
-    Attributes:
-        unit: (N,) codes of units from 0.
-        value: (N,) float64.
-        units: number of units.
+    ``unit`` has (N,) codes from 0, ``value`` (N,) float64; ``units`` is the number of units.
     """
 
     unit: Ints
@@ -46,16 +44,12 @@ class Votes:
 
 
 def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
-    """Return ascending numbers of judgments to evaluate at, ending with ``count``; [] for 0."""
+    """Return ascending numbers of judgments to evaluate at, ending with ``count``."""
     return sorted({max(1, round(count * step / most)) for step in range(1, most + 1)}) if count else []
 
 
 def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, Any]]:
-    """Compute Krippendorff's alpha with its bootstrap interval over units at each checkpoint.
-
-    Rows have ``judgments``, ``n`` units with at least two judgments, and ``value``, ``low``, ``high``,
-    None if alpha is undefined.
-    """
+    """Compute Krippendorff's alpha with its bootstrap interval over units at each checkpoint."""
     labels, codes = np.unique(votes.value, return_inverse=True)
     rows = []
     for upto in checkpoints(len(votes)):
@@ -104,16 +98,12 @@ def accuracy_so_far(
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
 ) -> dict[str, dict[str, Any]]:
-    """Return each metric's pairwise accuracy by pair kind, now and at each checkpoint.
+    """Return pair kind -> each metric's accuracy, now and at each checkpoint, and the verdict.
 
     Args:
         winners: from ``winners_so_far``.
         scores: metric -> (P, 2) scores of the candidates.
         kinds: pair kind -> (P,) bool.
-
-    Returns:
-        kind -> ``metrics`` (metric -> value, low, high, n), ``earlier`` (metric -> rows with
-            ``judgments``), and ``verdict``.
     """
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
     found: dict[str, dict[str, Any]] = {}
@@ -134,19 +124,14 @@ def accuracy_so_far(
 
 def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
     decided = won > 0
-    n = int(decided.sum())
-    right = int((said[decided] == won[decided]).sum())
-    low, high = wilson_interval(right, n)
-    return {"value": right / n if n else None, "low": plain(low), "high": plain(high), "n": n}
+    return share_of(int((said[decided] == won[decided]).sum()), int(decided.sum()))
 
 
 def told_apart(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
-    """Return the best metric with those not significantly worse, and the rest.
+    """Return the best metric with those not significantly worse (``leaders``), and the ``rest``.
 
-    McNemar's exact test of the best with each other metric on the same pairs, p adjusted by Holm.
-
-    Returns:
-        ``leaders``, the best first; ``rest``; ``p``: the largest adjusted p of the rest, or None; ``n``.
+    McNemar's exact test of the best with each other metric on the same pairs, p adjusted by Holm; ``p`` is
+    the largest adjusted one of the rest, or None.
     """
     if not right or not len(next(iter(right.values()))):
         return {"leaders": [], "rest": [], "p": None, "n": 0}
@@ -184,11 +169,9 @@ def means_so_far(votes: Votes) -> Iterator[tuple[int, Floats]]:
 def correlation_so_far(
     means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], *, seed: int
 ) -> dict[str, Any]:
-    """Compute Kendall's tau-b of each metric with mean judgments: now with an interval, and at each
-    checkpoint.
+    """Compute Kendall's tau-b of each metric with mean judgments at each checkpoint.
 
-    Args:
-        scores: metric -> (U,) score of each unit's caption, or nan.
+    ``scores``: metric -> (U,) score of each unit's caption, or nan.
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:

@@ -1,4 +1,4 @@
-"""The dashboard's slow part: computed by a job, stored as a snapshot, plotted."""
+"""The slow part of the dashboard: computed by a job and stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import plain
 from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER, score_texts
+from evaluation.results.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    pair_kinds,
+    score_pairs,
+    score_texts,
+)
 from evaluation.results.metric_scores import Said, caption_texts, texts_of_pairs
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
@@ -43,11 +49,7 @@ from judgments.studies.studies import design_of
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return scores as JSON:
-
-    ``of`` row ids of pairs or units, ``metrics``: metric -> scores (two per pair), and ``reason`` if
-    there are none.
-    """
+    """Return metric -> scores (two per pair) ``of`` pairs or units, or the ``reason`` for none."""
     kind = KINDS[study.protocol]
     if kind.comparison.refusal:
         return {"of": [], "metrics": {}, "reason": kind.comparison.refusal}
@@ -65,19 +67,8 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 def _of_pairs(study: Study) -> dict[str, Any]:
     pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
-    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
-    scored = score_texts(
-        texts,
-        [pair.references for pair in pairs] * 2,
-        documents,
-        metrics=DEFAULT_METRICS,
-        tokenizer=DEFAULT_TOKENIZER,
-    )
-    count = len(pairs)
-    metrics = {
-        name: np.stack([result.images[:count], result.images[count:]], axis=1).tolist()
-        for name, result in scored.scores.items()
-    }
+    _, scores = score_pairs(pairs, documents, metrics=DEFAULT_METRICS, tokenizer=DEFAULT_TOKENIZER)
+    metrics = {name: both.tolist() for name, both in scores.items()}
     return {"of": [pair.pk for pair in pairs], "metrics": metrics, "reason": ""}
 
 
@@ -101,7 +92,7 @@ def _of_captions(study: Study) -> dict[str, Any]:
 
 
 def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
-    """Plot ``growth`` and, by pair kind, ``kinds``, each with its sentence.
+    """Plot growth and metrics by pair kind, each with its sentence.
 
     ``stamp`` is the judgment signature printed below each plot.
     """
@@ -143,7 +134,6 @@ def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict
 
 
 WORKERS_SHOWN = 200
-KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +206,6 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
 
 @transaction.atomic
 def store_board(board: Board) -> BoardSnapshot:
-    """Replace the stored snapshot."""
     values = {
         "judgments": board.judgments,
         "newest": board.newest,
@@ -237,7 +226,6 @@ def _stored_scores(study: Study) -> dict[str, Any] | None:
 
 
 def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
-    """Select votes in arrival order; all are on judged units."""
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
     known = np.array(sorted(code_of), dtype=np.int64)
@@ -268,7 +256,7 @@ def _evaluation(
     names[:] = ""
     for unit, at in zip(units, pair.tolist(), strict=True):
         names[at] = unit.kind
-    there = sorted({str(name) for name in names if name}, key=(*KIND_ORDER, *names.tolist()).index)
+    there = pair_kinds(name for name in names.tolist() if name)
     kinds = {name: names == name for name in there} if len(there) > 1 else {}
     kinds["all"] = np.ones(len(place), dtype=np.bool_)
     by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}

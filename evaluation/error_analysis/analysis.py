@@ -1,4 +1,4 @@
-"""Error analysis: units where a metric and people disagree, and details of one of them."""
+"""Error analysis: where a metric and people disagree, and why."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ CORPORA = 4  # document corpora
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A pair or caption of the list; ``thing`` is its row, ``scores`` metric -> score(s)."""
+    """A pair or caption of the list; ``thing`` is its row."""
 
     thing: Any
     consensus: Consensus | None
@@ -115,7 +115,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """A study's disagreements with one metric: row ids, pair kinds and numbers, largest first."""
+    """A study's disagreements with one metric, largest first."""
 
     pks: np.ndarray
     kinds: tuple[str, ...]
@@ -128,8 +128,6 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A worker's vote on a unit; ``used`` as in the consensus."""
-
     worker: str
     value: float | None
     used: bool
@@ -149,10 +147,7 @@ class Explained:
 class Closer:
     """A pair or an image's caption with the answers of people and metrics.
 
-    Attributes:
-        captions: the candidates, one or two.
-        references: the texts that metrics compared them with.
-        votes: each unit with its workers' votes.
+    ``references`` are the texts that metrics compared the captions with.
     """
 
     key: str
@@ -165,9 +160,8 @@ class Closer:
 
 
 def newest_evaluation(study: Study) -> Analysis | None:
-    found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
     scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
-    return found.filter(scored).order_by("-created_at", "-pk").first()
+    return Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).filter(scored).first()
 
 
 def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: bool = True) -> Ranked:
@@ -190,9 +184,8 @@ def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: b
 
 def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
     """Return the times of the scores and the consensus behind a ranking."""
-    aggregated = Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION)
-    newest = aggregated.order_by("-created_at").values_list("created_at", flat=True).first()
-    return analysis.pk, analysis.created_at, newest
+    aggregated = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
+    return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
 
 
 def _has_many(study: Study) -> bool:
@@ -202,11 +195,7 @@ def _has_many(study: Study) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
-    """Return a job's ranking.
-
-    Raises:
-        BeingCounted: there is none yet.
-    """
+    """Return a job's ranking. Raise BeingCounted."""
     return _unpacked(certain(remembered(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
 
 
@@ -263,7 +252,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 
 @lru_cache(maxsize=KEPT)
 def _ranked(study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
-    """Rank and cache; a newer ``stamp`` (scores and consensus) is another cache entry."""
+    """Rank and cache; a newer ``stamp`` is another cache entry."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _ranked_pairs(study, rows) if pairs else _ranked_captions(study, rows)
 
@@ -340,11 +329,7 @@ def disagreements_at(
 
 
 def look_at(study: Study, key: str) -> Closer:
-    """Return a candidate pair, or an image-caption unit, by id.
-
-    Raises:
-        NotThere: the study has none of this id.
-    """
+    """Return a candidate pair, or an image-caption unit, by id. Raise NotThere."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
         pair = (
@@ -389,7 +374,7 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
 
 
 def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str) -> Explained:
-    """Explain the metric's scores of the candidates in this analysis.
+    """Explain the metric's scores of the candidates.
 
     Raises:
         NotThere: the analysis lacks the metric.

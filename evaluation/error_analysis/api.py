@@ -1,4 +1,4 @@
-"""Look closer for programs: where a metric and people disagree, one such pair from all sides, the next batch."""
+"""Error analysis over HTTP."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _size(text: str) -> int:
 
 
 def _start(cursor: str | None, stamp: str) -> int:
-    """Where a page begins; a cursor is good for the results that it was given out with."""
+    """Return where a page begins; a cursor is good for the results that it was given out with."""
     if cursor is None:
         return 0
     try:

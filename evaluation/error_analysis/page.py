@@ -1,4 +1,4 @@
-"""The pages "Look closer" of a study: where a metric and people disagree, and one such pair from all sides."""
+"""The pages "Look closer" of a study: where a metric and people disagree, and one such pair."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ SHADES = 4  # steps of a token's background
 
 
 class CloserForm(forms.Form):
-    """By which metric, and which pairs."""
-
     def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
-        """Offer what there is."""
         super().__init__(data)
         self.fields["metric"] = forms.ChoiceField(
             label="Metric", choices=[(one, one) for one in metrics], widget=UnfoldAdminSelectWidget
@@ -64,8 +61,6 @@ class CloserForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A disagreement in the list."""
-
     key: str
     link: str
     kind: str
@@ -87,7 +82,6 @@ class Shaded:
 
 
 def show_closer(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The pairs, or captions, that a metric and people see most differently."""
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
     context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": ON_A_PAGE}
@@ -135,7 +129,6 @@ def _row(study: Study, metric: str, one: Disagreement) -> Row:
 
 
 def _people(said: Any, pairs: bool) -> str:
-    """Votes in words."""
     if said is None:
         return "no consensus"
     if not pairs:
@@ -151,12 +144,11 @@ def _people(said: Any, pairs: bool) -> str:
 
 
 def _score(value: float) -> str:
-    """Three digits; scores that are tiny and not 0 (BLEU without a match of an order) say that they are not."""
+    """Format three digits; tiny scores (BLEU without a match of an order) say that they are not 0."""
     return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
 
 
 def show_one(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """A pair, or a caption of an image: people's votes beside what each metric counted."""
     try:
         closer = look_at(study, request.GET.get("id", "")[:80])
     except NotThere:
@@ -237,7 +229,6 @@ def _explained(study: Study, analysis: Analysis, closer: Closer, metric: str) ->
 
 
 def _column(number: int, one: Explanation, most: float) -> dict[str, Any]:
-    """A candidate's explanation as the page shows it."""
     parts = sorted((part for part in one.parts if part.contribution), key=lambda part: -part.contribution)
     shown = parts[:PARTS_SHOWN]
     beside = sorted(enumerate(one.references, start=1), key=lambda pair: -(pair[1].contribution or 0))
@@ -270,7 +261,6 @@ def _shaded(word: str, contribution: float, most: float) -> Shaded:
 
 
 def has_metrics(study: Study) -> bool:
-    """Whether metrics are held against what people say in this study."""
     return not KINDS[study.protocol].comparison.refusal
 
 

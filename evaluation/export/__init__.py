@@ -1,1 +1,1 @@
-"""Export judgments as files: streamed, in a fixed order, atomically."""
+"""Exports of judgments: streamed, in a fixed order, atomically."""

@@ -1,4 +1,4 @@
-"""Exports, for staff."""
+"""Exports over HTTP."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from judgments.models import Job, Study
 
 
 class ExportFilters(Filters):
-    """Of exports."""
-
     study = filters.CharFilter(field_name="args__study")
     format = filters.CharFilter(field_name="args__format")
 
@@ -69,7 +67,6 @@ class ExportResource(Resource):
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-        """As for jobs."""
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:

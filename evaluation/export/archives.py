@@ -34,8 +34,6 @@ CONTENT_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file of an archive; ``size`` in bytes."""
-
     name: str
     size: int
     content_type: str
@@ -47,11 +45,7 @@ def entries(path: Path) -> list[Entry]:
 
 
 def content_of(path: Path, name: str, *, what: str) -> bytes:
-    """Return a file of the archive by name.
-
-    Raises:
-        NotThere: it does not exist; ``what`` describes the archive.
-    """
+    """Return a file of the archive; raise NotThere, where ``what`` describes the archive."""
     with ZipFile(path) as archive:
         if name not in archive.namelist():
             raise NotThere(f"The {what} has no file {name!r}.")

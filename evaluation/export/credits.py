@@ -32,7 +32,7 @@ Lists = dict[Place, list[tuple[str, str, int]]]  # task, system and rank of each
 
 @dataclass(slots=True)
 class Credits:
-    """Look up the systems of captions at ``moment``; memory is limited to one look-up."""
+    """Look up the systems of captions at ``moment``."""
 
     study: Study
     moment: Moment
@@ -43,8 +43,7 @@ class Credits:
     def of(self, units: Sequence[int]) -> dict[int, Systems]:
         """Return unit row id -> caption id -> systems and ranks for the unit's image.
 
-        Captions are compared by their words, as units are. Pairs name only the compared systems. Control
-        items have no credits.
+        Captions are compared by their words. Pairs name only the compared systems. Control items have none.
         """
         shown: dict[int, list[Shown]] = {}
         for some in batched(units, IN_ONE_QUERY):
@@ -78,7 +77,7 @@ class Credits:
         return self._credits.setdefault((task, system, rank), made)
 
     def _lists_with(self, wanted: set[Place]) -> Lists:
-        """Return the lists that contain each wanted text or image: annotations first, then by name."""
+        """Return the lists that contain each wanted text or image."""
         # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         found: defaultdict[Place, list[tuple[str, str, int]]] = defaultdict(list)
@@ -104,11 +103,7 @@ class Credits:
         wanted: Mapping[tuple[int, int], Place],
         found: defaultdict[Place, list[Any]],
     ) -> None:
-        """Collect wanted ranks from whole lists, as a rank depends on all before it.
-
-        Args:
-            wanted: image and hash of the words -> image and words.
-        """
+        """Collect wanted ranks from whole lists, as a rank depends on all before it."""
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
         system, item, caption, rank = columns[1:, columns[0] <= self.moment.outputs].astype(np.int64)
         in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
@@ -140,7 +135,6 @@ class Credits:
                 found[there].append((task, self._systems[number], place))
 
     def _words_of(self, captions: Ints) -> Ints:
-        """Return a number for each caption's words, equal for equal words."""
         known = np.unique(captions)
         if len(self._words) > MOST_KEPT:
             self._words.clear()
@@ -152,7 +146,7 @@ class Credits:
 
 
 def _shown(units: Sequence[int]) -> dict[int, list[Shown]]:
-    """Return unit row id -> id, image, text and, for pairs, system of its captions; no control items."""
+    """Return unit row id -> id, image, text and, for pairs, system of its captions."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id",
@@ -175,9 +169,7 @@ def _mixed(image: Ints, word: Ints) -> Ints:
 
 
 def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Return each system once per task at its best rank: captions of equal words may retrieve the same
-    image.
-    """
+    """Return each system once per task at its best rank: equal captions may retrieve the same image."""
     best: dict[tuple[str, str], int] = {}
     for task, system, place in sorted(found):
         best.setdefault((task, system), place)

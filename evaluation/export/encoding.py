@@ -1,7 +1,8 @@
-"""Encode an export: pieces of a study become parts, and parts the file."""
+"""How a study becomes the parts of an export, and parts the file."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,8 +51,7 @@ class Work:
         )
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker
-        name).
+        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker name).
 
         Units without any are missing. The tally takes in every judgment.
         """
@@ -68,9 +68,14 @@ class Work:
     def parts(self, suffix: str) -> list[Path]:
         return sorted(self.folder.glob(f"*.{suffix}"))
 
+    def lines(self, suffix: str) -> Iterator[Any]:
+        """Yield the lines of JSON of the parts, in order."""
+        for path in self.parts(suffix):
+            with path.open(encoding="utf-8") as lines:
+                yield from map(json.loads, lines)
+
 
 def units_of(study: Study) -> QuerySet[Any]:
-    """Return all units, including control items."""
     return Unit.objects.filter(study=study)
 
 
@@ -80,8 +85,7 @@ class Stage:
 
     Attributes:
         suffix: of its parts.
-        pieces: a study's pieces.
-        name: their plural for people.
+        name: the plural of the pieces for people.
         each: work per piece, in units.
     """
 
@@ -99,8 +103,7 @@ class Encoding(ABC):
     Attributes:
         suffix: of a part.
         counts: initial counts, all 0.
-        tallies: whether every judgment passes ``Work.tally``, which is then complete unless parts were
-            skipped.
+        tallies: whether every judgment passes ``Work.tally``, which is complete unless parts were skipped.
         progress_count: the count that shows progress; "" for the number of pieces.
     """
 
@@ -110,7 +113,7 @@ class Encoding(ABC):
     progress_count = ""
 
     def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
-        """Return JSON about the whole study for the parts; computed once and stored beside them."""
+        """Return JSON about the whole study for the parts; stored beside them."""
         return {}
 
     def stages(self, work: Work) -> Sequence[Stage]:
@@ -122,8 +125,11 @@ class Encoding(ABC):
         """Write ``work.pieces`` of ``work.stage``, and update ``work.counts``."""
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write the file from the parts, by default concatenated."""
         append_files(work.parts(self.suffix), file)
+
+
+def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
+    file.write_text(f"{json.dumps(row, ensure_ascii=False)}\n")
 
 
 def append_files(parts: Sequence[Path], file: HashedFile) -> None:

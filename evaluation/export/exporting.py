@@ -42,8 +42,6 @@ SHARES = (0.02, 0.75, 0.85, 0.99)
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A written file, with its manifest's path and content."""
-
     path: Path
     manifest_path: Path
     manifest: dict[str, Any]
@@ -68,7 +66,6 @@ def export_judgments(
     The file is a snapshot of its start (``as_of``), whatever arrives meanwhile.
 
     Args:
-        format: one of ``evaluation.export.formats.FORMATS``.
         task: qrels only: queries are images for ``annotation``, captions for ``search``.
         revisions: jsonl, csv and parquet: include revised answers, as excluded.
         resume: continue a stopped export, with its snapshot.
@@ -149,7 +146,7 @@ def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, s
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:
-    """Remove access codes from the design, since manifests are published."""
+    """Remove access codes, since manifests are published."""
     access = design.access.model_copy(update={"code": ""})
     return design.model_copy(update={"access": access}).model_dump(mode="json")
 
@@ -157,11 +154,7 @@ def _shareable(design: StudyDesign) -> dict[str, Any]:
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder under the job's own name; a rerun writes the same file.
-
-    Returns:
-        ``{"file", "manifest_file", "manifest"}``, the job's result for ``exported_file``.
-    """
+    """Export into the export folder; a rerun writes the same file. Return the job's result."""
     chosen = format_named(format)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -176,8 +169,6 @@ def export_for_download(
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file for staff: path, name and content type."""
-
     path: Path
     name: str
     content_type: str

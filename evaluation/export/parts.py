@@ -1,8 +1,7 @@
 """Write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of about ten thousand units, in file order, at the snapshot of the export's
-start. Parts are written atomically to a hidden folder beside the file. The file is made from parts only,
-so interruptions do not change it. Memory holds one batch of rows.
+A part holds the judgments of thousands of units, in file order, at the snapshot of the export's start.
+Parts are written atomically to a hidden folder beside the file, which is made from parts only.
 """
 
 from __future__ import annotations
@@ -124,8 +123,6 @@ def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An export in progress: snapshot, preparation, and last part if any."""
-
     snapshot: Snapshot
     prepared: dict[str, Any]
     last: Part | None
@@ -156,14 +153,7 @@ def begin_parts(
 def write_in_parts(
     begun: Begun, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
-    """Write the missing parts; ``work.counts`` then covers all of them.
-
-    Args:
-        progress: called with the share, 0 to 1, and a text.
-
-    Raises:
-        FileProblem: the folder cannot be written to.
-    """
+    """Write the missing parts; ``work.counts`` then covers all of them. Raise FileProblem."""
     folder, last = work.folder, begun.last
     work.counts = dict(last.counts if last else encoding.counts)
     number = last.number if last else 0
@@ -192,8 +182,6 @@ def write_in_parts(
 
 
 class _Clock:
-    """Measure progress and speed."""
-
     def __init__(self, work: Work, encoding: Encoding) -> None:
         self._work, self._count = work, encoding.progress_count
         self.starts(0)
@@ -212,7 +200,7 @@ class _Clock:
 
 
 def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
-    """Tally all judgments for the signature, unless writing the parts did."""
+    """Tally all judgments for the signature."""
     tally = JudgmentTally()
     queue, after, done = units_of(work.study), None, 0
     total = max(1, queue.count())
@@ -234,7 +222,6 @@ def _folder_problems(folder: Path) -> Iterator[None]:
 
 
 def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
-    """Return the stopped export of an equal request, or None."""
     if not (folder / STATE).is_file():
         return None
     try:
@@ -255,7 +242,6 @@ def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
 
 
 def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int) -> list[tuple[int, int]]:
-    """Return (position, row id) of the next pieces in order."""
     if after is not None:
         position, pk = after
         queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))

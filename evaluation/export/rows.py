@@ -22,38 +22,35 @@ from judgments.models import Study
 ROWS_AT_ONCE = 2_000
 UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
 
-_LOOKUPS = (
-    "unit_id",
-    "assignment__worker__name",
-    "assignment__worker_id",
-    "assignment_id",
-    "assignment__external_id",
-    "set_aside",
-    "unit__key",
-    "unit__item__name",
-    "unit__reference__key",
-    "unit__first__key",
-    "unit__second__key",
-    "unit__reference__text",
-    "unit__first__text",
-    "unit__second__text",
-    "unit__kind",
-    "unit__pair__key",
-    "assignment__hit__key",
-    "value",
-    "answer",
-    "unit__control",
-    "unit__expected",
-    "presented",
-    "assignment__simulated",
-    "assignment__accepted_at",
-    "assignment__submitted_at",
-    "seconds",
-    "wall_seconds",
-    "comment",
-    "pk",
-    "signals",
-)
+# Column of the file -> where its value is stored.
+STORED = {
+    "unit": "unit__key",
+    "image": "unit__item__name",
+    "reference": "unit__reference__key",
+    "first": "unit__first__key",
+    "second": "unit__second__key",
+    "reference_text": "unit__reference__text",
+    "first_text": "unit__first__text",
+    "second_text": "unit__second__text",
+    "kind": "unit__kind",
+    "pair": "unit__pair__key",
+    "worker": "assignment__worker__name",
+    "hit": "assignment__hit__key",
+    "value": "value",
+    "answer": "answer",
+    "control": "unit__control",
+    "expected": "unit__expected",
+    "presented": "presented",
+    "simulated": "assignment__simulated",
+    "accepted_at": "assignment__accepted_at",
+    "submitted_at": "assignment__submitted_at",
+    "seconds": "seconds",
+    "wall_seconds": "wall_seconds",
+    "comment": "comment",
+}
+FURTHER = (
+    "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "set_aside", "signals",
+)  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
 
@@ -64,7 +61,6 @@ def columns_of(study: Study) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)  # cached: an assignment's rows are close together and share their times
 def timestamp(moment: datetime | None) -> str | None:
-    """Return ISO 8601 in UTC with a Z."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
@@ -83,8 +79,7 @@ class JudgmentRows:
         moment: the snapshot of the rows.
         revisions: whether revised answers are included, before their revisions.
         only: ordered row ids of units to restrict the rows to; their rows name the captions' systems.
-        counts, tally: complete after the last row; the tally covers current judgments, as in
-            ``votes_of``.
+        counts, tally: complete after the last row; the tally covers current judgments.
     """
 
     study: Study
@@ -112,66 +107,50 @@ class JudgmentRows:
         replaces = self._replaced(units)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
-        lookups = (*_LOOKUPS, "unit__content") if kind.is_open else _LOOKUPS
+        lookups = (*FURTHER, *STORED.values(), *(("unit__content",) if kind.is_open else ()))
+        worker_at = lookups.index(STORED["worker"])
         rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(*lookups)
-        for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-            (
-                unit_id, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
-                reference_text, first_text, second_text, unit_kind, pair, hit, value, answer, control, expected,
-                presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, pk, signals, *content,
-            ) = row  # fmt: skip
+        for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=worker_at):
+            unit_id, pk, assignment, external_id, worker_id, set_aside, signals = row[: len(FURTHER)]
+            cells = dict(zip(STORED, row[len(FURTHER) :], strict=False))
+            content = row[-1] if kind.is_open else {}
+            answer, expected = cells["answer"], cells["expected"]
             invalidated = assignment in moment.gone
             current = pk not in replaced and not invalidated
             fit = not set_aside and unit_id not in moment.struck
             used = current and fit and moment.counts(assignment, worker_id)
             if current:
-                given = value if answer is None else answer
-                self.tally.add(unit, worker, given, used=used, control=control, presented=presented)
+                given = cells["value"] if answer is None else answer
+                self.tally.add(
+                    cells["unit"], cells["worker"], given,
+                    used=used, control=cells["control"], presented=cells["presented"],
+                )  # fmt: skip
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1
-            counts["control"] += control
-            counts["simulated"] += simulated
+            counts["control"] += cells["control"]
+            counts["simulated"] += cells["simulated"]
             counts["revised"] += pk in replaced
             counts["invalidated"] += invalidated
-            shown = content[0] if content else {}
-            cells = {
+            for name in ("kind", "presented", "comment"):
+                cells[name] = cells[name] or None
+            cells |= {
                 "study": study.slug,
-                "unit": unit,
                 "protocol": study.protocol,
-                "image": image,
-                "reference": reference,
-                "first": first,
-                "second": second,
-                "reference_text": reference_text,
-                "first_text": first_text,
-                "second_text": second_text,
-                "kind": unit_kind or None,
-                "pair": pair,
-                "worker": worker,
                 # Imported units keep their original ids.
                 "assignment": external_id if imported and external_id else str(assignment),
-                "hit": hit,
-                "value": value,
-                "answer": None if answer is None else kind.exchange.exported(answer, content=shown),
-                "control": control,
-                "expected": None if expected is None else kind.exchange.exported(expected, content=shown),
+                "answer": None if answer is None else kind.exchange.exported(answer, content=content),
+                "expected": None if expected is None else kind.exchange.exported(expected, content=content),
                 "used": used,
-                "presented": presented or None,
-                "simulated": simulated,
-                "accepted_at": timestamp(accepted_at),
-                "submitted_at": timestamp(submitted_at),
-                "seconds": seconds,
-                "wall_seconds": wall_seconds,
-                "comment": comment or None,
+                "accepted_at": timestamp(cells["accepted_at"]),
+                "submitted_at": timestamp(cells["submitted_at"]),
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": moment.gone.get(assignment),
-                "content": shown or None,
+                "content": content or None,
                 "systems": credits.get(unit_id),
             }
             yield {name: cells[name] for name in columns}
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
-        """Return judgment -> the one it revises."""
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 

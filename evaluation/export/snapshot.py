@@ -1,4 +1,4 @@
-"""A consistent snapshot of a study for export, with its manifest data."""
+"""A consistent snapshot of a study for export."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
-LOCK_TIMEOUT = "500ms"  # nobody's submission waits longer behind us
+LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Snapshot:
 
     Attributes:
         moment: which judgments exist and are included.
-        material, circumstances: for the judgment signature, besides votes.
-        texts_read: hashes of the consent text and instructions of finished work.
+        material, circumstances: for the judgment signature.
+        texts_read: versions of the consent text and instructions of finished work.
     """
 
     study: Study
@@ -56,11 +56,7 @@ class Snapshot:
 
 
 def take_snapshot(study: Study) -> Snapshot:
-    """Return a snapshot of the study.
-
-    Raises:
-        ExportError: a long transaction is storing judgments.
-    """
+    """Raise ExportError if a long transaction is storing judgments."""
     moment = take_moment(study)
     return Snapshot(
         study, moment, material_of(study), circumstances(study, moment=moment), _texts_read(study)
@@ -68,7 +64,6 @@ def take_snapshot(study: Study) -> Snapshot:
 
 
 def snapshot_from(study: Study, kept: Mapping[str, Any]) -> Snapshot:
-    """Read the result of ``Snapshot.as_json``."""
     material = kept["material"]
     return Snapshot(
         study,

@@ -1,4 +1,4 @@
-"""Adopt workers' captions into the dataset, with their writers."""
+"""Adopt workers' captions into the dataset."""
 
 from __future__ import annotations
 
@@ -25,15 +25,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """The result of an adoption.
-
-    Attributes:
-        dataset: its name.
-        system: whose outputs they became; "" for references.
-        added: new captions.
-        there: captions adopted before.
-        writers: number of their workers.
-    """
+    """The result of an adoption; ``system`` is "" for references, ``there`` counts earlier adoptions."""
 
     dataset: str
     system: str
@@ -49,8 +41,8 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
     Metrics use references; outputs can be judged in later studies, but never by their writers.
 
     Raises:
-        EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or
-            has no caption. DataConflict: ``system`` has other captions, or is no valid name.
+        EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or has no
+            caption. DataConflict: ``system`` has other captions, or is no valid name.
     """
     check_writes(study)
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
@@ -113,7 +105,7 @@ def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
 
 
 def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption], name: str) -> int:
-    """Add each image's captions as ordered outputs; equal texts share a caption with several writers."""
+    """Add each image's captions as ordered outputs; equal texts share a caption."""
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"

@@ -1,4 +1,4 @@
-"""Known items that other studies offer, and drafts that ask again."""
+"""Known items and next batches over HTTP."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class KnownItemSerializer(serializers.ModelSerializer[Consensus]):
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Consensus) -> Any:
-        """What everybody said."""
+        """Return the unanimous or adjudicated answer."""
         assert row.unit is not None
         found = candidate_of(KINDS[row.unit.study.protocol], row)
         return found.expected if found else None
@@ -72,7 +72,6 @@ class KnownItemResource(Resource):
     study_path: ClassVar[str] = "unit__study"
 
     def get_queryset(self) -> QuerySet[Consensus]:
-        """Of studies that who asks may see."""
         if getattr(self, "swagger_fake_view", False):
             return Consensus.objects.none()
         study = study_for(self.request, self.kwargs["slug"])

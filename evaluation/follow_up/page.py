@@ -1,4 +1,4 @@
-"""The page of a study's disputed units: who did not agree about what, and to whom it goes for a decision."""
+"""The pages "Disputes" and "Known items" of a study."""
 
 from __future__ import annotations
 
@@ -46,14 +46,10 @@ SHOWN = [
 
 
 class DisputesPaginator(BoundedPaginator):
-    """Nobody has more than that decided; the closest stand first."""
-
     most = 5_000
 
 
 class DisputeForm(forms.Form):
-    """Which units are listed."""
-
     show = forms.ChoiceField(label="Show", choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget)
     unit = forms.CharField(
         label="Unit id begins with", required=False, max_length=80, widget=UnfoldAdminTextInputWidget
@@ -62,8 +58,6 @@ class DisputeForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A unit in the list."""
-
     unit: Unit
     votes: str
     n: int
@@ -71,7 +65,6 @@ class Row:
 
 
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Disputed units to choose from, and what was sent and decided."""
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
@@ -94,7 +87,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
-    """The stored consensus of the units that are asked for, the closest first; it is stored in the units' order."""
+    """Return the consensus of the requested units, the closest first."""
     rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if begins:
         rows = rows.filter(unit__key__startswith=begins)
@@ -105,7 +98,7 @@ def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
 
 
 def _shown(chosen: Any) -> QuerySet[Consensus]:
-    """Those of the page with everything that is shown of them, and what was sent."""
+    """Return the page's rows with everything that is shown of them."""
     standing = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=chosen)
@@ -120,7 +113,7 @@ def _row(one: Any) -> Row:
 
 
 def _votes(votes: dict[str, int]) -> str:
-    """As "2 for 1, 1 for 2"."""
+    """Return text such as "2 for 1, 1 for 2"."""
     return ", ".join(f"{count} for {answer}" for answer, count in sorted(votes.items()) if count) or "none"
 
 
@@ -140,7 +133,7 @@ def _sent(one: Adjudication) -> dict[str, Any]:
 
 
 def _label(one: Adjudication) -> str:
-    """The decision in the unit's order: what value 1 means is what stands first in the unit."""
+    """Describe the decision in the unit's order: value 1 is what the unit shows first."""
     if one.value is None:
         return "–"
     kind = kind_of(one.study)
@@ -156,7 +149,6 @@ add_operation(withdraw, label="Withdraw", fields=(), leads_to=lambda study: "dis
 
 
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Units of other studies on which everybody agreed, to tick."""
     kind = context["kind"]
     page = Paginator(_offered(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
     rows = []
@@ -176,7 +168,6 @@ def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _offered(request: HttpRequest, study: Study) -> QuerySet[Consensus]:
-    """Of studies that the person may look at."""
     return settled_units(study).filter(
         study__in=Study.objects.visible_to(request.user).order_by().values("pk")
     )

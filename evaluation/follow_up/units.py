@@ -28,8 +28,6 @@ MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winne
 
 
 class Need(StrEnum):
-    """A reason for more votes on a unit."""
-
     TIED = "tied"  # no answer has the most votes
     UNCERTAIN = "uncertain"  # the winner leads by too little
     SHORT = "short"  # judgments were invalidated, or their workers excluded
@@ -74,8 +72,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     """Create a draft with the design of ``study``, limited to these pairs or units.
 
     Raises:
-        WrongState: nothing is chosen, or nothing could be drawn again. NotThere: an unknown pair or unit
-            id.
+        WrongState: nothing is chosen, or nothing could be drawn again. NotThere: an unknown id.
     """
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
@@ -135,11 +132,7 @@ LEAST_VOTES = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A judged unit that could be a known item.
-
-    Attributes:
-        expected: the unanimous answer, as in a study file.
-    """
+    """A judged unit that could be a known item; ``expected`` is the answer as in a study file."""
 
     consensus: Consensus
     expected: Any
@@ -163,7 +156,7 @@ class Candidate:
 
 
 def settled_units(study: Study) -> QuerySet[Consensus]:
-    """Return consensus rows of other studies of the dataset and protocol, those with most votes first."""
+    """Return consensus rows of other studies of the dataset and protocol, most votes first."""
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,
@@ -197,8 +190,7 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
 
 @transaction.atomic
 def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
-    """Add units to the known items of a draft, and ``known-good`` to its control kinds; return the number
-    of new ones.
+    """Add units to the known items of a draft; return the number of new ones.
 
     Args:
         chosen: row ids of consensus from ``settled_units``.

@@ -1,4 +1,4 @@
-"""Plans and rehearsals for programs: what a study would find and cost, before anybody is paid."""
+"""Plans and rehearsals over HTTP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LONGEST_NAME = 200
 
 
 def may_create(request: Request) -> None:
-    """Raises PermissionDenied where who asks may not add studies, or comes with a token of some studies alone."""
+    """Raise PermissionDenied without the permission to add studies, or for a token of some studies."""
     token = token_of(request)
     if not staff_of(request).has_perm("judgments.add_study"):
         raise PermissionDenied("This takes the permission to add studies.")
@@ -65,12 +65,10 @@ class PowerPlanHeadSerializer(serializers.ModelSerializer[Job]):
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_study(self, job: Job) -> str | None:
-        """As it was asked for."""
         return job.args.get("study") or None
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_pilot(self, job: Job) -> str | None:
-        """As it was asked for."""
         return job.args.get("pilot") or None
 
 
@@ -88,13 +86,11 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
-        """Laid over by the pilot's, where there is one and the plan is done."""
         found: dict[str, Any] = self._kept(job)[0]
         return found
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, job: Job) -> dict[str, Any] | None:
-        """Every design that was tried, and the cheapest that does."""
         return self._kept(job)[1]
 
     def _kept(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -107,8 +103,6 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
 
 class PlanFilters(Filters):
-    """Of plans."""
-
     study = filters.CharFilter(field_name="args__study")
 
     class Meta:
@@ -154,11 +148,9 @@ class PlanResource(Resource):
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "created_at": "created_at"}
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        """With the results only for a single plan."""
         return PowerPlanHeadSerializer if self.action == "list" else PowerPlanSerializer
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-        """As for jobs."""
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -218,20 +210,16 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_crowd(self, copy: Study) -> dict[str, Any] | None:
-        """As it was asked for."""
         found = rehearsal_shown(copy)
         return found.settings if found else None
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, copy: Study) -> dict[str, Any] | None:
-        """Held against the truth that was drawn."""
         found = rehearsal_shown(copy)
         return found.result if found else None
 
 
 class RehearsalFilters(Filters):
-    """Of rehearsals."""
-
     of = study_filter(method="of_study", label="The study's slug.")
 
     class Meta:
@@ -239,7 +227,6 @@ class RehearsalFilters(Filters):
         fields = ["of", "state"]
 
     def of_study(self, queryset: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
-        """The copies of one study."""
         return queryset.filter(**{f"notes__{OF}": value.pk})
 
 
@@ -282,7 +269,6 @@ class RehearsalResource(Resource):
     lookup_field, lookup_value_regex = "slug", SLUG
 
     def get_queryset(self) -> QuerySet[Study]:
-        """Each with the study it is a copy of, where who asks may see that."""
         copies = Study.objects.filter(simulated=True, notes__has_key=OF)
         if getattr(self, "swagger_fake_view", False):
             return copies
@@ -291,7 +277,6 @@ class RehearsalResource(Resource):
         return copies.annotate(of_pk=number).annotate(of=Subquery(seen.values("slug")[:1]))
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        """With the results only for a single one."""
         return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -300,8 +285,8 @@ class RehearsalResource(Resource):
         may_create(request)
         asked = RehearsalRequest.read(request.data)
         del asked["study"]
-        Crowd(**asked)  # says what is wrong before anything is copied
-        with transaction.atomic():  # a copy without its job would stand there for nothing
+        Crowd(**asked)  # check before anything is copied
+        with transaction.atomic():  # no copy without its job
             copy = copy_for_rehearsal(study=study, user=staff_of(request))
             job = jobs.enqueue(kind="rehearse", args={"study": copy.slug, **asked}, user=staff_of(request))
         place = reverse("api:rehearsals-detail", args=[copy.slug], request=request)

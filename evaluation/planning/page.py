@@ -1,4 +1,4 @@
-"""What the planner asks, in a researcher's words."""
+"""The pages "Plan", for a study and before there is one."""
 
 from __future__ import annotations
 
@@ -81,8 +81,6 @@ GROUPS = (
 
 
 class PlanningForm(forms.Form):
-    """Assumptions; the service says what is wrong with them."""
-
     question = forms.ChoiceField(
         label="What is to be told apart",
         choices=[("systems", "two systems"), ("metrics", "two metrics")],
@@ -120,16 +118,14 @@ class PlanningForm(forms.Form):
             )  # fmt: skip
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """The fields as they stand on the page: a title, the question to which they belong alone, the fields."""
+        """Return title, question to which the group belongs alone, and fields of each group."""
         return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
-        """The pilot and the two in it, as the job takes them."""
         data = self.cleaned_data
         return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
 
     def clean(self) -> dict[str, Any]:
-        """Two names are of a pilot, and belong together."""
         data: dict[str, Any] = super().clean() or {}
         one, two = data.get("pilot_first", ""), data.get("pilot_second", "")
         if bool(one) != bool(two):
@@ -139,7 +135,7 @@ class PlanningForm(forms.Form):
         return data
 
     def assumptions(self) -> dict[str, Any]:
-        """As ``read_assumptions`` takes them."""
+        """Return the values for ``read_assumptions``."""
         values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
         for name in LISTS:
             values[name] = [int(part) for part in values[name].split(",")]
@@ -147,7 +143,7 @@ class PlanningForm(forms.Form):
 
 
 def shown(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as the form's fields hold them."""
+    """Return lists as the form's fields hold them."""
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
@@ -159,7 +155,6 @@ MOST_EARLIER = 20
 
 
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The assumptions, and the newest plan with its figure."""
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(initial=shown(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request))
@@ -170,8 +165,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _shown_plan(result: dict[str, Any]) -> Context:
-    """A plan as a figure and in words."""
-    # here and not above: matplotlib is dear to import
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.power import in_words, power_figure, power_sentence
 
     return {
@@ -182,7 +176,7 @@ def _shown_plan(result: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """The same before there is a study: a plan is kept with its job, for the person who asked for it."""
+    """Plan before there is a study: the plan is kept with its job."""
     user = signed_in(request)
     own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -219,7 +213,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
-    """Studies of comparisons with answers, that this person may see."""
+    """Return studies of comparisons with answers, that this person may see."""
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
     seen = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
@@ -234,7 +228,7 @@ def _plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _assumed(form: PlanningForm) -> dict[str, Any]:
-    """What was posted, as the job takes it.
+    """Return the posted assumptions for the job.
 
     Raises:
         WrongState, EvaluationError: with the first problem.

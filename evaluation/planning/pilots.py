@@ -1,7 +1,7 @@
 """Estimate a planner's assumptions from a pilot.
 
-Metrics and systems are measured against a noisy consensus, which shrinks differences; the planner's own
-consensus is noisy again. So estimates are first corrected for the pilot's noise.
+Metrics and systems are measured against a noisy consensus, which shrinks differences, so estimates are
+corrected for the pilot's noise.
 """
 
 from __future__ import annotations
@@ -27,12 +27,7 @@ PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Estimates of a pilot.
-
-    Attributes:
-        assumptions: override the planner's.
-        source: the pilot's slug, what was compared, and the data hash.
-    """
+    """Estimates of a pilot, which override the planner's assumptions, and their source."""
 
     assumptions: dict[str, Any]
     source: dict[str, str]
@@ -66,11 +61,7 @@ def told_by_pilot(*, study: Study, question: str, first: str = "", second: str =
 
 
 def pilot_people(study: Study) -> PilotPeople:
-    """Estimate people's accuracy from split votes in a study of comparisons.
-
-    Raises:
-        EvaluationError: no pairs, or no unit with two votes.
-    """
+    """Estimate people's accuracy from split votes in a study of comparisons. Raise EvaluationError."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(f"Study {study.slug!r} compares no pairs; it says nothing about this design.")
     table = loaders.load_judgments(study)
@@ -140,17 +131,12 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
 def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
     """Estimate two metrics' accuracies and agreement from the newest evaluation.
 
-    ``right`` is the share of right consensuses. The noise correction increases the accuracies' distance;
-    the agreement is clipped to the possible range.
+    ``right`` is the share of right consensuses. The agreement is clipped to the possible range.
 
     Raises:
         EvaluationError: a metric was not evaluated.
     """
-    newest = (
-        Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
-        .order_by("-created_at")
-        .first()
-    )
+    newest = Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).first()
     winners: dict[str, dict[int, int]] = {}
     for metric in (first, second):
         scores = MetricScore.objects.filter(analysis=newest, metric=metric, pair__isnull=False)

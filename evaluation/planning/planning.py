@@ -1,4 +1,4 @@
-"""Plan a study: assumptions, pilot estimates, candidate designs and the stored result."""
+"""Plan a study: assumptions, candidate designs and the stored result."""
 
 from __future__ import annotations
 
@@ -78,11 +78,7 @@ class Assumptions(Part):
 
 
 def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
-    """Validate assumptions.
-
-    Raises:
-        EvaluationError: with the first problem.
-    """
+    """Validate assumptions. Raise EvaluationError with the first problem."""
     try:
         found = Assumptions.model_validate(dict(values))
         found.asked()
@@ -190,7 +186,6 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 def store_plan(
     *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
 ) -> Analysis:
-    """Store a plan with its inputs; ``pilot`` is the source of ``told_by_pilot``."""
     told = dict(pilot or {})
     data_hash = told.pop("data_hash", "")
     settings = assumptions.model_dump(mode="json") | told
@@ -208,15 +203,14 @@ def store_plan(
 
 
 def newest_plan(study: Study) -> Analysis | None:
-    return Analysis.objects.filter(study=study, what=Analysis.What.PLAN).order_by("-created_at").first()
+    return Analysis.objects.newest_first(study, Analysis.What.PLAN).first()
 
 
 @transaction.atomic
 def use_plan(*, study: Study) -> Study:
     """Apply the newest plan's cheapest design to the draft.
 
-    Pair kinds keep their shares, the first ones taking the remainder; without any, all four get equal
-    shares.
+    Pair kinds keep their shares, the first ones taking the remainder; without any, all four get equal shares.
 
     Raises:
         WrongState: there is no plan, or none of its designs reached the power; the study is no draft.

@@ -19,12 +19,12 @@ from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis
 from evaluation.provenance import plain, signature
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
+from evaluation.results.consensus import share_of
 from evaluation.results.metric_scores import MetaEvaluation, compute_evaluation, store_evaluation
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People
 from evaluation.statistics.power import Question, Size, TwoMetrics, TwoSystems, power_of
-from evaluation.statistics.significance import wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress
@@ -36,8 +36,6 @@ SIMULATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The stored data of a rehearsal."""
-
     study: Study
     crowd: Crowd
     result: dict[str, Any]
@@ -86,8 +84,8 @@ def compute_rehearsal(
         crowd=crowd,
         result={
             "report": asdict(report),
-            "recovered": _share(round(report.recovered * report.units), report.units),
-            "agreement": aggregation.agreement["alpha"],
+            "recovered": share_of(round(report.recovered * report.units), report.units),
+            "agreement": aggregation.result["agreement"]["alpha"],
             "metrics": metrics,
             "systems": systems,
             "no_metrics": reason,
@@ -97,14 +95,6 @@ def compute_rehearsal(
         aggregation=aggregation,
         evaluation=evaluation,
     )
-
-
-def _share(count: int, of: int) -> dict[str, Any]:
-    """Return a share with its Wilson interval; None for an empty count."""
-    if not of:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    low, high = wilson_interval(count, of)
-    return {"value": count / of, "low": plain(low), "high": plain(high), "n": of}
 
 
 def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> Pairs:
@@ -153,8 +143,8 @@ def _metric_row(
     decided = [pair for pair in named if pairs.said[pair]]
     return {
         "name": name,
-        "truth": _share(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
-        "found": _share(sum(named[pair] == pairs.said[pair] for pair in decided), len(decided)),
+        "truth": share_of(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
+        "found": share_of(sum(named[pair] == pairs.said[pair] for pair in decided), len(decided)),
     }
 
 
@@ -165,7 +155,7 @@ def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
 
 
 def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
-    """Return systems with their shares of won pairs, by truth and by people; best by truth first."""
+    """Return systems with their shares of won pairs, best by truth first."""
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
@@ -173,8 +163,8 @@ def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[
         rows.append(
             {
                 "name": name,
-                "truth": _share(sum(pairs.truth[pk] == side for pk, side in own.items()), len(own)),
-                "found": _share(sum(pairs.said[pk] == own[pk] for pk in decided), len(decided)),
+                "truth": share_of(sum(pairs.truth[pk] == side for pk, side in own.items()), len(own)),
+                "found": share_of(sum(pairs.said[pk] == own[pk] for pk in decided), len(decided)),
             }
         )
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))
@@ -189,10 +179,7 @@ def _power(
     pairs: Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate decisions between the best two metrics and the two systems that meet most often.
-
-    Uses the planner's simulation with the rehearsed people, including how often the wrong one wins.
-    """
+    """Simulate decisions between the best two metrics and the two systems that meet most often."""
     if people is None:
         return []
     design, units = (
@@ -283,5 +270,4 @@ def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
 
 
 def rehearsal_shown(study: Study) -> Analysis | None:
-    found = Analysis.objects.filter(study=study, what=Analysis.What.REHEARSAL)
-    return found.order_by("-created_at").first()
+    return Analysis.objects.newest_first(study, Analysis.What.REHEARSAL).first()

@@ -1,1 +1,1 @@
-"""Registered plans: fixed before a study opens, later compared with it (docs/registration.md)."""
+"""Plans registered before a study opens, and later compared with it (docs/registration.md)."""

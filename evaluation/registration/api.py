@@ -1,4 +1,4 @@
-"""Registered plans, for staff."""
+"""Registrations over HTTP."""
 
 from __future__ import annotations
 
@@ -38,8 +38,6 @@ class RegistrationSerializer(serializers.ModelSerializer[Registration]):
 
 
 class RegistrationFilters(Filters):
-    """Of registrations."""
-
     study = study_filter()
 
     class Meta:

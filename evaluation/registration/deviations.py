@@ -27,14 +27,13 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
     """Return the plan with its deviations; None for an unregistered study.
 
     Args:
-        log_in_words: whether deviations quote the log, which may name people; otherwise only what and
-            when.
+        log_in_words: whether deviations quote the log, which may name people.
     """
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None
     return Registered(
-        plan=Plan.model_validate(registration.content["plan"]),
+        plan=registration.plan,
         sha256=registration.sha256,
         on=registration.registered_at.date().isoformat(),
         deviations=tuple(deviations(study, log_in_words=log_in_words)),
@@ -42,11 +41,11 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
 
 
 def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
-    """Return the deviations from the registered plan; [] if there are none."""
+    """Return the deviations from the registered plan."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    plan = Plan.model_validate(registration.content["plan"])
+    plan = registration.plan
     found = []
     if plan_hash(registration.content) != registration.sha256:
         found.append(Deviation("hash", "The stored plan is not the one that was hashed."))
@@ -108,7 +107,6 @@ def _of_votes(study: Study) -> list[Deviation]:
 
 
 def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
-    """Find exclusions without a planned rule."""
     others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
     rules: dict[str, int] = {}
     for rule in others.values_list("rule", flat=True):
@@ -122,7 +120,6 @@ def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
 
 
 def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
-    """Find evaluated metrics that were not planned."""
     if not plan.metrics:
         return []
     done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
@@ -137,5 +134,4 @@ def outcomes(study: Study) -> list[Outcome]:
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
-    plan = Plan.model_validate(registration.content["plan"])
-    return tested_hypotheses(plan, *metric_outcomes(study))
+    return tested_hypotheses(registration.plan, *metric_outcomes(study))

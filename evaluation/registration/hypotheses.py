@@ -21,8 +21,6 @@ from judgments.design.plans import Plan, read_claim
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the registration: code and sentence."""
-
     what: str
     words: str
 
@@ -48,7 +46,6 @@ class Outcome:
 
     @property
     def differing(self) -> int:
-        """Return the number of pairs on which exactly one metric is right."""
         return self.first_only + self.second_only
 
     @property
@@ -70,12 +67,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A registered plan with what is known besides the judgments.
-
-    Attributes:
-        sha256: of plan and design; ``on``: its ISO 8601 date.
-        deviations: from the plan.
-    """
+    """A registered plan and its deviations; ``sha256`` is of plan and design."""
 
     plan: Plan
     sha256: str
@@ -86,7 +78,6 @@ class Registered:
         return tested_hypotheses(self.plan, *metrics_right(inputs))
 
     def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
-        """Return hypotheses with results, and deviations, for a release."""
         return {
             "sha256": self.sha256,
             "registered_on": self.on,
@@ -106,7 +97,7 @@ class Registered:
 def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
     """Return whether each metric names people's winner, and the kinds of those pairs.
 
-    Only pairs with a consensus; a metric's tie is wrong. Empty without metrics.
+    Only pairs with a consensus; a metric's tie is wrong.
     """
     if not inputs.kind.compares_pairs or not inputs.scores:
         return {}, []

@@ -1,4 +1,4 @@
-"""The page Register: a plan that is fixed before the study opens, and afterwards what became of it."""
+"""The page "Register" of a study."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ LONGEST = 2000
 
 
 class RegisteringForm(forms.Form):
-    """Hypotheses, rules and planned analyses; the service says what is wrong with them."""
-
     exclusions = forms.CharField(
         label="Who will be excluded",
         required=False,
@@ -100,31 +98,26 @@ class RegisteringForm(forms.Form):
 
     @property
     def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Each hypothesis with its claim."""
         return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(ROWS)]
 
     @property
     def first_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Those that are open from the beginning."""
         return self.rows[:SEEN]
 
     @property
     def further_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Those that are folded."""
         return self.rows[SEEN:]
 
     @property
     def further_used(self) -> bool:
-        """Whether a folded one was filled in."""
         return any(field.value() for row in self.further_rows for field in row)
 
     @property
     def rules(self) -> list[forms.BoundField]:
-        """A tick for each rule of behaviour."""
         return [self[f"rule-{name}"] for name in RULES]
 
     def plan(self) -> dict[str, Any]:
-        """As the table ``[registration]`` of a plan file has it."""
+        """Return the values of the table ``[registration]`` of a plan file."""
         given = self.cleaned_data
         rows = [(given[f"text-{row}"], given[f"claim-{row}"]) for row in range(ROWS)]
         return {
@@ -143,7 +136,6 @@ def _parts(texts: list[str]) -> list[str]:
 
 
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """What is registered with its outcomes and deviations; before that, the form."""
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()
     refusal = take_refusal(request, study)
     context |= {
@@ -155,7 +147,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
         context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
         context |= _in_words(design_of(study).registration)
     else:
-        context |= _in_words(Plan.model_validate(registration.content["plan"])) | {
+        context |= _in_words(registration.plan) | {
             "outcomes": [(one, outcome_words(one)) for one in outcomes(study)],
             "deviations": deviations(study),
         }
@@ -163,13 +155,11 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _in_words(plan: Plan | None) -> Context:
-    """A plan as the page shows it; ``plan`` is None where there is none yet."""
     names = plan.exclude_by if plan is not None else ()
     return {"plan": plan, "rules": [RULES[name].title if name in RULES else name for name in names]}
 
 
 def download_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """What was registered, with its hash, as JSON."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         raise Http404
@@ -179,7 +169,6 @@ def download_registration(request: HttpRequest, study: Study, context: Context) 
 
 
 def _register(request: HttpRequest, study: Study) -> HttpResponse:
-    """The plan of the study file as it stands there, or what the form says."""
     plan = design_of(study).registration
     form = RegisteringForm(request.POST)
     wrong = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}

@@ -28,11 +28,7 @@ def read_plan(text: str, *, source: str) -> Plan:
 
 
 def make_plan(values: Any, *, source: str = "") -> Plan:
-    """Build a plan from the values of ``[registration]``.
-
-    Raises:
-        RegistrationError: an unknown key, or a malformed claim; ``source`` begins the message.
-    """
+    """Build a plan; ``source`` begins the message of a RegistrationError."""
     try:
         return Plan.model_validate(values)
     except ValidationError as error:

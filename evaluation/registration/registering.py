@@ -25,11 +25,7 @@ def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
 
 
 def plan_of(study: Study) -> Plan:
-    """Return the study file's plan.
-
-    Raises:
-        RegistrationError: it has none.
-    """
+    """Return the study file's plan. Raise RegistrationError."""
     plan = design_of(study).registration
     if plan is None:
         raise RegistrationError(

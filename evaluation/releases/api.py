@@ -1,19 +1,17 @@
-"""Releases, for staff."""
+"""Releases over HTTP."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
-from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.downloads import file_download
-from evaluation.export.files_api import FILE_PATH, given_file, gives_a_file, lists_files, told_files
+from evaluation.export.files_api import ArchiveFiles, describes_files
 from evaluation.models import Release
 from evaluation.releases.operations import ReleaseRequest, release
 from evaluation.releases.storage import (
@@ -21,7 +19,6 @@ from evaluation.releases.storage import (
     release_file,
     release_name,
 )
-from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
 
@@ -53,13 +50,11 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_kept(self, row: Release) -> bool:
-        """Not where it was written elsewhere."""
+        """Return whether the file is in the export folder."""
         return is_kept(row)
 
 
 class ReleaseFilters(Filters):
-    """Of releases."""
-
     study = study_filter()
 
     class Meta:
@@ -77,16 +72,17 @@ class ReleaseFilters(Filters):
         },
         description=release.description,
     ),
-    download=extend_schema(
-        parameters=RANGE_HEADERS,
-        responses=file_responses("application/zip"),
-        description="The bundle; `manage.py verify` checks it.",
-    ),
 )
-class ReleaseResource(Resource):
+@describes_files(
+    "releases",
+    files="The files of a release.",
+    file="A file of a release, such as `report/index.html` or `judgments.jsonl`.",
+    download="The bundle; `manage.py verify` checks it.",
+)
+class ReleaseResource(ArchiveFiles, Resource):
     """Frozen, versioned bundles of studies' judgments."""
 
-    scope = "exports"
+    scope, what = "exports", "release"
     queryset = Release.objects.select_related("study")
     serializer_class = ReleaseSerializer
     filterset_class = ReleaseFilters
@@ -96,22 +92,5 @@ class ReleaseResource(Resource):
         """A job of kind release."""
         return start_named(request, release)
 
-    @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> HttpResponseBase:
-        """The bytes, as an attachment, or a range of them."""
-        found = self.get_object()
-        path, name = release_file(found), release_name(found.study, found.version)
-        return file_download(request._request, path, name=name, content_type="application/zip")
-
-    @lists_files("releases", "The files of a release.")
-    @action(detail=True, methods=["get"], url_path="files")
-    def files(self, request: Request, pk: str) -> Response:
-        """Rows, results, texts, and the report with its figures."""
-        found = self.get_object()
-        return told_files(release_file(found), request, route="api:releases-file", pk=found.pk)
-
-    @gives_a_file("A file of a release, such as `report/index.html` or `judgments.jsonl`.")
-    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
-    def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
-        """The bytes, as an attachment, or a range of them."""
-        return given_file(request, release_file(self.get_object()), name, what="release")
+    def archive(self, row: Release) -> tuple[Path, str]:
+        return release_file(row), release_name(row.study, row.version)

@@ -35,7 +35,6 @@ class BundleWriter:
 
     @contextmanager
     def member(self, name: str) -> Iterator[HashedFile]:
-        """Open a file of the bundle for writing."""
         info = ZipInfo(name, EPOCH)
         info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
         with self._zip.open(info, "w", force_zip64=True) as raw:
@@ -55,7 +54,6 @@ class BundleWriter:
         self.write_text(name, f"{as_json(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write a file of JSON lines."""
         count = 0
         with self.member(name) as file:
             for row in rows:

@@ -1,4 +1,4 @@
-"""Compare two releases of a study. No database. Pure except for reading two files."""
+"""Compare two releases of a study. No database."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The parts of a bundle to compare, without its rows.
+    """The parts of a bundle to compare.
 
     Attributes:
         judgments: (judgments,) uint64 hashes.
         used: (judgments,) bool, included.
         consensus: (unit, pair) -> value, in bundle order.
-        outcomes: of the registered plan, as in ``outcomes.json``.
+        outcomes: as in ``outcomes.json``.
     """
 
     version: str
@@ -42,13 +42,7 @@ class _Summary:
 
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
-    """Compare judgments, consensus, agreement and metrics of two bundles.
-
-    Returns:
-        ``versions``; ``judgments`` (added, removed, no longer used); ``consensus`` (changed values);
-            ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places;
-            ``plan``: whether the registered plans are equal; ``hypotheses`` with changed verdicts;
-            ``deviations`` added and removed.
+    """Compare judgments, consensus, agreement, metrics and plans of two bundles (docs/releases.md).
 
     Raises:
         VerificationError: a file is no bundle.

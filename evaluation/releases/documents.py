@@ -1,9 +1,7 @@
 """Documents of a bundle: README, datasheet, CITATION.cff, LICENSE and Croissant metadata. Pure.
 
-Files and columns are described in ``files.toml``, licences in ``licences.toml``. Croissant follows the
-MLCommons Croissant Format Specification 1.0 (https:
-
-docs.mlcommons.org/croissant/docs/croissant-spec.html).
+Croissant follows the MLCommons Croissant Format Specification 1.0
+(https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
 """
 
 from __future__ import annotations
@@ -42,8 +40,6 @@ WRITTEN_LATER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """A release's title, authors, date and terms."""
-
     study: str
     title: str
     version: str
@@ -80,12 +76,6 @@ def citation_cff(about: About) -> str:
 
 
 def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
-    """Describe the bundle and how to check it.
-
-    Args:
-        files: the files so far, as in the manifest.
-        quorum: the version of Quorum.
-    """
     others = {
         name: holds
         for name, holds in _FILES["others"].items()
@@ -99,10 +89,8 @@ def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
 def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Return the datasheet of a release.
 
-    Args:
-        design: the study's design as JSON.
-        facts: ``collected`` (first and last day), ``minutes`` (median of an assignment), ``exclusions``
-            (rule -> number of workers).
+    ``facts`` are ``collected`` (first and last day), ``minutes`` (median of an assignment) and ``exclusions``
+    (rule -> number of workers).
     """
     sampling = (design.get("sampling") or {}).items()
     sides = next((part for part in about.signature.split("|") if part.startswith("sides:")), "sides:none")
@@ -118,7 +106,6 @@ def datasheet(about: About, findings: Findings, design: Mapping[str, Any], facts
 
 
 def croissant(about: About, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Describe the tables and their columns as JSON-LD."""
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",

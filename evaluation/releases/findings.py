@@ -1,8 +1,4 @@
-"""Compute a release's results from its rows: consensus, agreement, workers, metrics, report sections.
-Pure.
-
-Writing and verifying a bundle share this code.
-"""
+"""Compute a release's results from its rows. Pure: shared by writing and verifying."""
 
 from __future__ import annotations
 
@@ -16,28 +12,46 @@ from evaluation.releases.rows import ReleasedRows
 from evaluation.report.content import Section
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections import sections_of
-from evaluation.results.consensus import NO_ONE
+from evaluation.results.consensus import NO_ONE, OUTCOME
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The computed contents of a bundle.
-
-    Attributes:
-        metrics: metric -> results against people; may be empty.
-        sections: of the report, with all plots and tables.
-        outcomes: of the registered plan, as in ``outcomes.json``; None without one.
-    """
+    """The computed contents of a bundle; ``outcomes`` are of the registered plan, if any."""
 
     rows: ReleasedRows
-    agreement: dict[str, Any]
-    workers: list[dict[str, Any]]
-    metrics: dict[str, Any]
-    counts: dict[str, int]
     signature: str
     inputs: ReportInputs
     sections: list[Section]
     outcomes: dict[str, Any] | None = None
+
+    @property
+    def agreement(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.inputs.aggregation.result["agreement"]
+        return found
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.inputs.aggregation.result["workers"]
+        return found
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        evaluation = self.inputs.evaluation
+        return dict(evaluation.result["metrics"]) if evaluation else {}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
+        return {
+            "judgments": self.rows.judgments,
+            "invalidated": self.rows.invalidated,
+            "counted": counts["counted_judgments"],
+            "units": len(found.units),
+            "control_items": len(self.rows.units) - len(found.units),
+            "pairs": len(found.pairs),
+            "workers": counts["workers"],
+        }
 
     def consensus(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of ``consensus.jsonl``: units, then pairs."""
@@ -52,7 +66,7 @@ class Findings:
                 "unit": unit.key,
                 "pair": row["pair"],
                 "kind": row["kind"],
-                **{name: getattr(one, name) for name in ("n", "value", "share", "margin", "tie")},
+                **{name: getattr(one, name) for name in OUTCOME},
                 "votes": dict(one.votes),
                 "answer": answer,
                 "source": source,
@@ -75,37 +89,13 @@ class Findings:
             }
 
     def analyses(self) -> dict[str, Any]:
-        return {
-            "signature": self.signature,
-            "counts": self.counts,
-            "agreement": self.agreement,
-            "metrics": self.metrics,
-        }
+        return {name: getattr(self, name) for name in ("signature", "counts", "agreement", "metrics")}
 
 
 def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
-    """Compute all results from complete rows and a registered plan."""
     inputs = inputs_of_rows(rows)
     sections = sections_of(inputs)
     if registered is not None:
         sections.append(registered.section(inputs))
-    found, result = inputs.consensus, inputs.aggregation.result
-    return Findings(
-        rows=rows,
-        agreement=result["agreement"],
-        workers=result["workers"],
-        metrics=dict(inputs.evaluation.result["metrics"]) if inputs.evaluation else {},
-        counts={
-            "judgments": rows.judgments,
-            "invalidated": rows.invalidated,
-            "counted": result["counts"]["counted_judgments"],
-            "units": len(found.units),
-            "control_items": len(rows.units) - len(found.units),
-            "pairs": len(found.pairs),
-            "workers": result["counts"]["workers"],
-        },
-        signature=rows.signature(),
-        inputs=inputs,
-        sections=sections,
-        outcomes=None if registered is None else registered.as_json(inputs),
-    )
+    outcomes = None if registered is None else registered.as_json(inputs)
+    return Findings(rows, rows.signature(), inputs, sections, outcomes)

@@ -118,7 +118,6 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 
 
 def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
-    """Audit the filter; {} without an audit sample."""
     relevance, counts = rows.settings.kind.relevance, rows.settings.filter
     if not counts or relevance is None:
         return {}
@@ -136,9 +135,7 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    """Return the systems' lists, numbered as for the study: images and queries by name, systems as they
-    come.
-    """
+    """Return the systems' lists, numbered as for the study: images and queries by name."""
     judged = {
         number: (row["image"], rows.same_words.get(number) or row["first"])
         for number, row in enumerate(rows.units)
@@ -196,7 +193,6 @@ def _rankings(
 
 
 def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Judged]) -> ReportInputs:
-    """Return the metrics compared with people, from released scores."""
     stated = rows.settings.evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
@@ -210,7 +206,6 @@ def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Ju
 def _of_pairs(
     rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Compute accuracies as `evaluate` does: a metric's tie is wrong, undecided pairs are excluded."""
     consensus, table = found.consensus, found.table
     names = [row["pair"] for row in rows.pairs]
     winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
@@ -221,7 +216,7 @@ def _of_pairs(
         of = {row["pair"]: (row["first"], row["second"]) for row in own}
         both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
         scores[metric] = both
-        metrics[metric] = accuracy_of_pairs(both[:, 0], both[:, 1], winners, kinds)
+        metrics[metric] = accuracy_of_pairs(both, winners, kinds)
     people = one_against_rest(table, consensus.units, agreement_rows(table, found.full_depth))
     result = {
         "metrics": metrics,
@@ -234,7 +229,6 @@ def _of_pairs(
 def _of_captions(
     rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
 ) -> tuple[ReportInputs, dict[str, Any]]:
-    """Compute correlations over the scored captions, in row order."""
     kind = rows.settings.kind
     first = next(iter(by_metric.values()))
     in_units = first[0]["unit"] is not None

@@ -72,12 +72,7 @@ def release_study(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Path]:
-    """Write a bundle to ``output`` and record the release.
-
-    Raises:
-        ReleaseError: as for ``write_release``; the file is removed if a concurrent release took the
-            version.
-    """
+    """Write a bundle to ``output`` and record the release. Raise ReleaseError."""
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
         release = note_release(study=study, bundle=bundle, by=by)

@@ -1,4 +1,4 @@
-"""The page Releases: frozen bundles of a study's judgments, made, checked, compared and taken home."""
+"""The page "Releases" of a study."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ FLIPPED_SHOWN = 20
 
 
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """All releases with what checking them said, the form for the next one, and the newest comparison."""
     refusal = take_refusal(request, study)
     found = list(Release.objects.filter(study=study).select_related("made_by").order_by("-pk")[:MOST_SHOWN])
     checks: dict[str, Job] = {}
@@ -59,7 +58,6 @@ def _done(study: Study, kind: str) -> Any:
 
 
 def download_release(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """The bundle of ``?version=``."""
     try:
         release = find_release(study, request.GET.get("version", ""))
         path = release_file(release)

@@ -43,12 +43,9 @@ class Settings:
     """Settings of the results besides the rows, under ``settings`` in the manifest.
 
     Attributes:
-        controls: as in the judgment signature.
-        version: of Quorum, for the signature.
-        others: further fields of the signature.
+        controls, others: as in the judgment signature.
         full_depth: whether agreement is over the unstopped sample only.
-        evaluation: how metrics were compared (``settings``, ``signature``, and the metrics'
-            ``signatures``), or ``why_not``.
+        evaluation: how metrics were compared, or ``why_not``.
         filter: number of image-caption ``pairs``, and how many ``passed``; {} without an audit.
         asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
     """
@@ -73,7 +70,6 @@ class Settings:
 
     @property
     def threshold(self) -> float:
-        """Return the required share of right control items; 0 without such a rule."""
         return 0.0 if isinstance(self.controls, str) else self.controls
 
 
@@ -111,11 +107,7 @@ class CompactRows:
         return self.rows[number]
 
     def append(self, row: Row) -> None:
-        """Add a row.
-
-        Raises:
-            KeyError: a needed value is missing.
-        """
+        """Add a row. Raise KeyError for a missing value."""
         self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
 
     def extend(self, rows: Iterable[Row]) -> None:
@@ -132,8 +124,6 @@ class CompactRows:
 
 @dataclass(slots=True)
 class _Work:
-    """An assignment: worker, seconds, number of judgments, control answers."""
-
     person: int
     seconds: float
     judgments: int = 0
@@ -144,8 +134,8 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
 
-    ``old_proposals``: proposals without task, with systems' ranks, of judged images only. ``same_words``:
-    unit number -> the id that first judges its caption's words.
+    ``old_proposals``: proposals without task. ``same_words``: unit number -> the id that first judges its
+    caption's words.
     """
 
     settings: Settings
@@ -257,7 +247,7 @@ class ReleasedRows:
         return times
 
     def on_controls(self) -> list[tuple[int, Any, Any, str]]:
-        """Return (person, given, expected, kind of control item) for controls that were not withdrawn.
+        """Return (person, given, expected, kind of control item), without withdrawn controls.
 
         A repeated unit expects the same person's first answer.
         """
@@ -278,7 +268,7 @@ class ReleasedRows:
         return rows
 
     def judged(self, table: JudgmentTable) -> list[Judged]:
-        """Return the included judgments with their units, for kinds of open answers."""
+        """Return the included judgments with their units, for open answers."""
         counted = table.counted
         images: dict[str, int] = {}
         things = [

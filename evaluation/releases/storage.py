@@ -1,4 +1,4 @@
-"""Releases as rows and files: terms, versions, bundle paths, and records."""
+"""Terms, versions, bundle paths and records of releases."""
 
 from __future__ import annotations
 
@@ -25,13 +25,7 @@ NEWEST = 100  # releases that the next version follows
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A release's title and terms.
-
-    Attributes:
-        title: '' uses the study's name.
-        texts: whether captions are released, or only their ids.
-        comments: whether comments are, without names, addresses and numbers.
-    """
+    """A release's title and terms; an empty title is the study's name."""
 
     version: str
     licence: str
@@ -43,8 +37,6 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A written bundle, not yet recorded as a release."""
-
     path: Path
     about: About
     judgments: int
@@ -53,7 +45,7 @@ class Bundle:
 
 
 def place_for_release(*, study: Study, version: str, job_id: int, attempt: int) -> Path:
-    """Return a job's bundle path in the export folder, removing files of its killed attempts."""
+    """Return a job's bundle path in the export folder; remove files of its killed attempts."""
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"
@@ -85,11 +77,7 @@ def is_kept(release: Release) -> bool:
 
 
 def find_release(study: Study, version: str) -> Release:
-    """Return a study's release by version.
-
-    Raises:
-        NotThere: there is none.
-    """
+    """Return a study's release by version. Raise NotThere."""
     found = Release.objects.filter(study=study, version=version).first()
     if found is None:
         raise NotThere(f"Study {study.slug!r} has no release {version!r}.")
@@ -113,11 +101,7 @@ def next_version(study: Study) -> str:
 
 
 def check_terms(study: Study, terms: Terms) -> None:
-    """Check early whether the study can be released on these terms.
-
-    Raises:
-        ReleaseError: no version, a study that is open or empty, or an existing version.
-    """
+    """Raise ReleaseError if the study cannot be released on these terms."""
     if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
         raise ReleaseError(f"{terms.version!r} is no version; expected numbers such as 1.0 or 1.1.")
     if study.state != Study.State.CLOSED:
@@ -148,7 +132,7 @@ def note_release(*, study: Study, bundle: Bundle, file: str = "", by: User | Non
 
     Args:
         file: its name in the export folder; '' if elsewhere.
-        by: who released it; None: the current actor.
+        by: None: the current actor.
 
     Raises:
         ReleaseError: the version was released meanwhile.

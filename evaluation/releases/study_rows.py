@@ -29,6 +29,37 @@ MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
 LEFT_OUT = "[…]"
+# Column of units.jsonl and pairs.jsonl -> where it is stored.
+STORED_UNIT = {
+    "unit": "key",
+    "kind": "kind",
+    "pair": "pair__key",
+    "image": "item__name",
+    "reference": "reference__key",
+    "first": "first__key",
+    "second": "second__key",
+    "reference_text": "reference__text",
+    "first_text": "first__text",
+    "second_text": "second__text",
+    "control": "control",
+    "control_kind": "control_kind",
+    "expected": "expected",
+    "repeats": "content",  # which names the repeated unit
+    "struck": "struck",
+    "filtered": "filtered",
+    "audited": "audited",
+}
+STORED_PAIR = {
+    "pair": "key",
+    "kind": "kind",
+    "image": "item__name",
+    "first": "first__key",
+    "second": "second__key",
+    "first_system": "first_system__name",
+    "second_system": "second_system__name",
+    "references": "references",
+    "published_winner": "published_winner",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +69,6 @@ class Pseudonyms:
     salt: bytes
 
     def worker(self, name: str, *, anonymous: bool) -> str:
-        """Return the pseudonym of a person, or of a rater of published totals."""
         return f"{ANONYMOUS if anonymous else 'p-'}{self._digest('worker', name)}"
 
     def assignment(self, name: str) -> str:
@@ -76,8 +106,8 @@ def _judgment(
     row["comment"] = scrubbed(row["comment"], name) if comments and row["comment"] else None
     if not texts:
         row |= dict.fromkeys(TEXTS)
-    row.pop("content", None)  # it stands with the unit
-    row.pop("systems", None)  # pairs and proposals say them
+    row.pop("content", None)  # units.jsonl has it
+    row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
     return row
 
 
@@ -87,43 +117,23 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
     words: dict[str, str] = {}  # text -> id of its first caption
-    rows = (
-        Unit.objects.filter(study=study)
-        .exclude(control_kind=Unit.ControlKind.QUIZ)
-        .order_by("position", "pk")
-        .values_list(
-            "pk", "key", "kind", "pair__key", "item__name", "reference__key", "first__key", "second__key",
-            "reference__text", "first__text", "second__text", "control", "control_kind", "expected", "struck",
-            "content", "filtered", "audited",
-        )
-    )  # fmt: skip
-    for row in rows.iterator(ROWS_AT_ONCE):
-        (
-            pk, key, unit_kind, pair, image, reference, first, second, reference_text, first_text, second_text, control,
-            control_kind, expected, struck, content, filtered, audited,
-        ) = row  # fmt: skip
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    rows = units.order_by("position", "pk").values_list("pk", *STORED_UNIT.values())
+    for pk, *values in rows.iterator(ROWS_AT_ONCE):
+        row = dict(zip(STORED_UNIT, values, strict=True))
+        first, expected, content = row["first"], row["expected"], row["repeats"]
         decision = decisions.get(pk)
         judged_as = first
-        if kind.judges_one_caption and not control:
-            judged_as = words.setdefault(first_text, first)
+        if kind.judges_one_caption and not row["control"]:
+            judged_as = words.setdefault(row["first_text"], first)
+        if not texts:
+            row |= dict.fromkeys(TEXTS)
         yield {
-            "unit": key,
-            "kind": unit_kind or None,
-            "pair": pair,
-            "image": image,
-            "reference": reference,
-            "first": first,
-            "second": second,
-            "reference_text": reference_text if texts else None,
-            "first_text": first_text if texts else None,
-            "second_text": second_text if texts else None,
-            "control": control,
-            "control_kind": control_kind or None,
+            **row,
+            "kind": row["kind"] or None,
+            "control_kind": row["control_kind"] or None,
             "expected": None if expected is None else kind.exchange.exported(expected, content=content),
             "repeats": content.get(REPEATS),
-            "struck": struck,
-            "filtered": filtered,
-            "audited": audited,
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,
             "content": content or None if kind.is_open else None,
@@ -132,27 +142,18 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
 
 
 def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield the candidate pairs in order."""
     rows = (
         CandidatePair.objects.filter(study=study)
         .order_by("position", "pk")
-        .values_list(
-            "key", "kind", "item__name", "first__key", "second__key", "first_system__name", "second_system__name",
-            "references", "published_winner",
-        )
-    )  # fmt: skip
-    names = (
-        "pair", "kind", "image", "first", "second", "first_system", "second_system", "references", "published_winner",
-    )  # fmt: skip
-    for row in rows.iterator(ROWS_AT_ONCE):
-        yield dict(zip(names, row, strict=True)) | {"kind": row[1] or None}
+        .values_list(*STORED_PAIR.values())
+    )
+    for values in rows.iterator(ROWS_AT_ONCE):
+        row = dict(zip(STORED_PAIR, values, strict=True))
+        yield row | {"kind": row["kind"] or None}
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield judged captions and references by id.
-
-    For pairs, all references of their splits, for document frequency.
-    """
+    """Yield judged captions and references by id; for pairs, all references of their splits."""
     compares = KINDS[study.protocol].compares_pairs
     splits = load_references(study).splits if compares else []
     images = Q(item__split__in=splits, dataset=study.dataset_id)
@@ -175,7 +176,6 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
-    """Yield each metric's scores of the study's meta-evaluation."""
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[int, str] = {}

@@ -13,11 +13,7 @@ from judgments.studies.generation import Progress, no_progress
 
 
 def verify_signature(*, text: str, study: Study) -> Verification:
-    """Compare a stated judgment signature with the study's rows.
-
-    Raises:
-        VerificationError: the text is no signature.
-    """
+    """Compare a stated judgment signature with the study's rows. Raise VerificationError."""
     try:
         stated = parse(text)
     except BadSignature as error:
@@ -32,9 +28,7 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     Raises:
         VerificationError: nothing was computed yet.
     """
-    stored = (
-        Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).order_by("-created_at").first()
-    )
+    stored = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
     if stored is None:
         raise VerificationError(
             f"Study {study.slug!r} has no stored results to verify; `aggregate {study.slug}` computes them."
@@ -43,18 +37,10 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     found: list[str] = []
     if stored.judgments:
         found += [str(one) for one in compare_signature(study, parse(stored.judgments))]
-    again = {
-        "agreement": now.agreement,
-        "workers": now.workers,
-        "counts": now.counts,
-        "systems": now.systems,
-        "rankings": now.rankings,
-        "figures": dict(now.figures.study),
-    }
     checked = len(parse(now.judgments).fields) + 2
     # Aggregations from before rankings had no table of systems by single captions either.
-    names = [name for name in again if "rankings" in stored.result or name not in ("systems", "rankings")]
-    for name in names:
-        checked += sum(1 for _ in leaves(again[name]))
-        found += different(stored.result.get(name), again[name], name)
+    systems = ("systems", "rankings") if "rankings" in stored.result else ()
+    for name in ("agreement", "workers", "counts", *systems, "figures"):
+        checked += sum(1 for _ in leaves(now.result[name]))
+        found += different(stored.result.get(name), now.result[name], name)
     return verification(f"The stored aggregation of {study.slug!r}", checked, found)

@@ -30,14 +30,7 @@ NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification.
-
-    Attributes:
-        what: its name, to begin a sentence.
-        checked: number of values compared.
-        differences: in words, at most ``MOST_SAID``.
-        count: number of all differences.
-    """
+    """The result of a verification; ``differences`` are sentences, at most ``MOST_SAID`` of ``count``."""
 
     what: str
     checked: int
@@ -46,25 +39,18 @@ class Verification:
 
 
 def verification(what: str, checked: int, found: list[str]) -> Verification:
-    """Return a verification with at most ``MOST_SAID`` differences."""
     return Verification(what, checked, tuple(found[:MOST_SAID]), len(found))
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle's manifest, rows and results."""
-
     manifest: dict[str, Any]
     rows: ReleasedRows
     findings: Findings
 
 
 def read_bundle(reader: BundleReader) -> Bundle:
-    """Read a bundle's rows and compute its results.
-
-    Raises:
-        VerificationError: malformed content.
-    """
+    """Read a bundle's rows and compute its results. Raise VerificationError."""
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT}.")
@@ -120,11 +106,7 @@ def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
 
 
 def verify_bundle(path: Path) -> Verification:
-    """Check a bundle's hashes, recompute every result from its rows, and compare.
-
-    Raises:
-        VerificationError: it is no bundle.
-    """
+    """Check a bundle's hashes, recompute every result from its rows, and compare."""
     reader = BundleReader(path)
     try:
         return _verify(reader)
@@ -164,7 +146,7 @@ def _verify(reader: BundleReader) -> Verification:
 
 
 def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
-    """Compare a file of rows row by row; return the number of values and the differences."""
+    """Compare a file row by row; return the number of values and the differences."""
     checked = stated = found = 0
     others: list[str] = []
     for place, (said, row) in enumerate(zip_longest(reader.rows(name), now)):
@@ -183,7 +165,6 @@ def _sections(report: Any) -> Any:
 
 
 def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
-    """Compare plot data and table files with ``report.json``."""
     try:
         parts = [
             (kind, one) for section in sections for kind in ("figures", "tables") for one in section[kind]

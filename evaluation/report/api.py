@@ -1,25 +1,16 @@
-"""Reports, for staff."""
+"""Reports over HTTP."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http.response import HttpResponseBase
-from drf_spectacular.utils import (
-    extend_schema,
-    extend_schema_view,
-)
 from rest_framework import serializers
-from rest_framework.decorators import action
-from rest_framework.request import Request
-from rest_framework.response import Response
 
-from common.downloads import file_download
-from evaluation.export.files_api import FILE_PATH, given_file, gives_a_file, lists_files, told_files
+from evaluation.export.files_api import ArchiveFiles, describes_files
 from evaluation.models import Analysis
 from evaluation.report.storage import report_archive
-from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.resources import Filters, Resource, study_filter
 
 
@@ -55,8 +46,6 @@ class ReportHeadSerializer(ReportSerializer):
 
 
 class ReportFilters(Filters):
-    """Of reports."""
-
     study = study_filter()
 
     class Meta:
@@ -64,45 +53,27 @@ class ReportFilters(Filters):
         fields = ["study", "what"]
 
 
-@extend_schema_view(
-    download=extend_schema(
-        parameters=RANGE_HEADERS,
-        responses=file_responses("application/zip"),
-        description="All files of a report of `what` = `report` as a ZIP archive.",
-    )
+@describes_files(
+    "reports",
+    files="The files of a report (`what` = `report`).",
+    file="A file of a report, such as `figures/accuracy.pdf`.",
+    download="All files of a report of `what` = `report` as a ZIP archive.",
 )
-class ReportResource(Resource):
+class ReportResource(ArchiveFiles, Resource):
     """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
 
-    scope = "reports"
+    scope, what = "reports", "report"
     queryset = Analysis.objects.select_related("study")
     filterset_class = ReportFilters
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def get_queryset(self) -> QuerySet[Analysis]:
-        """Results are large: a list does not fetch them."""
         found = Analysis.objects.select_related("study")
         return found.defer("result") if self.action == "list" else found
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        """With the result only for a single report."""
         return ReportHeadSerializer if self.action == "list" else ReportSerializer
 
-    @lists_files("reports", "The files of a report (`what` = `report`).")
-    @action(detail=True, methods=["get"], url_path="files")
-    def files(self, request: Request, pk: str) -> Response:
-        """Figures, tables, texts, and the manifest with their hashes."""
-        found = self.get_object()
-        return told_files(report_archive(found), request, route="api:reports-file", pk=found.pk)
-
-    @gives_a_file("A file of a report, such as `figures/accuracy.pdf`.")
-    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
-    def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
-        """The bytes, as an attachment, or a range of them."""
-        return given_file(request, report_archive(self.get_object()), name, what="report")
-
-    @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> HttpResponseBase:
-        """The bytes, as an attachment, or a range of them."""
-        path = report_archive(self.get_object())
-        return file_download(request._request, path, name=path.name, content_type="application/zip")
+    def archive(self, row: Analysis) -> tuple[Path, str]:
+        path = report_archive(row)
+        return path, path.name

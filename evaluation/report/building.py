@@ -24,9 +24,7 @@ def build_report(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> Report:
-    """Return the report of a study without storing it.
-
-    Stored analyses of the same judgments are reused, others recomputed.
+    """Return the report of a study without storing it; reuse stored analyses of the same judgments.
 
     Args:
         metrics, tokenizer: default: those of the newest evaluation, else the defaults.
@@ -61,12 +59,7 @@ def assemble(
     settings: Mapping[str, Any],
     signatures: Mapping[str, str],
 ) -> Report:
-    """Return a report of these sections with its methods.
-
-    Args:
-        signature: the judgment signature.
-        settings, signatures: as in ``Report``.
-    """
+    """Return a report of these sections with its methods."""
     paragraphs, cited = methods(inputs, study, sections)
     return Report(
         study=study.slug,

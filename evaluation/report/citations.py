@@ -41,7 +41,6 @@ ENTRIES = _read((Path(__file__).parent / "references.bib").read_text(encoding="u
 
 
 def fields_of(key: str) -> dict[str, str]:
-    """Return an entry's fields; each is on one line."""
     return dict(re.findall(r"^  (\w+) = \{(.*)\},?$", ENTRIES[key], re.M))
 
 

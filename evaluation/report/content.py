@@ -63,7 +63,7 @@ class Table:
         ]
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
-        """Return headings and rows for programs.
+        """Return headings and unrounded rows for programs.
 
         A column with intervals becomes value, low, high and n. Shares are fractions of 1.
         """
@@ -95,6 +95,13 @@ class Level:
     dashed: bool = True
     low: float | None = None
     high: float | None = None
+
+
+def level_of(words: str, found: Estimate) -> list[Level]:
+    """Return the level of an estimate; [] for an undefined one."""
+    if found.value is None:
+        return []
+    return [Level(words, found.value, dashed=False, low=found.low, high=found.high)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +300,7 @@ def coefficient(value: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """Format p as APA 7, §6.36: three digits without leading zero, or a bound: < .001, .013, > .999."""
+    """Format p as APA 7, §6.36: three digits without leading zero, or a bound."""
     if not math.isfinite(p):
         return DASH
     if p < LEAST_P:
@@ -304,7 +311,7 @@ def p_value(p: float) -> str:
 
 
 def p_in_text(p: float) -> str:
-    """Format p for a sentence: p < .001, p = .013, p > .999."""
+    """Format p for a sentence: p < .001, p = .013."""
     text = p_value(p)
     return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 

@@ -1,4 +1,4 @@
-"""Write a report's files one by one beside their place, then move the folder."""
+"""Write a report's files beside their place, then move the folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,6 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
 
 
 def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:
-    """Return the manifest: size and SHA-256 of each file."""
     fields = ("study", "simulated", "signature", "data_hash", "seed", "versions")
     files = {name: {"bytes": size, "sha256": digest} for name, (size, digest) in sorted(sums.items())}
     return _json({name: getattr(report, name) for name in fields} | {"files": files})
@@ -92,7 +91,7 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse an unusable place early: no parent folder, a file, or a folder of something else."""
+    """Refuse an unusable place early. Raise ExportError."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():

@@ -27,8 +27,6 @@ def no_texts() -> Texts | None:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """An analysis: results, settings, signature."""
-
     result: Mapping[str, Any]
     settings: Mapping[str, Any]
     signature: str
@@ -91,9 +89,7 @@ class ReportInputs:
 
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
-    """Return (N,) values of units: adjudicated, else the answer's share, else the mean; nan without
-    judgments.
-    """
+    """Return (N,) values of units: adjudicated, else the answer's share, else the mean; nan without."""
 
     def value_of(pk: int) -> float:
         found = consensus.of_unit.get(pk)

@@ -1,12 +1,9 @@
-"""Load a report's inputs from a study.
-
-Stored analyses of the current data hash are reused, others recomputed. Nothing is stored.
-"""
+"""Load a report's inputs from a study; reuse stored analyses of the same judgments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,9 +35,6 @@ def load_inputs(
 ) -> ReportInputs:
     """Read and compute the inputs of a report.
 
-    Args:
-        metrics, tokenizer: default: those of the newest evaluation of these judgments, else the defaults.
-
     Raises:
         EvaluationError: an unknown metric or tokenizer.
     """
@@ -53,25 +47,30 @@ def load_inputs(
     progress(0.3, "metrics against people")
     found, why_not = evaluation_of(study, consensus, metrics, tokenizer)
     pairs = kind.compares_pairs
-    pks = None if found is None else found.pks
-    return ReportInputs(
+    inputs = ReportInputs(
         kind=kind,
         seed=design_of(study).seed,
         table=table,
         consensus=consensus,
         aggregation=aggregation,
-        evaluation=found.computed if found else None,
+        evaluation=None,
         why_not=why_not,
-        scores=found.scores if found else {},
-        pks=pks,
-        people=found.people if found else None,
-        captions=found.captions if found else (),
         full_depth=loaders.full_depth_units(study),
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
         systems=loaders.systems_of_pairs(study) if pairs else {},
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
+    )
+    if found is None:
+        return inputs
+    return replace(
+        inputs,
+        evaluation=found.computed,
+        scores=found.scores,
+        pks=found.pks,
+        people=found.people,
+        captions=found.captions,
     )
 
 
@@ -112,9 +111,8 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
     """Return analyses of these judgments by this version, newest first."""
-    found = Analysis.objects.filter(study=study, what=what, data_hash=data_hash)
-    ending = f"|v:{quorum_version()}"
-    return list(found.filter(signature__endswith=ending).order_by("-created_at", "-pk"))
+    found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
+    return list(found.filter(signature__endswith=f"|v:{quorum_version()}"))
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
@@ -124,7 +122,7 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
             break
         return Computed(one.result, one.settings, one.signature)
     made = compute_aggregation(study=study)
-    return Computed(made.stored(), made.settings, made.signature)
+    return Computed(made.result, made.settings, made.signature)
 
 
 def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:

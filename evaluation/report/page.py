@@ -1,4 +1,4 @@
-"""The report page of a study: what a paper needs, to look at and to take home."""
+"""The page "Report" of a study."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
-from common.downloads import bytes_download, file_download
+from common.downloads import file_download
 from common.errors import NotThere
+from evaluation.export.files_api import archived_file
 from evaluation.report.operations import make_report
 from evaluation.report.storage import (
     newest_report,
     report_archive,
-    report_file,
     report_is_old,
     report_parts,
     sections_of,
@@ -34,7 +34,6 @@ ROWS_TO_COPY = 60  # longer ones are only there as files
 
 
 def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The newest report, or how to get one."""
     analysis = newest_report(study)
     context["report"] = analysis
     if analysis is not None:
@@ -61,7 +60,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    """Figures and tables with what was written of them. Both are our own, and escape every word in them."""
+    """Add the written figures and tables, which escape every word."""
     said = {figure["sentence"] for figure in section["figures"]}
     return section | {
         "sentences": [text for text in section["sentences"] if text not in said],
@@ -83,21 +82,18 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
 
 
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """A file of the newest report, or without a name all of them as an archive."""
+    """Serve a file of the newest report, or without a name all of them."""
     analysis = newest_report(study)
     if analysis is None:
         raise Http404
     name = request.GET.get("name", "")
     try:
-        if not name:
-            path = report_archive(analysis)
-            return file_download(request, path, name=path.name, content_type="application/zip")
-        file = report_file(analysis, name)
+        path = report_archive(analysis)
+        if name:
+            return archived_file(request, path, name, what="report")
     except NotThere as error:
         raise Http404(str(error)) from None
-    return bytes_download(
-        request, file.content, modified=file.modified, name=file.name, content_type=file.content_type
-    )
+    return file_download(request, path, name=path.name, content_type="application/zip")
 
 
 add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.ANALYSE))

@@ -94,7 +94,6 @@ def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = No
 
 
 def render_methods(report: Report, form: str) -> str:
-    """Return the methods paragraphs as ``md`` or ``tex``."""
     return _rendered("methods", form, report=report)
 
 

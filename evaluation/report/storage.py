@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from annotation.models import Adjudication, Judgment
 from common.errors import NotThere
 from common.files import whole_file
-from evaluation.export.archives import EPOCH, content_of, content_type
+from evaluation.export.archives import EPOCH
 from evaluation.models import Analysis
 from evaluation.provenance import as_json, signature
 from evaluation.report.building import build_report
@@ -26,18 +24,8 @@ from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFile:
-    """A file out of a report; ``modified`` in seconds since 1970."""
-
-    name: str
-    content_type: str
-    content: bytes
-    modified: float
-
-
 def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
-    """Build the report and write its archive under the job's own name; a rerun replaces it.
+    """Build the report and write its archive under the job's own name.
 
     Returns:
         the report, and the archive's name in the export folder.
@@ -55,27 +43,19 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     """Store the numbers, replacing an earlier report of the same judgments."""
-    how = {"protocol": report.protocol, "seed": report.seed}
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
-    analysis, _ = Analysis.objects.update_or_create(
+    return Analysis.objects.replace(
         study=study,
         what=Analysis.What.REPORT,
-        signature=signature("report", how),
+        signature=signature("report", {"protocol": report.protocol, "seed": report.seed}),
         data_hash=report.data_hash,
-        defaults={
-            "judgments": report.signature,
-            "settings": {**report.settings, "file": file},
-            "result": as_json(report),
-            "created_at": timezone.now(),
-        },
+        judgments=report.signature,
+        settings={**report.settings, "file": file},
+        result=as_json(report),
     )
-    return analysis
 
 
 def newest_report(study: Study) -> Analysis | None:
-    return (
-        Analysis.objects.filter(study=study, what=Analysis.What.REPORT).order_by("-created_at", "-pk").first()
-    )
+    return Analysis.objects.newest_first(study, Analysis.What.REPORT).first()
 
 
 def report_is_old(analysis: Analysis) -> bool:
@@ -91,7 +71,7 @@ def report_is_old(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """Return the report's archive.
+    """Return the path of the report's archive.
 
     Raises:
         NotThere: the analysis is no report, or its archive was removed.
@@ -104,17 +84,6 @@ def report_archive(analysis: Analysis) -> Path:
     if not path.is_file():
         raise NotThere("The files of this report are not there any more; make the report again.")
     return path
-
-
-def report_file(analysis: Analysis, name: str) -> ReportFile:
-    """Return a file of the report by its name in the archive.
-
-    Raises:
-        NotThere: no such file, or the archive was removed.
-    """
-    path = report_archive(analysis)
-    content = content_of(path, name, what="report")
-    return ReportFile(Path(name).name, content_type(name), content, path.stat().st_mtime)
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:

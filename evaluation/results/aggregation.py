@@ -1,4 +1,4 @@
-"""Compute and store a study's consensus, agreement and workers, with a JSON form."""
+"""Compute and store a study's consensus, agreement and workers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from common.rows import insert_rows
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import Decision, JudgmentTable, PairRow, UnitRow
+from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import hash_with, signature
 from evaluation.results.answer_model import kept_of, model_answers
 from evaluation.results.consensus import (
     NO_ONE,
+    OUTCOME,
     RESAMPLES,
     PairConsensus,
     StudyConsensus,
@@ -31,9 +31,9 @@ from evaluation.results.consensus import (
 )
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import Said, judged_systems, newest_output, proposals_of, rankings_of
+from evaluation.statistics.results import as_json
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS, Figures, Kind
-from judgments.kinds import Consensus as UnitConsensus
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
@@ -43,6 +43,7 @@ CONSENSUS_FIELDS = (
     "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",
 )  # fmt: skip
 ADJUDICATED = Consensus.Source.ADJUDICATED.value
+IF_ANY = ("figures", "systems", "rankings", "filter_audit")  # parts of the file that few studies have
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +53,26 @@ class Aggregation:
     Attributes:
         contents: unit row id -> content shown by an open kind.
         figures: the kind's own results.
-        model: Dawid and Skene's model; empty if answers are no categories.
-        systems: per system: pairs won and lost, or means of single captions.
-        rankings: per system; may be empty. ``outputs``: row id of the last output behind both; None if
-            they rest on pairs.
-        audit: of the filter; empty without one.
-        audited: its units.
+        model: Dawid and Skene's model with every unit; empty if answers are no categories.
+        audited: units of the filter's audit.
+        result: the stored part: all but the consensus, which has its own rows. ``outputs`` is the row id
+            of the last system output behind it; None if it rests on pairs.
     """
 
     study: Study
     consensus: StudyConsensus
     contents: Mapping[int, Mapping[str, Any]]
     figures: Figures
-    agreement: dict[str, Any]
     model: dict[str, Any]
-    workers: list[dict[str, Any]]
-    counts: dict[str, int]
-    systems: list[dict[str, Any]]
-    rankings: dict[str, Any]
-    outputs: int | None
-    audit: dict[str, Any]
     audited: Set[int]
+    result: dict[str, Any]
     settings: dict[str, Any]
     signature: str
     judgments: str
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of `aggregate --output` (docs/evaluation.md)."""
-        found = self.consensus
+        found, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in found.pairs}
         adjudicated = found.adjudicated_pairs()
         return {
@@ -89,67 +82,36 @@ class Aggregation:
                 | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
                 for pair in found.pairs
             ],
-            "agreement": self.agreement,
-            "workers": self.workers,
-            **({"figures": dict(self.figures.study)} if self.figures.study else {}),
-            **({"systems": self.systems} if self.systems else {}),
-            **({"rankings": self.rankings} if self.rankings else {}),
-            **({"filter_audit": self.audit} if self.audit else {}),
+            "agreement": result["agreement"],
+            "workers": result["workers"],
+            **{name: result[name] for name in IF_ANY if result.get(name)},
             "signature": self.judgments,
             **({"dawid_skene": self.model} if self.model else {}),
         }
 
-    def stored(self) -> dict[str, Any]:
-        """Return the analysis: all but the consensus, which has its own rows."""
-        return {
-            "agreement": self.agreement,
-            "workers": self.workers,
-            "counts": self.counts,
-            "systems": self.systems,
-            "rankings": self.rankings,
-            "outputs": self.outputs,
-            "figures": dict(self.figures.study),
-            **({"dawid_skene": kept_of(self.model)} if self.model else {}),
-            **({"filter_audit": self.audit} if self.audit else {}),
-        }
-
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
         kind = KINDS[self.study.protocol]
-        one = self.consensus.of_unit.get(unit.pk, NO_ONE)
-        answer: dict[str, Any] = {}
-        if kind.is_open:
-            said = one.answer
-            answer["answer"] = (
-                None if said is None else kind.exchange.exported(said, content=self.contents[unit.pk])
-            )
-        return {
+        found = self.consensus.of_unit.get(unit.pk, NO_ONE)
+        row = {
             "unit": unit.key,
             "protocol": self.study.protocol,
             "kind": unit.kind or None,
             "pair": pair_keys[unit.pair] if unit.pair is not None else None,
-            **_consensus_dict(one),
-            **_provenance(self.consensus.decisions.get(unit.pk)),
-            **answer,
-            **self.figures.units.get(unit.pk, {}),
-            **({"audited": True, "weight": self.audit["weight"]} if unit.pk in self.audited else {}),
+            **{name: getattr(found, name) for name in OUTCOME},
         }
-
-
-def _provenance(decision: Decision | None) -> dict[str, Any]:
-    if decision is None:
-        return {}
-    told = {"by": decision.by, "at": decision.at, "reason": decision.reason, "votes": dict(decision.votes)}
-    return {"source": ADJUDICATED, "adjudicated": told}
-
-
-def _consensus_dict(one: UnitConsensus) -> dict[str, Any]:
-    return {
-        "n": one.n,
-        "value": one.value,
-        "share": one.share,
-        "margin": one.margin,
-        "tie": one.tie,
-    }
+        decision = self.consensus.decisions.get(unit.pk)
+        if decision is not None:
+            names = ("by", "at", "reason", "votes")
+            row |= {"source": ADJUDICATED, "adjudicated": as_json(decision, *names)}
+        if kind.is_open:
+            content = self.contents.get(unit.pk, {})
+            row["answer"] = (
+                None if found.answer is None else kind.exchange.exported(found.answer, content=content)
+            )
+        row |= self.figures.units.get(unit.pk, {})
+        if unit.pk in self.audited:
+            row |= {"audited": True, "weight": self.result["filter_audit"]["weight"]}
+        return row
 
 
 def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
@@ -158,16 +120,12 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
         "kind": pair.kind or None,
         "first": pair.first,
         "second": pair.second,
-        "value": found.value,
-        "wins": found.wins,
-        "losses": found.losses,
-        "ties": found.ties,
-        "tie": found.tie,
+        **{name: getattr(found, name) for name in ("value", "wins", "losses", "ties", "tie")},
     }
 
 
 def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
-    """Compute the consensus of units and pairs from judgments and adjudications, without storing it."""
+    """Compute the consensus of units and pairs without storing it."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
@@ -180,7 +138,6 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
 
 
 def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
-    """Audit the filter; return the result and its units, empty without an audit."""
     relevance, notes = KINDS[study.protocol].relevance, study.notes
     if not notes.get("audited") or relevance is None:
         return {}, frozenset()
@@ -218,26 +175,15 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
-        kind,
-        table,
-        consensus.units,
-        workers,
-        judged,
-        seed=design.seed,
-        full_depth=loaders.full_depth_units(study),
-    )
+        kind, table, consensus.units, workers, judged,
+        seed=design.seed, full_depth=loaders.full_depth_units(study),
+    )  # fmt: skip
     model = model_answers(
-        kind,
-        table,
-        consensus.units,
-        workers,
-        consensus.of_unit,
-        consensus.decisions,
+        kind, table, consensus.units, workers, consensus.of_unit, consensus.decisions,
         reason=agreement["per_worker"]["reason"],
-    )
+    )  # fmt: skip
     audit, audited = _audit_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else Figures()
-    outputs = newest_output(study) if kind.judges_one_caption else None
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
@@ -248,25 +194,25 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         "seed": design.seed,
         **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
     }
+    times = loaders.work_times(study, loaders.without_times(table, workers))
     return Aggregation(
         study=study,
         consensus=consensus,
         contents={one.unit.pk: one.unit.content for one in judged},
         figures=figures,
-        agreement=agreement,
         model=model,
-        workers=worker_table(
-            table,
-            workers,
-            records,
-            loaders.work_times(study, loaders.without_times(table, workers)),
-        ),
-        counts=counts_of(table, consensus, len(workers)),
-        systems=systems,
-        rankings=rankings,
-        outputs=outputs,
-        audit=audit,
         audited=audited,
+        result={
+            "agreement": agreement,
+            "workers": worker_table(table, workers, records, times),
+            "counts": counts_of(table, consensus, len(workers)),
+            "systems": systems,
+            "rankings": rankings,
+            "outputs": newest_output(study) if kind.judges_one_caption else None,
+            "figures": dict(figures.study),
+            **({"dawid_skene": kept_of(model)} if model else {}),
+            **({"filter_audit": audit} if audit else {}),
+        },
         settings=settings,
         signature=signature("aggregation", settings),
         judgments=str(signature_of_study(study, table=table)),
@@ -275,27 +221,20 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
 
 @transaction.atomic
 def store_aggregation(aggregation: Aggregation) -> Analysis:
-    """Replace the stored consensus, and store agreement and workers as an analysis.
-
-    An equal procedure on equal judgments replaces its earlier row.
-    """
+    """Replace the stored consensus, and store the rest as an analysis."""
     study, found = aggregation.study, aggregation.consensus
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
-    Consensus.objects.filter(study=study).delete()
-    insert_rows(Consensus, CONSENSUS_FIELDS, _consensus_rows(study, found, aggregation.figures))
-    analysis, _ = Analysis.objects.update_or_create(
+    analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.What.AGGREGATION,
         signature=aggregation.signature,
         data_hash=found.data_hash,
-        defaults={
-            "settings": aggregation.settings,
-            "judgments": aggregation.judgments,
-            "result": aggregation.stored(),
-            "created_at": timezone.now(),
-        },
+        settings=aggregation.settings,
+        judgments=aggregation.judgments,
+        result=aggregation.result,
     )
-    counted = aggregation.counts["judgments"]
+    Consensus.objects.filter(study=study).delete()
+    insert_rows(Consensus, CONSENSUS_FIELDS, _consensus_rows(study, found, aggregation.figures))
+    counted = aggregation.result["counts"]["judgments"]
     words = f"Consensus and agreement were computed from {counted:,} judgments."
     note_event(study=study, what="computed", words=words, signature=aggregation.signature)
     return analysis
@@ -341,11 +280,7 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> It
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Compute and store consensus, agreement and worker quality.
-
-    Returns:
-        ``{"units", "pairs", "agreement", "workers"}`` (docs/evaluation.md).
-    """
+    """Compute and store consensus, agreement and workers; return ``Aggregation.as_json``."""
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)

@@ -1,6 +1,6 @@
 """Compare Dawid and Skene's model with the majority, and estimate workers' accuracy. Pure.
 
-It never replaces the consensus; it shows which units depend on the rule.
+The model never replaces the consensus; it shows which units depend on the rule.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ def model_answers(
 
 
 def kept_of(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part for pages; the file of `aggregate` has all units."""
+    """Return the part for pages, without the units."""
     return {name: value for name, value in model.items() if name != "units"}

@@ -1,4 +1,4 @@
-"""What is computed from a study's judgments: asked for, and read in short."""
+"""Consensus, agreement and evaluation over HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from evaluation.models import Analysis, Consensus
 from judgments.access.permissions import study_for
 from judgments.api.resources import Filters, Resource, study_filter
 from judgments.kinds import KINDS
-from judgments.models import Study
 
 
 class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
@@ -57,8 +56,6 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
 
 
 class ConsensusFilters(Filters):
-    """Of consensus rows."""
-
     study = study_filter()
     unit = filters.CharFilter(field_name="unit__key")
     pair = filters.CharFilter(field_name="pair__key")
@@ -73,7 +70,6 @@ class ConsensusFilters(Filters):
         fields = ["study", "unit", "pair", "of", "source", "tie"]
 
     def of_units_or_pairs(self, queryset: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
-        """The one or the other."""
         return queryset.filter(pair=None) if value == "units" else queryset.filter(unit=None)
 
 
@@ -86,50 +82,44 @@ class ConsensusResource(Resource):
     filterset_class = ConsensusFilters
 
 
-class AgreementView(APIView):
+class _LastAnalysisView(APIView):
+    scope: ClassVar[str] = "reports"
+    what: ClassVar[Analysis.What]
+
+    def last(self, request: Request, slug: str) -> Response:
+        study = study_for(request, slug)
+        found = Analysis.objects.newest_first(study, self.what).first()
+        if found is None:
+            raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
+        names = ("settings", "signature", "data_hash", "created_at", "result")
+        return Response({name: getattr(found, name) for name in names})
+
+
+def _describes_last(name: str, summary: str) -> Any:
+    responses = {
+        (200, "application/json"): OpenApiTypes.OBJECT,
+        404: OpenApiResponse(description="Not computed yet."),
+    }
+    return extend_schema(responses=responses, operation_id=name, summary=summary)
+
+
+class AgreementView(_LastAnalysisView):
     """GET /api/studies/{slug}/agreement/"""
 
-    scope: ClassVar[str] = "reports"
+    what = Analysis.What.AGGREGATION
 
-    @extend_schema(
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            404: OpenApiResponse(description="Not computed yet."),
-        },
-        operation_id="studies_agreement",
-        summary="The last agreement and workers' quality",
-    )
+    @_describes_last("studies_agreement", "The last agreement and workers' quality")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
-        return Response(_last(study_for(request, slug), Analysis.What.AGGREGATION))
+        return self.last(request, slug)
 
 
-class EvaluationView(APIView):
+class EvaluationView(_LastAnalysisView):
     """GET /api/studies/{slug}/evaluation/"""
 
-    scope: ClassVar[str] = "reports"
+    what = Analysis.What.META_EVALUATION
 
-    @extend_schema(
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            404: OpenApiResponse(description="Not computed yet."),
-        },
-        operation_id="studies_evaluation",
-        summary="The last metrics against people",
-    )
+    @_describes_last("studies_evaluation", "The last metrics against people")
     def get(self, request: Request, slug: str) -> Response:
         """As the last ``evaluate`` stored it."""
-        return Response(_last(study_for(request, slug), Analysis.What.META_EVALUATION))
-
-
-def _last(study: Study, what: str) -> dict[str, Any]:
-    found = Analysis.objects.filter(study=study, what=what).order_by("-created_at", "-pk").first()
-    if found is None:
-        raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
-    return {
-        "settings": found.settings,
-        "signature": found.signature,
-        "data_hash": found.data_hash,
-        "created_at": found.created_at,
-        "result": found.result,
-    }
+        return self.last(request, slug)

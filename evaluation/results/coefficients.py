@@ -1,4 +1,4 @@
-"""Further agreement coefficients as JSON: percent agreement, Fleiss' kappa, Gwet's AC. Pure."""
+"""Percent agreement, Fleiss' kappa and Gwet's AC as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -37,10 +37,12 @@ def agreement_coefficients(
     resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Any]]:
-    """Return name -> some COEFFICIENTS with bootstrap intervals over units.
+    """Return name -> coefficient with a bootstrap interval over units.
 
-    Takes three (N,) columns as alpha does. `categories` is the whole scale; default: the values that
-    occur.
+    Args:
+        units, raters, values: (N,) columns.
+        names: some of COEFFICIENTS.
+        categories: the whole scale; default: the values that occur.
     """
     ratings = ratings_of_judgments(units, raters, values)
     scale = list(categories) or None
@@ -57,7 +59,7 @@ def agreement_coefficients(
 
 
 def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
-    """Compute Fleiss' kappa over units with at least two judgments, equal in number."""
+    """Compute Fleiss' kappa over units with equally many judgments, at least two."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
     if len(np.unique(sizes[several])) > 1:

@@ -1,4 +1,4 @@
-"""Compute consensus, agreement and worker results. Pure; takes arrays."""
+"""Compute consensus, agreement and worker results from arrays. Pure."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000
+OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
@@ -61,12 +62,11 @@ class StudyConsensus:
     data_hash: str
 
     def adjudicated_pairs(self) -> set[int]:
-        """Return the pairs with an adjudicated unit; scans all units."""
+        """Return the pairs with an adjudicated unit."""
         return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
 
 
 def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
-    """Count judgments by sort, and decided units and pairs."""
     return {
         "judgments": len(table),
         "control_judgments": int(table.control.sum()),
@@ -96,7 +96,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
 
 
 def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
-    """Replace the values of adjudicated units in ``found``; their counts and shares stay."""
+    """Replace the values of adjudicated units; their counts and shares stay."""
     decided = {
         unit: replace(found.get(unit, NO_ONE), value=decision.value, tie=False)
         for unit, decision in decisions.items()
@@ -109,8 +109,8 @@ def pair_consensus(
 ) -> dict[int, PairConsensus]:
     """Return pair row id -> winner (V15 §3: the candidate that wins most of the pair's triplets).
 
-    A tied triplet counts but decides nothing; equal wins are a tie. A pair without judged units has its
-    published winner, or none.
+    A tied triplet decides nothing; equal wins are a tie. A pair without judged units has its published
+    winner, or none.
     """
     judged = [unit for unit in units if unit.pair is not None and unit.pk in found]
     outcomes = [int(found[unit.pk].value or 0) for unit in judged]
@@ -142,15 +142,13 @@ def measure_agreement(
 ) -> dict[str, Any]:
     """Compute Krippendorff's alpha of included judgments, with bootstrap intervals over units.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels; ``coefficients`` (percent
-    agreement, Fleiss, Gwet) on short scales; ``by_kind`` for pair kinds; ``one_against_rest``: agreement
-    of one judge with the majority of the others; ``per_worker``: whether single workers can be assessed;
-    ``full_depth``: the units covered, with early stopping. Open answers (``judged``) are compared by
-    their kind's codes.
+    Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels; ``coefficients`` on short scales;
+    ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
+    Open answers (``judged``) are compared by their kind's codes.
 
     Args:
-        full_depth: the unstopped sample, to which results are limited: units that stop once two agree
-            would bias agreement.
+        full_depth: the unstopped sample, or None. Results are limited to it: units that stop once two
+            agree would bias agreement.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
@@ -183,12 +181,12 @@ def measure_agreement(
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """Return (N,) bool: the included judgments for agreement, of ``full_depth`` units only if given."""
+    """Return (N,) bool: the included judgments, of ``full_depth`` units only if given."""
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
 def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
-    """Compute alpha over parts of open answers; without parts it is undefined, with the kind's ``reason``."""
+    """Compute alpha over parts of open answers; undefined without parts."""
     rows = [
         (one.unit.pk, part, one.worker, value)
         for one in judged
@@ -225,7 +223,7 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
 
 
 def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
-    """Measure how often one judge agrees with the majority of the unit's others: the human level.
+    """Measure how often one judge agrees with the majority of the unit's others.
 
     By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied or missing
     are excluded and counted. ``counted`` masks the judgments.
@@ -245,16 +243,15 @@ def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Fl
     figures = {}
     for name in (*names, "all"):
         here = kinds == name if name != "all" else np.ones(len(rows), dtype=bool)
-        n, correct = int((decided & here).sum()), int((same & here).sum())
-        low, high = wilson_interval(correct, n)
-        figures[name] = {
-            "value": plain(correct / n if n else None),
-            "low": plain(low),
-            "high": plain(high),
-            "n": n,
-            "left_out": int(here.sum()) - n,
-        }
+        n = int((decided & here).sum())
+        figures[name] = share_of(int((same & here).sum()), n) | {"left_out": int(here.sum()) - n}
     return figures
+
+
+def share_of(count: int, of: int) -> dict[str, Any]:
+    """Return a share with Wilson's 95 % interval and n as JSON; null where ``of`` is 0."""
+    low, high = wilson_interval(count, of)
+    return {"value": count / of if of else None, "low": plain(low), "high": plain(high), "n": of}
 
 
 def worker_table(
@@ -265,8 +262,8 @@ def worker_table(
 ) -> list[dict[str, Any]]:
     """Return one row per worker, by name, without anonymous ones.
 
-    ``judgments`` counts those on units, ``seconds`` is the median time per unit (from the page, else from
-    wall time), ``left_share`` the share of choices on the left.
+    ``seconds`` is the median time per unit (from the page, else from wall time), ``left_share`` the share of
+    choices on the left.
     """
     rows = []
     order = np.argsort(table.worker, kind="stable")
@@ -306,14 +303,11 @@ def worker_table(
 def system_tallies(
     pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Count how often each system beat another (V15 §7.3), by name; people are a system too.
+    """Count how often each system beat another (V15 §7.3); people are a system too.
 
     Args:
         pairs: ``pair``, ``value`` and ``tie`` of each candidate pair.
-        systems: pair -> systems of its captions; pairs of a system with itself are ignored.
-
-    Returns:
-        ``system`` and SYSTEM_COUNTS; undecided pairs count only in ``pairs``.
+        systems: pair -> systems of its captions.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for pair in pairs:

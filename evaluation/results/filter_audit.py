@@ -29,11 +29,9 @@ def audit_filter(
         pairs, passed_pairs: numbers of all image-caption pairs, and of those that passed.
 
     Returns:
-        ``dropped``, ``sampled``, ``judged``, ``missed`` (counts); ``share`` of judged ones that describe
-            their image, with Wilson interval ``low`` to ``high``; ``unanimous_no``: number with no yes at
-            all; ``weight``: rejected pairs per sampled one; ``missed_in_all`` and ``recall`` (of the
-            filter: passed good captions among all good ones), each with ``low`` and ``high``. Undefined
-            values are None.
+        Counts; ``share`` of judged rejected pairs that describe their image, with Wilson interval; ``weight``:
+            rejected pairs per sampled one; ``missed_in_all``; ``recall`` of the filter. Undefined values are
+            None.
     """
     values = {unit: found[unit].value for unit in audited if unit in found}
     judged = [unit for unit, value in values.items() if value is not None]
@@ -76,7 +74,6 @@ def audit_filter(
 
 
 def _recall(good: float | None, share: float | None, dropped: int) -> float | None:
-    """Return the share of passed good captions; it decreases with missed ones."""
     if good is None or share is None or not good + share * dropped:
         return None
     return good / (good + share * dropped)

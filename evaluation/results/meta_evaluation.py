@@ -1,4 +1,4 @@
-"""Compare automatic metrics with people: texts and arrays to JSON-ready results."""
+"""Compare automatic metrics with people."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.provenance import as_json
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
-from evaluation.statistics.correlation import CorrelationResult, correlation
+from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import (
-    AccuracyResult,
     GroupedCorrelationResult,
     grouped_correlation,
     pair_accuracy,
@@ -32,6 +31,11 @@ RESAMPLES = 1000
 FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
 # Quantiles at which metrics are cut for kappa, as each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+ACCURACY = (
+    "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half", "value_all_pairs",
+    "confidence", "interval",
+)  # fmt: skip
+COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
 
@@ -54,7 +58,7 @@ class PairTexts:
 class CaptionTexts:
     """A judged caption of an image; ``people`` is the share of yes, the mean grade, or a score.
 
-    ``unit`` and ``item`` are row ids; ``unit`` is None if several units judged it.
+    ``unit`` is None if several units judged it.
     """
 
     unit: int | None
@@ -96,7 +100,7 @@ def score_texts(
     metrics: Sequence[str],
     tokenizer: str,
 ) -> Scores:
-    """Score ``candidates`` by the metrics, with document frequency over ``documents``.
+    """Score ``candidates``, with document frequency over ``documents``.
 
     Raises:
         EvaluationError: an unknown or unavailable metric or tokenizer.
@@ -124,7 +128,7 @@ def with_references(
 
     Args:
         pairs: number, kind, image, both texts, and reference ids of each.
-        of_image: image -> its ordered (id, text) references, for all images of the documents.
+        of_image: image -> its ordered (id, text) references.
     """
     found, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
@@ -140,15 +144,19 @@ def with_references(
     return found, documents, used
 
 
-def judge_pairs(
-    pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
-) -> Judged:
-    """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
+PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
 
-    A metric's tie is wrong and an undecided pair is excluded; both are counted, with alternatives:
-    ``value_ties_half`` and ``value_all_pairs`` (an undecided pair is won at random).
-    """
-    count = len(pairs)
+
+def pair_kinds(names: Iterable[str]) -> list[str]:
+    """Return the pair kinds in the papers' order, then others by name, without "all"."""
+    found = set(names) - {"all"}
+    return [kind for kind in PAIR_KINDS if kind in found] + sorted(found.difference(PAIR_KINDS))
+
+
+def score_pairs(
+    pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
+) -> tuple[Scores, dict[str, Floats]]:
+    """Score both candidates of each pair; return also metric -> (N, 2) float64."""
     scored = score_texts(
         [pair.first for pair in pairs] + [pair.second for pair in pairs],
         [pair.references for pair in pairs] * 2,
@@ -156,14 +164,21 @@ def judge_pairs(
         metrics=metrics,
         tokenizer=tokenizer,
     )
-    winners = [pair.winner for pair in pairs]
-    figures, scores = {}, {}
-    for name, result in scored.scores.items():
-        first, second = result.images[:count], result.images[count:]
-        figures[name] = accuracy_of_pairs(first, second, winners, [pair.kind for pair in pairs])
-        scores[name] = np.stack([first, second], axis=1)
+    return scored, {name: one.images.reshape(2, -1).T for name, one in scored.scores.items()}
+
+
+def judge_pairs(
+    pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
+) -> Judged:
+    """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
+
+    A metric's tie is wrong and an undecided pair is excluded; both are counted. ``value_ties_half`` and
+    ``value_all_pairs`` (an undecided pair is won at random) are alternatives.
+    """
+    scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
+    winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
     return Judged(
-        metrics=figures,
+        metrics={name: accuracy_of_pairs(both, winners, kinds) for name, both in scores.items()},
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
@@ -171,20 +186,11 @@ def judge_pairs(
     )
 
 
-def accuracy_of_pairs(
-    first: Floats, second: Floats, winners: Sequence[int], kinds: Sequence[str]
-) -> dict[str, Any]:
+def accuracy_of_pairs(scores: Floats, winners: Sequence[int], kinds: Sequence[str]) -> dict[str, Any]:
     """Compute a metric's accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
-    found = pair_accuracy(first, second, np.array(winners, dtype=np.float64), names)
-    return {"accuracy": {kind: _accuracy(one) for kind, one in found.items()}}
-
-
-def _accuracy(result: AccuracyResult) -> dict[str, Any]:
-    return as_json(
-        result, "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half",
-        "value_all_pairs", "confidence", "interval",
-    )  # fmt: skip
+    found = pair_accuracy(scores[:, 0], scores[:, 1], np.array(winners, dtype=np.float64), names)
+    return {"accuracy": {kind: as_json(one, *ACCURACY) for kind, one in found.items()}}
 
 
 def judge_captions(
@@ -197,13 +203,14 @@ def judge_captions(
     per_image: bool,
     seed: int,
 ) -> Judged:
-    """Correlate each metric with people over image-caption pairs, with kappa on a grid of thresholds.
-
-    ``cuts`` are thresholds of people's scores; without any there is no kappa. ``per_image`` adds
-    coefficients within each image, averaged over images.
+    """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
     A reference equal to the caption is excluded for it: H13 §4.1.1 reports how much BLEU gains from the
     original caption among the references.
+
+    Args:
+        cuts: thresholds of people's scores; without any there is no kappa.
+        per_image: add coefficients within each image, averaged over images.
     """
     scored = score_texts(
         [caption.text for caption in captions],
@@ -249,7 +256,7 @@ def correlation_of_captions(
     """Compute a metric's coefficients and kappas with people's scores of the same captions."""
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     figures: dict[str, Any] = {
-        key: _coefficient(correlation(metric, people, coefficient, resamples=resamples, seed=seed))
+        key: as_json(correlation(metric, people, coefficient, resamples=resamples, seed=seed), *COEFFICIENT)
         for key, coefficient in COEFFICIENTS.items()
     } | {"kappa": _kappa(metric, people, cuts, seed)}
     if per_image:
@@ -265,7 +272,6 @@ def correlation_of_captions(
 
 
 def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:
-    """Compute Cohen's kappa at each cut of the metric and of people's scores."""
     if not cuts:
         return []
     quantiles = np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
@@ -282,14 +288,10 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
-    """Return the mean coefficient within images where defined; the interval resamples images."""
+    """Return the mean coefficient within images; the interval resamples images."""
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,
         "images_undefined": result.undefined_groups,
         **as_json(result, "confidence", "resamples", "seed", "reason"),
     }
-
-
-def _coefficient(result: CorrelationResult) -> dict[str, Any]:
-    return as_json(result, "value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")

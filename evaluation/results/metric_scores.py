@@ -1,4 +1,4 @@
-"""Compare metrics with a study's consensus: load, compute, store, and convert to JSON."""
+"""Compare metrics with a study's consensus, and store the scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
@@ -152,9 +151,7 @@ def pair_texts(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A caption's consensus value: row ids of unit (or None) and image; id and text of the caption; value
-    or None.
-    """
+    """A caption's consensus value, or None; ``unit`` is None if several units judged it."""
 
     unit: int | None
     item: int
@@ -203,26 +200,18 @@ def caption_texts(
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the result with every score behind it.
-
-    An equal procedure on equal judgments replaces its earlier row; only the newest data's scores are
-    stored.
-    """
+    """Store the result with every score behind it; only the newest data's scores stay."""
     study, judged = evaluation.study, evaluation.judged
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
-    MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
-    analysis, _ = Analysis.objects.update_or_create(
+    analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.What.META_EVALUATION,
         signature=evaluation.signature,
         data_hash=evaluation.data_hash,
-        defaults={
-            "settings": evaluation.settings,
-            "judgments": evaluation.judgments,
-            "result": evaluation.result,
-            "created_at": timezone.now(),
-        },
+        settings=evaluation.settings,
+        judgments=evaluation.judgments,
+        result=evaluation.result,
     )
+    MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
     MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
     words = "Metrics were compared with what people said."
     note_event(study=study, what="evaluated", words=words, signature=evaluation.signature)
@@ -247,12 +236,7 @@ def evaluate_study(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Compute and store the agreement of metrics with the consensus.
-
-    Returns:
-        ``{"metrics", "signatures", ...}`` (docs/evaluation.md), with ``counts``, ``notes``, and for pairs
-            ``people``, the agreement of one judge with the others.
-    """
+    """Compute and store the agreement of metrics with the consensus (docs/evaluation.md)."""
     evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)

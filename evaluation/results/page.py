@@ -1,7 +1,8 @@
-"""What the results page of a study asks the designer."""
+"""The page "Results" of a study."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -12,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
@@ -59,8 +61,6 @@ from judgments.studies.study_page import (
 
 
 class MetricsForm(forms.Form):
-    """Which metrics are held against the consensus, and how texts are cut into words."""
-
     metrics = forms.MultipleChoiceField(
         label="Metrics", initial=DEFAULT_METRICS, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )
@@ -85,7 +85,6 @@ FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.St
 
 
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Everything that is known about a study so far."""
     newest = {}
     for analysis in Analysis.objects.filter(
         Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
@@ -99,7 +98,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "counted": counted,
         "progress": progress,
         "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
-        "held": _held(study, progress),
+        "held": _leases(study, progress),
         "reports": list(
             ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
                 :NEWEST
@@ -128,7 +127,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
-    """Of kinds whose answers are words; those that have figures of their captions or questions show these instead."""
+    """Return the answers of open kinds without own figures."""
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []
@@ -139,13 +138,11 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def _newest(study: Study, what: str) -> Subquery:
-    """Of all analyses the row id alone: their results are large."""
-    rows = Analysis.objects.filter(study=study, what=what).order_by("-created_at", "-pk")
-    return Subquery(rows.values("pk")[:1])
+    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
 
 
-def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
-    """A few of the HITs that somebody holds right now; asked only where somebody may."""
+def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+    """Return a few of the active leases, with a query only if there are any."""
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
     holding = Assignment.objects.holding(timezone.now()).filter(study=study)
@@ -154,54 +151,44 @@ def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
 
 def _figures(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
-) -> dict[str, tuple[str, str]]:
-    """Name -> figure and the sentence that says what it means; nothing where there is nothing to draw.
-
-    The drawings are our own and escape every word in them, so the page takes them as they are.
-    """
-    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+) -> dict[str, tuple[SafeString, str]]:
+    """Return name -> figure and its sentence; plots escape every word."""
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation import plots as figures
     from evaluation.plots.canvas import stamped
 
-    found: dict[str, tuple[str, str]] = {}
-    if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+    found: dict[str, tuple[SafeString, str]] = {}
+
+    def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
+        found[name] = drawn(stamped(drawn_once(figure, *of, study.simulated), signature)), sentence
+
+    if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
-        found["progress"] = (
-            stamped(
-                drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
-                newest.judgments if newest else "",
-            ),
-            figures.progress_sentence(progress),
-        )
+        signature = newest.judgments if newest else ""
+        counted = {**progress, "revised_at": None}
+        draw("progress", figures.progress_sentence(progress), signature, figures.progress_figure, counted)
     if aggregation is not None:
-        agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
+        signature, result = aggregation.judgments, aggregation.result
+        agreement, workers = result["agreement"], result["workers"]
         threshold = design_of(study).controls.threshold
-        found["agreement"] = (
-            stamped(drawn_once(figures.agreement_figure, agreement, study.simulated), aggregation.judgments),
-            figures.agreement_sentence(agreement),
+        draw(
+            "agreement", figures.agreement_sentence(agreement), signature, figures.agreement_figure, agreement
         )
-        found["workers"] = (
-            stamped(
-                drawn_once(figures.workers_figure, workers, threshold, study.simulated),
-                aggregation.judgments,
-            ),
-            figures.workers_sentence(workers, threshold),
-        )
+        sentence = figures.workers_sentence(workers, threshold)
+        draw("workers", sentence, signature, figures.workers_figure, workers, threshold)
     if evaluation is not None:
-        found["metrics"] = (
-            stamped(
-                drawn_once(figures.accuracy_figure, evaluation.result, study.simulated), evaluation.judgments
-            ),
-            figures.accuracy_sentence(evaluation.result),
-        )
-    return {name: (drawn(figure), sentence) for name, (figure, sentence) in found.items()}
+        sentence = figures.accuracy_sentence(evaluation.result)
+        draw("metrics", sentence, evaluation.judgments, figures.accuracy_figure, evaluation.result)
+    return found
 
 
 def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
-    revision tell; decisions of adjudicators have a time too. Of systems' outputs the last one tells."""
+    """Return whether results are older than the data.
+
+    Judgments are only ever added, so their number and the time of the last revision tell.
+    """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
         made = aggregation.created_at
@@ -220,7 +207,6 @@ def _freshness(
 
 
 def _agreement(aggregation: Analysis) -> dict[str, Any]:
-    """Agreement, consensus counts and workers, ready to be shown."""
     result, threshold = aggregation.result, aggregation.settings.get("controls")
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
     seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
@@ -250,7 +236,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """The file, or the manifest, of a finished export of this study."""
+    """Serve the file, or the manifest, of a finished export."""
     number = request.GET.get("job", "")
     job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
     if job is None:
@@ -260,7 +246,7 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    """Consensus and agreement, then the metrics against them: two jobs."""
+    """Start two jobs: consensus and agreement, then metrics."""
     form = MetricsForm(request.POST if "metrics" in request.POST else None)
     chosen: dict[str, Any] = {}
     if form.is_bound:

@@ -129,7 +129,7 @@ def in_order(
 
 
 def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[int, int], Any]:
-    """Return (image, text) -> value of ``of_unit``; of several units of one text, the first value."""
+    """Return (image, text) -> value of ``of_unit``; the first value of several units of a text."""
     found: dict[tuple[int, int], Any] = {}
     for unit, place in proposals.units.items():
         value = of_unit.get(unit)
@@ -145,12 +145,11 @@ def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
 def rankings_of(
     relevance: RelevanceScale, proposals: Proposals, said: Said, audit: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return task -> a row per system; {} if no list has two items.
+    """Return task -> a row per system, best first; {} if no list has two items.
 
-    A row has ``queries``, of which S@k and R-precision exclude ``not_judged`` (no item judged, as when
-    images were sampled) and ``nothing_relevant``; S@1, S@5, S@10 and R-precision; with an audit of the
-    filter ``audited`` S@k over all queries; and where originals can be found ``original``: R@1, R@5, R@10
-    and the median rank over its ``queries`` (H13 §4.3.1). Best first.
+    A row has ``queries``, of which S@k and R-precision exclude ``not_judged`` (no item judged) and
+    ``nothing_relevant``; S@1, S@5, S@10 and R-precision; with an audit of the filter ``audited`` S@k over all
+    queries; and where originals can be found ``original``: R@k and the median rank (H13 §4.3.1).
     """
     judged = said.turned(lambda value: relevance.grade(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
@@ -227,11 +226,11 @@ def _row(
 ) -> dict[str, Any]:
     """Compute one system's row.
 
-    ``own`` are its list-sorted rows of the task, ``codes`` their known values, and ``relevant`` the
-    number of known relevant items by query.
+    ``own`` are its list-sorted rows of the task, ``codes`` their known values, ``relevant`` the number of
+    known relevant items by query.
     """
     query, place = proposals.query[own], proposals.place[own]
-    queries, first = np.unique(query, return_index=True)  # rows stand in the order of queries
+    queries, first = np.unique(query, return_index=True)  # rows are sorted by query
     number = np.searchsorted(queries, query)
     lengths = np.maximum.reduceat(place, first)  # of a list with unknown items: down to the last known one
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -310,8 +309,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
     """Estimate S@k over all queries if rejected captions are relevant with the audited share q.
 
     A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged
-    captions there, as if drawn at random from the rejected ones. ``low`` and ``high`` of the audit give
-    the interval, which covers q only.
+    captions there. ``low`` and ``high`` of the audit give the interval, which covers q only.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
@@ -333,9 +331,9 @@ def judged_systems(
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
 
-    A row has ``captions`` (judged ones) and ``images``, ``describes`` (the share that describes its
-    image, by the kind's threshold), and where answers are averaged ``mean``; with ``z`` in ``figures``
-    its mean as well. Intervals resample images, since captions of one image are dependent.
+    A row has ``captions``, ``images``, ``describes`` (the share that describes its image), for averaged
+    answers ``mean``, and with ``z`` in ``figures`` its mean. Intervals resample images, since captions of
+    one image are dependent.
     """
     rows = np.flatnonzero(~proposals.search)
     rows = rows[~np.isnan(said.look_up(proposals.image[rows], proposals.text[rows]))]
@@ -402,7 +400,7 @@ class _ClusteredMeans:
         return cls(systems, *totals, (counts > 0).sum(axis=0), draws.reshape(-1, *shape[1:]))
 
     def figure(self, system: int, column: int) -> dict[str, Any]:
-        """Return a mean with its interval; none for one image."""
+        """Return a mean with its interval; no interval for one image."""
         n = int(self.counts[system, column])
         low, high, _ = percentile_interval(self.draws[:, system, column], CONFIDENCE)
         several = self.images[system, column] > 1
@@ -529,7 +527,7 @@ def _originals(
 ) -> Ints:
     """Return (N,) ``Proposals.original``: whether the caption was written for the image.
 
-    An image's own captions are found by their words: equal words for another image are the same text.
+    Captions are compared by their words: equal words for another image are the same text.
     """
     own = np.array(
         [(one.item, text_of[pk]) for pk, one in captions.items() if one.item is not None], dtype=np.int64
@@ -552,6 +550,5 @@ def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags
 
 
 def _mapped(values: Ints, to: Mapping[int, Any]) -> Ints:
-    """Map ``values`` by ``to``; others become -1."""
     known, place = np.unique(values, return_inverse=True)
     return np.array([to.get(one, -1) for one in known.tolist()], dtype=np.int64)[place]

@@ -1,4 +1,4 @@
-"""Figures and tables of ours on a page: what draws them escapes every word that it was given."""
+"""Tables and plots of the page "Results"."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.utils.safestring import SafeString, mark_safe
 
 from evaluation.models import Consensus
+from evaluation.results.meta_evaluation import pair_kinds
 from evaluation.results.rankings import CUTS
 from judgments.admin.base import picture_address
 from judgments.drawing.draws import content_key
@@ -19,17 +20,12 @@ DAY = 86_400
 
 
 def drawn(markup: str) -> SafeString:
-    """SVG or HTML that ``evaluation.plots`` or ``evaluation.report`` made, for a template to show as it is."""
+    """Mark an SVG or HTML as safe; its maker escapes what people wrote."""
     return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
 
 
 def drawn_once(draw: Callable[..., str], *of: Any) -> str:
-    """``draw(*of)``, or what it drew of equal values before: drawing takes longer than all else on a page.
-
-    Args:
-        draw: gives an SVG that follows from its arguments alone.
-        of: JSON values.
-    """
+    """Return ``draw(*of)``, cached by its arguments, which are JSON values."""
     key = f"quorum-drawing-{draw.__name__}-{content_key(*of)}"
     kept: str | None = cache.get(key)
     if kept is None:
@@ -48,11 +44,10 @@ MODEL_ROWS_SHOWN = 8
 SYSTEM_HEADS = {"mean": "Mean", "z": "Mean z", "describes": "Describe the image"}
 SUCCESS = tuple(f"S@{k}" for k in CUTS)
 RECALL = tuple(f"R@{k}" for k in CUTS)
-KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
-    """What to know about a worker: set aside and why, or an eye-catching habit."""
+    """Describe an excluded worker, or an eye-catching habit."""
     notes = []
     if not row["used"]:
         below = row["controls_share"] is not None and isinstance(threshold, float | int)
@@ -72,7 +67,7 @@ COEFFICIENT_NAMES = {
 
 
 def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The coefficients beside alpha, with their names."""
+    """Return the coefficients beside alpha, with their names."""
     return [
         {**one, "label": COEFFICIENT_NAMES[one["statistic"]].format(weights=one["weights"])}
         for one in agreement.get("coefficients", {}).values()
@@ -81,7 +76,7 @@ def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def model_sentence(model: Mapping[str, Any]) -> str:
-    """On how many units Dawid and Skene's model comes to another answer than the consensus."""
+    """Say on how many units Dawid and Skene's model differs from the consensus."""
     if not model or model["reason"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]
@@ -100,7 +95,7 @@ def model_sentence(model: Mapping[str, Any]) -> str:
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The units on which they differ most surely, with answers in words."""
+    """Return the units on which they differ most surely, with answers in words."""
     words = {1: "first", 2: "second"} if kind.two_sided else {0: "no", 1: "yes"}
     return [
         {
@@ -115,12 +110,10 @@ def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics by pair kinds: columns, and rows of figures, the best metric over all pairs first."""
+    """Return metrics by pair kinds, the best over all pairs first."""
     found = result["metrics"]
     names = {kind for figures in found.values() for kind in figures["accuracy"]}
-    kinds = [kind for kind in KIND_ORDER if kind in names]
-    kinds += sorted(names - set(kinds) - {"all"})
-    columns = [*kinds, "all"] if "all" in names else kinds
+    columns = pair_kinds(names) + (["all"] if "all" in names else [])
     rows = [
         {
             "name": name,
@@ -139,7 +132,7 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How people judged each system's captions, the best first; {} where systems are compared in pairs."""
+    """Return how people judged each system's captions, best first; {} for pairs."""
     if not systems or "describes" not in systems[0]:
         return {}
     names = [name for name in SYSTEM_HEADS if name in systems[0]]
@@ -148,7 +141,9 @@ def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "system": row["system"],
             "captions": row["captions"],
             "images": row["images"],
-            "cells": [(_share_cell if name == "describes" else _mean_cell)(row[name]) for name in names],
+            "cells": [
+                (_share_cell if name == "describes" else _coefficient_cell)(row[name]) for name in names
+            ],
         }
         for row in sorted(systems, key=lambda row: -row[names[0]]["value"])
     ]
@@ -156,7 +151,7 @@ def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """For each task how systems rank, by relevance and by the original item."""
+    """Return for each task how systems rank, by relevance and by the original item."""
     return [
         {
             "task": task,
@@ -188,19 +183,8 @@ def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _mean_cell(figure: Mapping[str, Any]) -> dict[str, Any] | None:
-    if figure["value"] is None:
-        return None
-    known = figure["low"] is not None
-    return {
-        "value": coefficient(figure["value"]),
-        "range": f"{coefficient(figure['low'])} to {coefficient(figure['high'])}" if known else "",
-        "n": figure["n"],
-    }
-
-
 def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A share with no more digits than its interval supports."""
+    """Format a share with no more digits than its interval supports."""
     if figure is None or figure["value"] is None:
         return None
     low, high = figure["low"], figure["high"]
@@ -213,16 +197,18 @@ def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _coefficient_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A coefficient with its interval."""
     if figure is None or figure["value"] is None:
         return None
+    return {"value": coefficient(figure["value"]), "range": _between(figure), "n": figure["n"]}
+
+
+def _between(figure: Mapping[str, Any]) -> str:
     low, high = figure["low"], figure["high"]
-    between = f"{coefficient(low)} to {coefficient(high)}" if low is not None and high is not None else ""
-    return {"value": coefficient(figure["value"]), "range": between, "n": figure["n"]}
+    return "" if low is None or high is None else f"{coefficient(low)} to {coefficient(high)}"
 
 
 def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics by coefficient, and what else there is: within images, the best kappa of each."""
+    """Return metrics by coefficient, best first."""
     found = result["metrics"].values()
     within = any("per_image" in figures for figures in found)
     kappas = any(figures["kappa"] for figures in found)
@@ -246,7 +232,7 @@ def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The captions people liked most and least, where their judgments give captions scores; {} elsewhere."""
+    """Return the captions with the highest and lowest scores; {} without scores."""
     rows = sorted(figures.get("captions", ()), key=lambda row: -row["score"])
     if not rows:
         return {}
@@ -267,7 +253,7 @@ def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
-    """What people answered together to the first units of an open kind, in words."""
+    """Return the consensus of the first units of an open kind, in words."""
     rows = []
     for one in shown:
         if one.unit is None or not one.answer:
@@ -287,17 +273,20 @@ def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
 
 
 def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What people answered to each question of a form, and how far they agree; empty where there is no form."""
+    """Return the answers and the agreement of each question of a form."""
     rows = []
     for one in figures.get("questions", ()):
         alpha = one.get("alpha")
-        row = {"name": one["name"], "label": one["label"], "answered": one["answered"], "said": _said(one)}
+        row = {
+            "name": one["name"],
+            "label": one["label"],
+            "answered": one["answered"],
+            "said": _answers_in_words(one),
+        }
         if alpha is not None:
             row |= {
                 "alpha": None if alpha["value"] is None else coefficient(alpha["value"]),
-                "range": ""
-                if alpha["low"] is None or alpha["high"] is None
-                else f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}",
+                "range": _between(alpha),
                 "level": alpha["level"],
                 "reason": alpha["reason"],
             }
@@ -305,8 +294,7 @@ def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _said(one: Mapping[str, Any]) -> list[str]:
-    """The answers in a few short pieces."""
+def _answers_in_words(one: Mapping[str, Any]) -> list[str]:
     if "votes" in one:
         votes = list(one["votes"].items())
         said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]

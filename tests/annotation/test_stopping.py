@@ -216,7 +216,7 @@ def test_full_depth_hits_are_answered_to_the_end_and_agreement_is_measured_on_th
     assert full.count() == round(0.4 * HIT.objects.count())
     assert set(full.values_list("spared", flat=True)) == {0}
     assert set(HIT.objects.exclude(pk__in=full).values_list("spared", flat=True)) == {1}
-    agreement = compute_aggregation(study=study).agreement
+    agreement = compute_aggregation(study=study).result["agreement"]
     assert agreement["alpha"]["n"] == Outlook.objects.filter(full_depth=True).count()
     assert agreement["full_depth"]["units"] == Outlook.objects.filter(full_depth=True).count()
 

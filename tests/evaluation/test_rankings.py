@@ -186,7 +186,7 @@ def test_thirty_systems_cost_as_many_queries_as_two(django_assert_max_num_querie
     judge(made, {(image, text): 1 for image in PETS for text in "xyz"})
     with django_assert_max_num_queries(40):
         found = compute_aggregation(study=made.study)
-    assert len(found.rankings["annotation"]) == 30
+    assert len(found.result["rankings"]["annotation"]) == 30
 
 
 def test_a_release_from_before_tasks_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The formats of ``export_judgments`` as data."""
+"""The formats of ``export_judgments``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ TASKS = ("annotation", "search")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of an export besides its format.
-
-    Attributes:
-        task: qrels: queries are images for ``annotation``, captions for ``search``.
-        scale: the study's allowed answers.
-    """
+    """Options of an export besides its format; ``task`` is for qrels, ``scale`` the allowed answers."""
 
     task: str = TASKS[0]
     scale: tuple[int, ...] = ()
@@ -38,12 +33,8 @@ class Format:
     """A file format.
 
     Attributes:
-        name: value of ``--format``.
-        suffix: of the default file name.
-        content_type: for downloads.
         what: one line for people.
         fits: returns why it cannot represent a study, or "".
-        encoding: returns its encoding.
     """
 
     name: str
@@ -162,7 +153,7 @@ def formats_for(study: Study) -> list[Format]:
 
 
 def check_fits(study: Study, chosen: Format) -> None:
-    """Raise ExportError with the reason if the format cannot represent the study."""
+    """Raise ExportError if the format cannot represent the study."""
     why = chosen.fits(study)
     if why:
         raise ExportError(

@@ -1,18 +1,16 @@
-"""Captions written by workers, for export, adoption and statistics."""
+"""Captions written by workers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from annotation.models import Worker
 from annotation.snapshots import Moment
 from common.files import HashedFile
 from common.streams import batched
 from evaluation.errors import EvaluationError
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.encoding import Encoding, Work, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.judgment_sets.loaders import in_order
 from judgments.drawing.draws import content_key
@@ -24,11 +22,7 @@ ROWS_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CollectedCaption:
-    """An included caption and its origin.
-
-    Attributes:
-        key: derived from study, unit, worker and text: equal on every database, different for a revision.
-    """
+    """An included caption; ``key`` is equal on every database, and different for a revision."""
 
     key: str
     text: str
@@ -51,11 +45,7 @@ def check_writes(study: Study) -> None:
 def written_captions(
     study: Study, moment: Moment, *, units: Sequence[int] | None = None
 ) -> Iterator[CollectedCaption]:
-    """Yield the captions included at ``moment``, by unit, then worker name.
-
-    Args:
-        units: limit to these row ids.
-    """
+    """Yield the captions included at ``moment``, by unit, then worker name."""
     rows = (
         moment.judgments(study, units=units)
         .filter(unit__control=False, set_aside=False)
@@ -73,7 +63,7 @@ def written_captions(
 
 
 def pseudonyms(workers: Collection[int]) -> dict[int, str]:
-    """Return worker row id -> pseudonym, numbered by name among the study's writers."""
+    """Return worker row id -> pseudonym, numbered by name."""
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
@@ -101,21 +91,11 @@ class WrittenCaptions(Encoding):
                     **({"split": one.split} if one.split else {}),
                     "worker": one.worker_id,
                 }
-                _write(file, row)
+                write_line(file, row)
                 work.counts["captions"] += 1
 
     def join(self, work: Work, file: HashedFile) -> None:
-        names = pseudonyms({row["worker"] for row in _rows(work, self.suffix)})
-        for row in _rows(work, self.suffix):
-            _write(file, row | {"worker": names[row["worker"]]})
+        names = pseudonyms({row["worker"] for row in work.lines(self.suffix)})
+        for row in work.lines(self.suffix):
+            write_line(file, row | {"worker": names[row["worker"]]})
         work.counts["writers"] = len(names)
-
-
-def _rows(work: Work, suffix: str) -> Iterator[dict[str, Any]]:
-    for path in work.parts(suffix):
-        with path.open(encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
-
-
-def _write(file: HashedFile, row: dict[str, Any]) -> None:
-    file.write_text(json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n")

@@ -1,4 +1,4 @@
-"""Write the consensus in the formats of other programs: qrels, Flickr8k's two."""
+"""Write the consensus as qrels or as Flickr8k's files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ GRADES_A_LINE = 3  # the expert file has three columns of grades
 
 @dataclass(frozen=True, slots=True)
 class UnitAnswers:
-    """The included answers on an image-caption unit; ``values`` may be empty."""
-
     pk: int
     image: str
     caption: str
@@ -26,7 +24,7 @@ class UnitAnswers:
 
 
 def unit_answers(work: Work) -> Iterator[list[UnitAnswers]]:
-    """Yield the next units in order with their included answers, without control items."""
+    """Yield the next units with their included answers, without control items."""
     for some, answers in work.answers():
         names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
         rows = names.values_list("pk", "item__name", "first__key")
@@ -34,15 +32,12 @@ def unit_answers(work: Work) -> Iterator[list[UnitAnswers]]:
 
 
 def _name(text: str, *, what: str) -> str:
-    """Return ``text`` as a field of a blank-separated line."""
     if not text or text.split() != [text]:
         raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
     return text
 
 
 class LineParts(Encoding):
-    """Write parts of text lines."""
-
     tallies = True
     counts = {"lines": 0, "left_out": 0}
 
@@ -63,8 +58,8 @@ class LineParts(Encoding):
 class Qrels(LineParts):
     """Write TREC relevance judgments: ``query 0 document relevance``.
 
-    With ``task`` annotation the image is the query, with search the caption. Relevance is the adjudicated
-    answer or the consensus (``RelevanceScale.grade``). Units without either are omitted.
+    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``). Units without either are
+    omitted.
     """
 
     def __init__(self, task: str) -> None:

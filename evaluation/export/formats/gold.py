@@ -1,12 +1,10 @@
 """Gold standards from answers: keywords, and boxes that descriptions name.
 
-In the form of ``evaluation.metrics.keywords`` and ``evaluation.metrics.content``, and as JSON lines.
 Units without included judgments are omitted and counted.
 """
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +12,7 @@ from typing import Any
 
 from common.files import HashedFile
 from common.streams import batched
-from evaluation.export.encoding import Encoding, Work
+from evaluation.export.encoding import Encoding, Work, write_line
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.snapshot import take_moment
 from evaluation.judgment_sets import loaders
@@ -25,9 +23,7 @@ from judgments.models import Study, Unit
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
-    """Return image -> its multiset of tags R_j (MC12 §3.2): keyword -> number of workers; merged by
-    ``stems`` as in the paper, or not.
-    """
+    """Return image -> its multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
     return {
         unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
         for unit, found in _all_decided(study)
@@ -43,8 +39,6 @@ def content_gold(study: Study) -> dict[str, list[set[int]]]:
 
 
 class GoldLines(Encoding):
-    """Write a JSON line per unit with a consensus."""
-
     suffix = "jsonl"
     tallies = True
     lines: str  # what they are called
@@ -53,19 +47,16 @@ class GoldLines(Encoding):
         self.counts = {self.lines: 0, "left_out": 0}
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """Write the next units; omit and count those without included judgments."""
         for some, answers in work.answers():
             lines = 0
             for unit, found in _decided(work.study, list(answers.items())):
-                row = self.row(unit, found)
-                file.write_text(json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n")
+                write_line(file, self.row(unit, found))
                 lines += 1
             work.counts[self.lines] += lines
             work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
 
     @abstractmethod
-    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
-        """What the line says."""
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]: ...
 
 
 class KeywordLines(GoldLines):
@@ -115,7 +106,6 @@ class GroundingLines(GoldLines):
 
 
 def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
-    """Yield the units with included judgments in order, with their consensus."""
     for some in batched(loaders.counted_answers(study, take_moment(study)), UNITS_AT_ONCE):
         yield from _decided(study, some)
 

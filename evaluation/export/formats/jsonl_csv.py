@@ -1,4 +1,4 @@
-"""Write raw judgments, one per row: JSON lines and CSV."""
+"""Write judgments as JSON lines or CSV, one per row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ JSON_COLUMNS = {"answer", "content", "systems"}
 
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
-    """Write one JSON object per line, keys in column order."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for batch in batched(rows, LINES_AT_ONCE):
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
@@ -39,7 +38,7 @@ def csv_writer(file: HashedFile) -> Any:
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
-    """Write a header and one line per judgment, guarded against spreadsheet formulas.
+    """Write a line per judgment, guarded against spreadsheet formulas.
 
     Guarded cells get a leading apostrophe, which the importer removes (docs/exports.md).
     """
@@ -55,7 +54,6 @@ def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> N
 
 
 def expected_cell(expected: Any) -> Any:
-    """Encode a control item's right answer in a cell: open ones as JSON."""
     return json.dumps(expected, ensure_ascii=False) if isinstance(expected, (list, dict)) else expected
 
 
@@ -70,8 +68,6 @@ def _cell(value: Any) -> Any:
 
 
 class JsonLines(Encoding):
-    """Write JSON lines in parts."""
-
     suffix = "jsonl"
     tallies = True
     progress_count = "judgments"
@@ -82,8 +78,6 @@ class JsonLines(Encoding):
 
 
 class CsvLines(JsonLines):
-    """Write CSV in parts; the first has the header."""
-
     suffix = "csv"
 
     def write_part(self, work: Work, file: HashedFile) -> None:

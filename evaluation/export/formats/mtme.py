@@ -1,6 +1,4 @@
-"""Write the folder layout of mt-metrics-eval as one archive: sources, documents, references, outputs,
-human and metric scores (github.com/google-research/mt-metrics-eval, README, "File organization and naming
-convention").
+"""Write the folder layout of mt-metrics-eval as one archive (github.com/google-research/mt-metrics-eval).
 
 A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes
 per system caption, not with judgments. Two resumable stages: human scores by units, metric scores by
@@ -131,7 +129,6 @@ class Mtme(Encoding):
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
     def _read(self, work: Work) -> tuple[Board, References]:
-        """Add up the human scores of all unit parts."""
         if self._whole is None:
             board = self._begun or _board(work.study, work.prepared["systems"])
             for path in work.parts(CELLS):
@@ -148,7 +145,6 @@ class Mtme(Encoding):
         return self._whole
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write the folder and its archive."""
         board, references = self._read(work)
         study, place = work.study, work.folder / "folder"
         shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
@@ -182,7 +178,7 @@ class Mtme(Encoding):
 
 
 def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
-    """Yield metric scores by system in the board's order; parts are by row id."""
+    """Yield metric scores in the board's order; parts are by row id."""
     places: dict[int, tuple[Path, int]] = {}
     for path in work.parts(SCORES):
         with path.open("rb") as lines:
@@ -204,7 +200,6 @@ def judged_items(study: Study) -> QuerySet[Item]:
 
 
 def _board(study: Study, systems: Sequence[int]) -> Board:
-    """Return the systems' captions without human scores."""
     board = Board(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
     # Of several captions of an image, take the one the system ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
@@ -234,7 +229,6 @@ Cells = tuple[
 
 
 def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
-    """Average answers on single captions; omit captions of no system here."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
@@ -246,7 +240,7 @@ def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Ce
 
 
 def _cells_of_pairs(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
-    """Compute each caption's share of votes won in pairs."""
+    """Compute each caption's share of votes won."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -310,7 +304,6 @@ class References:
 
     @classmethod
     def of(cls, study: Study, board: Board) -> References:
-        """Read the references of the images of ``board``, in its order."""
         found: list[list[str]] = [[] for _ in board.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
@@ -395,7 +388,6 @@ def _text(path: Path) -> TextIO:
 
 
 def _pack(folder: Path, file: HashedFile) -> None:
-    """Archive all files below ``folder``, sorted by name."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)

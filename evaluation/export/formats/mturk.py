@@ -1,9 +1,7 @@
-"""Write a study in the columns of MTurk's result files, one assignment per line
-(docs/crowds/batch-files.md).
+"""Write a study in the columns of MTurk's result files, one assignment per line (docs/crowds/batch-files.md).
 
-A HIT's content is in ``Input.`` columns, numbered by the HIT's order; answers are in ``Answer.`` columns
-of the same number, in the unit's order. ``Approve`` and ``Reject`` are empty, for review in a spreadsheet
-program.
+``Input.`` and ``Answer.`` columns are numbered by the HIT's order. ``Approve`` and ``Reject`` are empty,
+for review in a spreadsheet program.
 """
 
 from __future__ import annotations
@@ -58,10 +56,7 @@ def why_not(study: Study) -> str:
 
 
 class Results(Encoding):
-    """Write a header and one line per assignment submitted by the moment, by HIT and worker.
-
-    The pieces are HITs.
-    """
+    """Write one line per assignment, by HIT and worker. The pieces are HITs."""
 
     suffix = "results"
     progress_count = "judgments"
@@ -110,13 +105,9 @@ class Results(Encoding):
                 for assignment in batch:
                     units = places.get(assignment.hit_id or 0, [])
                     judged = given.get(str(assignment.pk), {})
-                    asked = _own_inputs(units, kind, single=single) | _inputs(units, kind)
-                    answered = _own_answers(units, judged, kind, single=single) | _answers(
-                        units, judged, kind
-                    )
                     cells = _assignment_cells(study, design, assignment)
-                    cells |= {f"{INPUT}{name}": cell for name, cell in asked.items()}
-                    cells |= {f"{ANSWER}{name}": cell for name, cell in answered.items()}
+                    for number, unit in enumerate(units, start=1):
+                        cells |= _unit_cells(number, unit, judged.get(unit["pk"]), kind, single=single)
                     writer.writerow(guard_formula(cells.get(column, "")) for column in header)
                     work.counts["assignments"] += 1
                     work.counts["judgments"] += len(judged)
@@ -197,49 +188,27 @@ def _named(number: int, name: str, *, single: bool) -> str:
     return name if single else f"u{number}_{name}"
 
 
-def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool) -> dict[str, str]:
-    return {
-        _named(number, name, single=single): cell
-        for number, unit in _numbered(units)
-        for name, cell in kind.exchange.mturk_inputs(unit["content"]).items()
-    }
-
-
-def _own_answers(
-    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind, *, single: bool
+def _unit_cells(
+    number: int, unit: Mapping[str, Any], given: tuple[Any, ...] | None, kind: Kind, *, single: bool
 ) -> dict[str, str]:
-    return {
+    """Return the columns of a HIT's unit; ``given`` is None without an answer."""
+    content = unit["content"]
+    names = ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
+    inputs = {
         _named(number, name, single=single): cell
-        for number, unit in _numbered(units)
-        if unit["pk"] in given and given[unit["pk"]][1] is not None
-        for name, cell in kind.exchange.mturk_cells(given[unit["pk"]][1]).items()
+        for name, cell in kind.exchange.mturk_inputs(content).items()
     }
-
-
-def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    return enumerate(units, start=1)
-
-
-def _inputs(units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
-    return {
-        f"u{number}_{name}": _cell(unit[name])
-        for number, unit in _numbered(units)
-        for name in ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
-    }
-
-
-def _answers(
-    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
-) -> dict[str, str]:
-    cells: dict[str, str] = {}
-    for number, unit in _numbered(units):
-        if unit["pk"] not in given:
-            continue
-        value, answer, seconds, comment = given[unit["pk"]]
+    inputs |= {f"u{number}_{name}": _cell(unit[name]) for name in names}
+    answers: dict[str, str] = {}
+    if given is not None:
+        value, answer, seconds, comment = given
         if answer is not None:
-            value = json.dumps(kind.exchange.exported(answer, content=unit["content"]), ensure_ascii=False)
-        cells |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
-    return cells
+            value = json.dumps(kind.exchange.exported(answer, content=content), ensure_ascii=False)
+            for name, cell in kind.exchange.mturk_cells(answer).items():
+                answers[_named(number, name, single=single)] = cell
+        answers |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
+    columns = {f"{INPUT}{name}": cell for name, cell in inputs.items()}
+    return columns | {f"{ANSWER}{name}": cell for name, cell in answers.items()}
 
 
 def _cell(value: Any) -> str:
@@ -256,7 +225,6 @@ def _header(inputs: Sequence[str], answers: Sequence[str]) -> list[str]:
 
 
 def _assignment_cells(study: Study, design: StudyDesign, assignment: Assignment) -> dict[str, str]:
-    """Return the columns of an assignment and its HIT; all others stay empty."""
     hit, session, crowd = assignment.hit, assignment.session, design.crowd
     state = assignment.before_exclusion or assignment.state
     submitted = assignment.submitted_at

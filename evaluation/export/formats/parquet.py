@@ -33,9 +33,6 @@ _TYPES = {
 
 
 def parquet_schema(study: Study) -> pa.Schema:
-    """Return the schema of the study's judgments; ``expected``, ``answer``, ``content`` and ``systems``
-    are strings.
-    """
     return pa.schema(
         [pa.field(name, _TYPES.get(name, pa.string())) for name in columns_of(study)],
         metadata={"quorum.study": study.slug, "quorum.version": quorum_version()},
@@ -51,14 +48,12 @@ class ParquetParts(Encoding):
     counts = no_judgments()
 
     def write_part(self, work: Work, file: HashedFile) -> None:
-        """Write batches of some thousand judgments; open answers as JSON."""
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
             for batch in batched(work.rows(), ROW_GROUP):
                 writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write a row group per batch, with zstd."""
         schema = parquet_schema(work.study)
         with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
             for path in work.parts(self.suffix):

@@ -24,9 +24,8 @@ ROWS_AT_ONCE = 2_000
 class Reliability(Encoding):
     """Write a header of unit ids and a line per worker; empty cells for missing.
 
-    Included judgments only, no control items. Parts hold a unit per line, ``[id, [[worker's row id,
-    value], ...]]``; joining transposes them in an SQLite file that sorts on disk, so memory holds only
-    worker names.
+    Parts hold a unit per line, ``[id, [[worker's row id, value], ...]]``; joining transposes them in an
+    SQLite file that sorts on disk, so memory holds only worker names.
     """
 
     suffix = "units"
@@ -44,7 +43,6 @@ class Reliability(Encoding):
                 work.counts["values"] += len(own)
 
     def join(self, work: Work, file: HashedFile) -> None:
-        """Write the header from the units, and the lines from the sorted cells."""
         scratch = work.folder / "turned"
         scratch.unlink(missing_ok=True)  # of a join that was stopped
         width = work.counts["units"]
@@ -54,7 +52,7 @@ class Reliability(Encoding):
             place.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
             place.execute("BEGIN")
             file.write_text("worker")
-            for batch in batched(enumerate(_units(work, self.suffix)), ROWS_AT_ONCE):
+            for batch in batched(enumerate(work.lines(self.suffix)), ROWS_AT_ONCE):
                 file.write_text(f",{_joined(guard_formula(key) for _, (key, _) in batch)}")
                 place.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",
@@ -72,15 +70,6 @@ class Reliability(Encoding):
                     file.write_text(text)
                 file.write_text(f"{',' * (width - 1 - at)}\r\n")
                 work.counts["lines"] += 1
-
-
-def _units(work: Work, suffix: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Yield (id, [(worker's row id, value)]) of each unit, in order."""
-    for path in work.parts(suffix):
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                key, own = json.loads(line)
-                yield key, own
 
 
 def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:

@@ -21,7 +21,6 @@ def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[
 
 
 def _against_people(inputs: ReportInputs, progress: Progress) -> list[Section]:
-    """Compare metrics and systems with people, for pairs or single captions."""
     sections: list[Section | None]
     one_judge = captions.ceilings(inputs)
     if inputs.kind.compares_pairs:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluation.judgment_sets.records import Floats
 from evaluation.provenance import plain
-from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section
+from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section, level_of
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, no_ceiling
 from evaluation.report.wording import plot, say, section, table
@@ -23,7 +23,7 @@ Rows = list[tuple[Any, ...]]
 def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
     """Show r, rho and tau-b between every two metrics, and with people for captions.
 
-    Floor: 0, no relation. Ceiling for captions: one judge against the mean of the others.
+    Floor: 0. Ceiling for captions: one judge against the mean of the others.
     """
     if len(inputs.scores) < 2:
         return None
@@ -46,7 +46,7 @@ def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
 
 
 def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
-    """Return names, tau-b, rho, r and number of candidates of every two metrics, then of each with people."""
+    """Return names, tau-b, rho, r and n of every two metrics, then of each with people."""
     names = list(flat)
     pairs = [
         (one, two, flat[one], flat[two]) for place, one in enumerate(names) for two in names[place + 1 :]
@@ -64,7 +64,7 @@ def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
 def _matrix(
     inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
 ) -> Plot:
-    """Return the plot and data of a coefficient's matrix, with people in a separate row."""
+    """Plot a coefficient's matrix, with people in a separate row."""
     end, coefficient, place = NAMES[which]
     value = {(row[0], row[1]): row[place] for row in rows}
     cells = [
@@ -77,9 +77,7 @@ def _matrix(
         cells.append([value[name, MEAN] for name in names])
         heads.append(MEAN)
     ceiling = one_judge.get(which, Estimate(None))
-    levels = [Level("unrelated", 0.0)]
-    if ceiling.value is not None:
-        levels.append(Level(PEOPLE, ceiling.value, dashed=False, low=ceiling.low, high=ceiling.high))
+    levels = [Level("unrelated", 0.0), *level_of(PEOPLE, ceiling)]
     sentence = say(
         "metric-correlation", coefficient=coefficient, with_people=with_people, ceiling=ceiling, alike=alike,
         no_ceiling=no_ceiling(inputs),

@@ -17,6 +17,7 @@ from evaluation.report.content import (
     Section,
     Table,
     estimate_of,
+    level_of,
 )
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
@@ -31,7 +32,7 @@ MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
 People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
 PEOPLE = "one judge"
-LAST = -2.0  # where an undefined coefficient stands: below all others
+LAST = -2.0  # sort undefined coefficients below all others
 
 
 def ceilings(inputs: ReportInputs) -> People:
@@ -74,9 +75,7 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
         "correlation", name=names[0], best=found[names[0]]["kendall_tau_b"], people=people.value,
         no_ceiling=no_ceiling(inputs),
     )  # fmt: skip
-    levels = [Level("chance", 0.0)]
-    if people.value is not None:
-        levels.append(Level(PEOPLE, people.value, dashed=False, low=people.low, high=people.high))
+    levels = [Level("chance", 0.0), *level_of(PEOPLE, people)]
     drawing = Dots(
         tuple(names),
         (Panel("", tuple(tau[name] for name in names), tuple(levels)),),

@@ -1,4 +1,4 @@
-"""Human ceilings for metrics. Pure; takes arrays."""
+"""Human ceilings for metrics. Pure."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def one_against_mean(
 ) -> Estimate:
     """Correlate each judgment with the mean of the unit's other judgments.
 
-    Percentile bootstrap intervals over units, as judgments of one unit are dependent; without
-    ``resamples`` none.
+    Percentile bootstrap intervals over units, as judgments of one unit are dependent; none without
+    ``resamples``.
     """
     group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:
@@ -142,7 +142,7 @@ def one_against_cut(
     """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others.
 
     Both are cut there into yes and no (H13 tables 8 to 10, with a person as the metric). Percentile
-    bootstrap intervals over units, as judgments of one unit are dependent.
+    bootstrap intervals over units.
     """
     group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:
@@ -182,9 +182,7 @@ def _against_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _kappa(counts: Floats) -> Floats:
-    """Return (R,) Cohen's kappa of (R, 4) counts: neither, people only, judge only, both; nan where
-    undefined.
-    """
+    """Return (R,) Cohen's kappa of (R, 4) counts: neither, people only, judge only, both."""
     n = counts.sum(axis=1)
     judge, people = counts[:, 2] + counts[:, 3], counts[:, 1] + counts[:, 3]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,4 +1,4 @@
-"""Open answers: their kinds' own results as tables and plots."""
+"""Results of open answers as tables and plots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def sections(inputs: ReportInputs) -> list[Section]:
-    """Return a section per result of the study's kind."""
     figures: Mapping[str, Any] = inputs.aggregation.result.get("figures", {})
     made = {
         "leave_one_out": _leave_one_out,
@@ -112,7 +111,6 @@ def _content(figures: Mapping[str, Any]) -> Section:
 
 
 def _questions(figures: Mapping[str, Any]) -> Section:
-    """Show answers and agreement for each question of a form."""
     found = figures["questions"]
     if not any(one["answered"] for one in found):
         return section("questions", empty="Nobody answered a question of the form yet.")

@@ -21,16 +21,16 @@ from evaluation.report.content import (
     Section,
     Table,
     estimate_of,
+    level_of,
 )
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.comparisons import cluster_tables, paired_p
 from evaluation.report.wording import plot, say, section, table
-from evaluation.results.meta_evaluation import score_texts
+from evaluation.results.meta_evaluation import PAIR_KINDS, pair_kinds, score_texts
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 from evaluation.statistics.significance import mcnemar_test
 
-KIND_ORDER = ("HC", "HI", "HM", "MM")
 CHANCE = 0.5
 HALVES, ONE_JUDGE = "half of the people", "one judge"
 FEWEST_REFERENCES = 5
@@ -104,9 +104,7 @@ def _unmeasured(people: Ceilings) -> list[str]:
 
 
 def _kinds(accuracy: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    names = {kind for one in accuracy.values() for kind in one}
-    kinds = [kind for kind in KIND_ORDER if kind in names]
-    kinds += sorted(names - set(kinds) - {"all"})
+    kinds = pair_kinds(kind for one in accuracy.values() for kind in one)
     return [*kinds, "all"] if len(kinds) != 1 else kinds
 
 
@@ -115,11 +113,7 @@ def _best_first(accuracy: Mapping[str, Mapping[str, Any]], kind: str) -> list[st
 
 
 def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
-    levels = [Level("chance", CHANCE)]
-    if people is not None and people[1].value is not None:
-        words, one = people
-        levels.append(Level(words, people[1].value, dashed=False, low=one.low, high=one.high))
-    return tuple(levels)
+    return (Level("chance", CHANCE), *(level_of(*people) if people is not None else ()))
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
@@ -151,14 +145,11 @@ def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) 
 def _of_kind(inputs: ReportInputs, kind: str) -> Flags:
     if kind == "all":
         return np.ones(len(inputs.kinds), dtype=bool)
-    return np.asarray(inputs.kinds == (kind if kind in KIND_ORDER else ""), dtype=bool)
+    return np.asarray(inputs.kinds == (kind if kind in PAIR_KINDS else ""), dtype=bool)
 
 
 def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
-    """Show accuracy by number of references (V15 figure 3).
-
-    Return None without texts, or without enough references.
-    """
+    """Show accuracy by number of references (V15 figure 3); None without enough of them."""
     texts = inputs.texts() if inputs.evaluation is not None else None
     if texts is None or inputs.evaluation is None:
         return None

@@ -1,4 +1,4 @@
-"""People: what was collected, agreement, and each worker's results."""
+"""What was collected, agreement, and each worker's results."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def ranked(inputs: ReportInputs) -> list[Mapping[str, Any]]:
 
 
 def _by_workers(inputs: ReportInputs) -> Plot | None:
-    """Plot agreement of every two workers on shared units; those past the fortieth share one row."""
+    """Plot agreement of every two workers; those past the fortieth share one row."""
     found = inputs.aggregation.result["agreement"]
     if not found["per_worker"]["available"] or inputs.kind.is_open:
         return None
@@ -177,7 +177,6 @@ def _equal_by_chance(values: Floats) -> float:
 
 
 def workers(inputs: ReportInputs) -> Section:
-    """Show control items, times and sides of each worker."""
     found = ranked(inputs)
     if not found:
         per_worker = inputs.aggregation.result["agreement"].get("per_worker", {})

@@ -35,7 +35,7 @@ THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated
 def grades(inputs: ReportInputs) -> Section | None:
     """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1).
 
-    Return None if no proposed caption was judged, or answers are not averaged.
+    None if no proposed caption was judged, or answers are not averaged.
     """
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
     first = _first_captions(inputs) if cuts and inputs.kind.aggregation.level == MEANS else {}

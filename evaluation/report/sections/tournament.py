@@ -1,4 +1,4 @@
-"""Systems: wins against each other, by people and by metrics (V15 §7.3)."""
+"""Wins of systems against each other, by people and by metrics (V15 §7.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.provenance import plain
-from evaluation.report.content import Dots, Estimate, Level, Panel, Section, Table
+from evaluation.report.content import Dots, Estimate, Level, Panel, Section, Table, level_of
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.wording import plot, say, section, table
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
@@ -82,11 +82,8 @@ def systems(inputs: ReportInputs) -> Section | None:
 
 
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
-    return [
-        Level("human captions", one.value, dashed=False, low=one.low, high=one.high)
-        for name, one in zip(names, estimates, strict=True)
-        if name in HUMAN and one.value is not None
-    ]
+    rows = zip(names, estimates, strict=True)
+    return [level for name, one in rows if name in HUMAN for level in level_of("human captions", one)]
 
 
 def _fraction(found: TournamentResult, place: int) -> Estimate:
