@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
@@ -87,8 +88,14 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
         settle_hits(study=study, hits=freed)
         return
     for slots in set(freed.values()):
-        same = [hit for hit, count in freed.items() if count == slots]
+        same = [hit for hit, number in freed.items() if number == slots]
         HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
+
+
+def free_seat(hit_id: int) -> int:
+    """Return the lowest seat number that no live assignment of the HIT has."""
+    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("seat", flat=True))
+    return next(seat for seat in count() if seat not in taken)
 
 
 def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:

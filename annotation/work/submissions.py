@@ -58,14 +58,14 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
     examples = RULE_EXAMPLES | _examples(design_of(study))
     for judgment in judgments:
         text = _plain(judgment.answer)
-        noticed = {
+        counts = {
             "same_as_another": others[judgment.unit_id][text],
             "same_as_own": own[text] - 1,
             "from_instructions": int(text in examples),
         }
         # a revision starts with the signals of its predecessor
-        told = {name: count for name, count in judgment.signals.items() if name not in noticed}
-        judgment.signals = told | {name: count for name, count in noticed.items() if count}
+        reported = {name: count for name, count in judgment.signals.items() if name not in counts}
+        judgment.signals = reported | {name: count for name, count in counts.items() if count}
 
 
 def _examples(design: StudyDesign) -> set[str]:
@@ -129,7 +129,9 @@ def save_answers(
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
     """Merge ``answers`` into the draft and turn every unit into a judgment.
 
-    A repeated submission is harmless. An incomplete one is saved.
+    A repeated submission is harmless. An incomplete one is saved. One transaction stores the assignment's state
+    and its judgments, then updates the outcome bounds, the crowd session and the webhooks
+    (``_store_judgments``). The quality rules run after it.
 
     Raises:
         AnswersMissing: ``missing`` are the open positions; the rest is saved.
@@ -140,7 +142,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
-    _complete(submission)
+    _require_complete(submission)
     _run_rules(submission)
     return submission
 
@@ -174,7 +176,7 @@ def submit_and_claim(
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
-    _complete(submission)
+    _require_complete(submission)
     return submission, None if _run_rules(submission) else claim
 
 
@@ -226,7 +228,7 @@ def _submit(sheet: Sheet) -> Submission:
     return Submission(assignment=locked, repeated=False, missing=missing)
 
 
-def _complete(submission: Submission) -> None:
+def _require_complete(submission: Submission) -> None:
     if submission.missing:
         raise AnswersMissing(submission.missing)
 
@@ -291,6 +293,23 @@ def laid_over(
 
 
 def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Store the judgments within the caller's transaction, then what follows from them."""
+    _mark_submitted(assignment, answers)
+    judgments = [
+        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
+        for place in sheet.places
+    ]
+    note_copies(judgments, assignment=assignment)
+    Judgment.objects.bulk_create(judgments)
+    settle_submission(assignment=assignment)
+    note_page(assignment=assignment)
+    if assignment.heard_of:
+        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
+        note_submission(assignment=assignment, judgments=len(judgments))
+
+
+def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Submit the row by a guarded update: the lease may end, or the worker be excluded, at this moment."""
     now = timezone.now()
     # claimed at the moment of an exclusion, which missed it
     excluded = Participation.objects.filter(
@@ -309,17 +328,6 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
-    judgments = [
-        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
-        for place in sheet.places
-    ]
-    note_copies(judgments, assignment=assignment)
-    Judgment.objects.bulk_create(judgments)
-    settle_submission(assignment=assignment)
-    note_page(assignment=assignment)
-    if assignment.heard_of:
-        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
-        note_submission(assignment=assignment, judgments=len(judgments))
 
 
 def judgment_of(
