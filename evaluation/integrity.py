@@ -50,7 +50,7 @@ def budgets_are_what_their_ledger_says() -> Sentences:
         if kept != budget.reserved_cents:
             yield (
                 f"{where} has {spell_cents(budget.reserved_cents)} reserved, and {spell_cents(kept)} are kept by held "
-                "places and calls."
+                "slots and calls."
             )
 
 
@@ -82,7 +82,7 @@ def decided_sessions_are_booked() -> Sentences:
     for slug, pk, count in (
         paid.exclude(count=1).values_list("study__slug", "pk", "count").iterator(ROWS_AT_ONCE)
     ):
-        yield f"Study {slug}: session {pk} is paid, and its price stands {count} times in the ledger."
+        yield f"Study {slug}: session {pk} is paid, but its price is in the ledger {count} times."
     unpaid = LedgerEntry.objects.filter(what="reward").exclude(session__booked=Booked.SPENT)
     for slug, key in unpaid.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: the ledger's {key} pays a session that is not approved."
@@ -93,7 +93,7 @@ def bonuses_that_are_done_are_spent() -> Sentences:
     done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
     counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
     for slug, key, count in counted.values_list("study__slug", "key", "count").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: the bonus {key} was paid, and stands {count} times in the ledger."
+        yield f"Study {slug}: the bonus {key} was paid, but is in the ledger {count} times."
     early = LedgerEntry.objects.filter(what="bonus").exclude(call__state=CrowdCall.State.DONE)
     for slug, key in early.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: the ledger's {key} pays a bonus that was not paid."
@@ -104,7 +104,7 @@ def what_is_not_up_holds_no_money() -> Sentences:
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle, held__gt=0)
     for slug, pk, state, held in rows.values_list("study__slug", "pk", "state", "held"):
-        yield f"Study {slug}: publication {pk} is {state}, and holds {held} places."
+        yield f"Study {slug}: publication {pk} is {state}, and holds {held} slots."
     dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
     for slug, key in dropped.values_list("study__slug", "key"):
         yield f"Study {slug}: call {key} was dropped, and keeps money."
@@ -210,7 +210,7 @@ def quiz_items_stand_apart() -> Sentences:
     """Quiz items are in no HIT, as passing reveals their answers."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
     for slug, key in units.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: quiz item {key} stands in a HIT."
+        yield f"Study {slug}: quiz item {key} is in a HIT."
 
 
 def cases_name_their_exclusion() -> Sentences:
@@ -218,10 +218,10 @@ def cases_name_their_exclusion() -> Sentences:
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
     for slug, pk in wrong.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: case {pk} names the exclusion of somebody else."
+        yield f"Study {slug}: flag {pk} names the exclusion of somebody else."
     unsaid = Case.objects.exclude(state=Case.State.OPEN).filter(Q(decided_at__isnull=True) | Q(decision=""))
     for slug, pk, state in unsaid.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: case {pk} is {state}, but does not say when and why."
+        yield f"Study {slug}: flag {pk} is {state}, but does not say when and why."
 
 
 def adjudications_are_of_judged_units() -> Sentences:
@@ -308,8 +308,8 @@ def units_stand_in_one_hit() -> Sentences:
     for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
         ROWS_AT_ONCE
     ):
-        expected = "0, it was struck" if struck else "1"
-        yield f"Study {slug}: unit {key} stands in {count} HITs; expected {expected}."
+        expected = "0, it was withdrawn" if struck else "1"
+        yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
 
 
 def rows_of_a_study_belong_together() -> Sentences:
@@ -371,7 +371,7 @@ def slots_match_assignments() -> Sentences:
     seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
     wrong = seats.filter(seat__gte=F("hit__required"))
     for slug, pk, seat in wrong.values_list("study__slug", "pk", "seat").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: assignment {pk} sits in seat {seat}, which its HIT does not have."
+        yield f"Study {slug}: assignment {pk} takes slot {seat}, which its HIT does not have."
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
@@ -459,7 +459,7 @@ def exclusions_hold() -> Sentences:
         | ~Q(exclusion__study=F("study"))
     )
     for slug, pk in loose.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
-        yield f"Study {slug}: assignment {pk} is invalidated by no exclusion of its worker that stands."
+        yield f"Study {slug}: assignment {pk} is invalidated without a current exclusion of its worker."
     parts = Participation.objects.annotate(out=Exists(own))
     excluded = Participation.Standing.EXCLUDED
     apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)

@@ -259,12 +259,12 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0
     )
     if not moved:
-        raise WrongState("Nothing was changed: only what is parked can be tried again.")
+        raise WrongState("Nothing was changed: only a failed call can be tried again.")
     call.refresh_from_db()
     cents = int(call.payload.get("cents", 0))
     if cents and not call.reserved_cents:
         reserve_for_call(call=call, cents=cents)
-    words = f"A call that had been given up is tried again: {call.kind}."
+    words = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
     return call
 
@@ -285,7 +285,7 @@ def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
     parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
     if parked is None:
-        raise WrongState("Nothing was changed: only of what is parked can it be said that it was done.")
+        raise WrongState("Nothing was changed: only a failed call can be marked as done.")
     note_done(parked)
     CrowdCall.objects.filter(pk=call.pk).update(state=CrowdCall.State.DONE, done_at=now, reserved_cents=0)
     _note(parked, "it was done", by)
@@ -305,7 +305,7 @@ def say_it_was_not(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, answer={}
     )
     if not moved:
-        raise WrongState("Nothing was changed: only of what is parked can it be said that it was not done.")
+        raise WrongState("Nothing was changed: only a failed call can be marked as not done.")
     call.refresh_from_db()
     cents = int(call.payload.get("cents", 0))
     if cents and not call.reserved_cents:

@@ -190,7 +190,7 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
         .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
     if moved:
-        words = f"Unit {found.unit.key} was taken back from adjudication."
+        words = f"Unit {found.unit.key} was withdrawn from adjudication."
         note_event(study=study, what="adjudication-withdrawn", words=words, by=by, unit=found.unit.key)
     found.refresh_from_db()
     return found

@@ -193,7 +193,7 @@ def _open_case(case: Case, why: str) -> Case:
     locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
     found = locked.get(pk=case.pk)
     if found.state != Case.State.OPEN:
-        raise WrongState(f"Nothing was changed: this case was {found.get_state_display()} before.")
+        raise WrongState(f"Nothing was changed: this flag was {found.get_state_display()} before.")
     return found
 
 
@@ -209,7 +209,7 @@ def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion:
     note_event(
         study=case.study,
         what=f"case-{state.value}",
-        words=f"The case of {case.worker.name}, found by the rule {case.rule}, was {state.label}.",
+        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.label}.",
         why=why.strip(),
         by=by,
         case=case.pk,

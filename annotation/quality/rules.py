@@ -127,7 +127,7 @@ def set_rule(
     note_event(
         study=study,
         what="rule-changed",
-        words=f"The rule {rule} is {f'on; it will {action}' if enabled else 'off'}.",
+        words=f"The detector {rule} is {f'on; it will {action}' if enabled else 'off'}.",
         by=by,
         rule=rule,
         action=action,
@@ -189,7 +189,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
             f"The raters of study {study.slug!r} are anonymous places in published totals, not persons; "
-            "rules about persons cannot look at them."
+            "detectors look at persons only."
         )
     answers = answers_of(study)
     found = replay(pages_of(study), rules=made, answers=answers)

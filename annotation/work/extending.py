@@ -181,7 +181,7 @@ def expire_assignments(
     note_event(
         study=study,
         what="expired",
-        words=f"{pages} taken back from who held {'it' if ended == 1 else 'them'}.",
+        words=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
         why=reason,
         by=by,
         overdue=overdue,

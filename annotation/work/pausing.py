@@ -71,7 +71,7 @@ def reason_of(why: str) -> str:
     """
     reason = why.strip()
     if not reason:
-        raise WrongState("Nothing was changed: a reason is missing; it stands in the study's log.")
+        raise WrongState("Nothing was changed: a reason is missing; the study's log shows it.")
     return reason[:500]
 
 

@@ -42,7 +42,7 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
 class JobAdmin(ReadOnlyAdmin):
     """The rows that long work is kept in."""
 
-    empty_words = "Imports, generating, computing and exports stand here while they run and afterwards."
+    empty_words = "This lists imports, generating, computing and exports, running and finished."
     list_display = (
         "work",
         "state_label",

@@ -77,7 +77,7 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
     assert "Dismissed" in said
     assert "Paused workers 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
-    assert "this case was dismissed before" in twice
+    assert "this flag was dismissed before" in twice
 
 
 def test_a_worker_is_excluded_by_hand(designer: Client, study: Study) -> None:

@@ -129,7 +129,7 @@ def sections_for(kind: Kind) -> list[Section]:
                     "Between 0 and 1. Answers of a worker below it are kept, but not used.",
                 ),
                 "controls.split": Entry(
-                    "Split they come from", "Without splits, a tenth of the images is set aside."
+                    "Split they come from", "Without splits, a tenth of the images is reserved."
                 ),
                 "controls.kinds": Entry("Kinds", "Drawn in equal shares."),
                 "controls.after": Entry(
@@ -162,7 +162,7 @@ def sections_for(kind: Kind) -> list[Section]:
                 ),
                 "quiz.ask": Entry("Questions in an attempt", "Drawn from all there are."),
                 "quiz.items": Entry(
-                    "Known items in an attempt", "Of the study's own kind, about images set aside for them."
+                    "Known items in an attempt", "Of the study's own kind, about images reserved for them."
                 ),
                 "quiz.pass_mark": Entry("Share that must be right", "Between 0 and 1."),
                 "quiz.attempts": Entry("Attempts"),
@@ -174,7 +174,7 @@ def sections_for(kind: Kind) -> list[Section]:
         ),
         Section(
             "Workers and behaviour",
-            "Whom the study asks for, and which rules watch over it.",
+            "Whom the study asks for, and which detectors run.",
             {
                 "workers.requirements": Entry(
                     "Ready set of requirements",
@@ -185,7 +185,7 @@ def sections_for(kind: Kind) -> list[Section]:
                 "workers.approved_at_least": Entry("Approved HITs at least", "0: not asked."),
                 "workers.hits_at_most": Entry("HITs a worker may do", "0: no limit."),
                 "workers.show_accuracy": Entry("Workers see their accuracy"),
-                "rules": Entry("Rules of behaviour", "As [[rules]] tables: rule, action, settings."),
+                "rules": Entry("Detectors", "As [[rules]] tables: rule, action, settings."),
             },
         ),
         *([_stopping()] if kind.settles else []),
