@@ -73,7 +73,7 @@ def test_an_exclusion_is_taken_back_on_the_page(designer: Client, study: Study) 
 
 def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: Client, study: Study) -> None:
     said = post(designer, study, "dismiss-case", case=Case.objects.get().pk, why="Checked.")
-    assert "the rule says nothing more about this worker" in said
+    assert "the detector stays silent about this worker" in said
     assert "Dismissed" in said
     assert "Paused workers 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
