@@ -74,11 +74,7 @@ def exclude_worker(
     Args:
         why: one sentence, for the review and the export.
         rule: the detector that excluded the worker, '' for a person.
-        evidence: the detector's evidence.
         by: the person, None for a detector.
-
-    Raises:
-        WrongState: the study's judgments were imported: no HIT was worked on here.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")

@@ -60,10 +60,9 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker.
+    """Exclude HITs that show a caption by this worker: as candidate, reference, or option in ``Unit.content``.
 
-    A caption may be a candidate, a reference, or an option in ``Unit.content``. Make one query if the worker
-    wrote none in the dataset, which is the usual case; else two.
+    Most workers wrote none in the dataset; they cost one query.
     """
     own = own_captions(study, worker)
     rows = list(
@@ -84,7 +83,7 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
 
 def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    """Return ids of units whose content names one of the captions, by its key or its text."""
+    """Return ids of units whose content names one of the captions."""
     known: set[str] = set()
     images: set[int] = set()
     for key, text, of_caption, of_unit in rows:
@@ -133,8 +132,8 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
 
 
 def left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return ids of the units left out of the worker's previous assignment of this HIT, so that it looks the
-    same."""
+    """Return ids of the units left out of the worker's previous assignment of this HIT, which looks the same
+    again."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()
@@ -189,8 +188,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     Raises:
         NotJoined: the worker did not join the study.
         NotAdmitted: a quiz or a requirement comes before more work.
-        WorkPaused, WorkerExcluded: the worker gets no work.
-        StudyPaused: the study is paused.
+        WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -206,7 +204,7 @@ def settle(found: Claim | Offer | None) -> Claim | None:
     """Commit a candidate or accept a reservation, within the caller's transaction.
 
     Raises:
-        Beaten, IntegrityError: roll back and look for a HIT again.
+        Beaten, IntegrityError: roll back and look again.
     """
     if isinstance(found, Offer):
         return take(found)
@@ -239,16 +237,13 @@ def look_for_hit(
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
-    nothing else is left.
+    nothing else is left. A current HIT may be finished, also while the worker or the study is paused.
 
     Args:
         besides: a current assignment to ignore.
 
     Raises:
-        NotJoined: the worker did not join the study.
-        NotAdmitted: a quiz or a requirement comes before more work.
-        WorkPaused, WorkerExcluded: the worker gets no work. A paused worker may finish a current HIT.
-        StudyPaused: the study is paused. A current HIT may be finished.
+        as ``claim_assignment``.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)
@@ -390,18 +385,16 @@ def take(
 ) -> Claim | None:
     """Claim a slot of the HIT, within the caller's transaction.
 
-    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is
-    simulated.
+    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
 
     Args:
         ahead: reserve the HIT for after the current one.
-        session: the crowd session it belongs to. The crowd promised the HIT, so the worker gets it even if its
-            outcome is decided.
+        session: the crowd promised the HIT for this session, so the worker gets it even if its outcome is decided.
         late: accept a closed study.
 
     Raises:
-        Beaten: another worker was faster; roll back and look again.
-        IntegrityError: the worker claimed a HIT in another window; likewise.
+        Beaten, IntegrityError: another worker, or the worker in another window, was faster; roll back and look
+            again.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
@@ -448,8 +441,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease, within the caller's transaction.
 
     Raises:
-        Beaten: the reservation expired and its slot was given away.
-        IntegrityError: the worker claimed another HIT meanwhile.
+        Beaten, IntegrityError: as ``take``.
     """
     reserved = found.assignment
     pass_gate(reserved.study)

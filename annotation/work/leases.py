@@ -50,8 +50,8 @@ class _Page:
 def times_of(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of each session that has any, in two queries.
 
-    A worker may hold several HITs at a crowd but does not work twice at once: time already paid for an earlier
-    assignment (by submission) is not paid again. Revised answers keep the time of the first submission.
+    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment (by
+    submission) is not paid again. Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
@@ -159,9 +159,6 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
     A repeated call returns the same HIT. Return None if nothing is left or ``assignment`` is not in work.
-
-    Raises:
-        NotJoined: as ``claim_assignment``.
     """
     if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
         return None
@@ -185,8 +182,7 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes
-    nothing.
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes nothing.
 
     Raises:
         NoMoreTime: no extension is left.
@@ -220,9 +216,8 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
     Raises:
         SeatTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
-        WorkPaused, WorkerExcluded: the worker gets no work.
         AlreadyEnded: it was submitted or returned.
-        StudyPaused: its slot was given back, and the study is paused.
+        WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     try:
         with transaction.atomic():

@@ -18,9 +18,6 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Stop claims here and at the crowd, and release reservations. Current leases go on.
 
     Pausing a paused study changes nothing. The caller sends the outbox messages (``carry_out_calls``).
-
-    Raises:
-        WrongState: the study is not open, or the reason is missing.
     """
     shut_gate(study)
     _lock_study(study)
@@ -64,11 +61,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 
 def reason_of(why: str) -> str:
-    """Return the stripped reason for the log.
-
-    Raises:
-        WrongState: it is empty.
-    """
+    """Return the stripped reason for the log."""
     reason = why.strip()
     if not reason:
         raise WrongState("Nothing was changed: a reason is missing; the study's log shows it.")

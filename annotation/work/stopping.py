@@ -1,8 +1,8 @@
 """Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
 Code that changes judgments or slots of a study with early stopping calls ``settle_hits``, ``settle_submission``
-or ``reopen_slots`` in the same transaction. This updates the outcome bounds of units, then the candidate pairs,
-then the open slots of each HIT:
+or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the candidate pairs,
+then the slots of each HIT:
 
     open slots = the most votes that one of its units needs beyond those coming from assignments in work
     live assignments + open slots + saved slots = required
@@ -273,11 +273,7 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
 
 
 def _set_slots(design: StudyDesign, seats: _Seats, wanting: Mapping[int, int]) -> None:
-    """Set the open and saved slots of each HIT.
-
-    Args:
-        wanting: the number of judgments of each unit that needs more.
-    """
+    """Set the open and saved slots; ``wanting``: the judgments of each unit that needs more."""
     wanted = _wanted_of(design, seats)
     missing: defaultdict[int, int] = defaultdict(int)
     for place in seats.places:

@@ -39,9 +39,9 @@ RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refus
 def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
     """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
 
-    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many
-    other images of the study this worker wrote the same. ``from_instructions``: 1 if an example has it. Case and
-    punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
+    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
+    images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
+    ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
@@ -78,8 +78,8 @@ def _plain(answer: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment; ``repeated`` for an identical earlier one. ``missing`` positions mean it was only
-    saved."""
+    """A submitted assignment; ``repeated`` for an identical earlier one; only saved if positions are
+    ``missing``."""
 
     assignment: Assignment
     repeated: bool
@@ -87,11 +87,7 @@ class Submission:
 
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
-    """Return the worker's assignment.
-
-    Raises:
-        NotThere: this worker has no such assignment; another worker's looks the same.
-    """
+    """Return the worker's assignment."""
     try:
         key = UUID(str(assignment_id))
     except ValueError:
@@ -198,11 +194,7 @@ class Sheet:
 
 
 def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Check ``answers`` against the assignment's places.
-
-    Raises:
-        AnswerProblem: an answer is invalid.
-    """
+    """Check ``answers`` against the assignment's places."""
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
@@ -360,11 +352,7 @@ def _presented(kind: Kind, side: Any) -> str:
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
-    """Store a worker's report about the item at ``position``.
-
-    Raises:
-        AnswerProblem: the position or the kind of problem is unknown.
-    """
+    """Store a worker's report about the item at ``position``."""
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:
         raise AnswerProblem(
@@ -405,15 +393,13 @@ def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str
 
 
 def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Revise submitted answers: each change adds a judgment and keeps the old one. A repeated call changes
-    nothing.
+    """Revise submitted answers and return the changed positions. A repeated call changes nothing.
 
-    Returns:
-        The changed positions.
+    Each change adds a judgment and keeps the old one.
 
     Raises:
         AnswerProblem: an answer is invalid; nothing changes.
-        TooLateToChange: the time is over, or the assignment was decided on; nothing changes.
+        TooLateToChange: the time is over, or the assignment was decided on.
         AlreadyEnded: it was never submitted.
     """
     sheet = read_answers(assignment, answers)
