@@ -137,11 +137,11 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     held = Assignment.objects.holding(timezone.now()).filter(study=study)
     moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
-        raise WrongState(f"Nothing was changed: nobody holds a HIT of study {study.slug!r} at the moment.")
+        raise WrongState(f"Nothing was changed: study {study.slug!r} has no current lease.")
     note_event(
         study=study,
         what="leases-extended",
-        words=f"{minutes} minutes more for {'one HIT that is' if moved == 1 else f'{moved:,} HITs that are'} held.",
+        words=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
         why=reason,
         by=by,
         minutes=minutes,
@@ -166,7 +166,7 @@ def expire_assignments(
         raise WrongState(
             "Nothing was changed: no lease is over."
             if overdue
-            else "Nothing was changed: nobody holds this any more."
+            else "Nothing was changed: the lease has ended already."
         )
     pages = "One HIT was" if ended == 1 else f"{ended:,} HITs were"
     note_event(

@@ -32,9 +32,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     crowd = (
         f" The crowd is asked to let nobody new in, for {_counted(asked, 'publication')}." if asked else ""
     )
-    note_event(
-        study=study, what="paused", words=f"Paused: nothing new is handed out.{crowd}", why=reason, by=by
-    )
+    note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
 
 
 @transaction.atomic
@@ -55,9 +53,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     study.save(update_fields=["paused_at"])
     asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
     crowd = f" The crowd is asked to offer {_counted(asked, 'publication')} again." if asked else ""
-    note_event(
-        study=study, what="resumed", words=f"Resumed: work is handed out again.{crowd}", why=reason, by=by
-    )
+    note_event(study=study, what="resumed", words=f"Resumed.{crowd}", why=reason, by=by)
 
 
 def reason_of(why: str) -> str:

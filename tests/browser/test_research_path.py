@@ -174,7 +174,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     expect(judgments).to_have_attribute("data-judgments", "8")
     page.locator("#why-resume").fill("mended")
     page.get_by_role("button", name="Resume", exact=True).click()
-    expect(page.get_by_text("Work is handed out again.", exact=True)).to_be_visible()
+    expect(page.get_by_text("The study is resumed.", exact=True)).to_be_visible()
     ben.get_by_role("link", name="Try again").click()
     for _ in range(2):
         judge(ben)
