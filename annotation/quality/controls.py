@@ -270,17 +270,17 @@ def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
             counts[key] = counts.get(key, 0) + 1
             held.setdefault(key, (given, expected))
     tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
-    if repeated:
-        again = control_answers(study, repeated_alone=True, moment=moment)
-        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
-    return tallies
+    return [*tallies, *_repeated_tallies(study, moment=moment)] if repeated else tallies
+
+
+def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
+    """Compare repeated units one by one; ``which`` is passed to ``control_answers``."""
+    again = control_answers(study, repeated_alone=True, **which)
+    return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Return ``control_answers`` counted by the database, so that a worker takes a few rows.
-
-    Repeated units are compared one by one.
-    """
+    """Return ``control_answers`` counted by the database, so that a worker takes a few rows."""
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
@@ -301,10 +301,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
             tallies.append(
                 ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
             )
-    if repeated:
-        again = control_answers(study, workers=workers, repeated_alone=True)
-        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
-    return tallies
+    return [*tallies, *_repeated_tallies(study, workers=workers)] if repeated else tallies
 
 
 def control_answers(
