@@ -142,7 +142,7 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simul
             )
         if below:
             axes.annotate(
-                "excluded", (rows[below[0]]["controls_share"], below[0]), xytext=(8, 8),
+                "set aside", (rows[below[0]]["controls_share"], below[0]), xytext=(8, 8),
                 textcoords="offset points", fontsize=SMALL - 1, color=WARN,
             )  # fmt: skip
         draw_level(axes, threshold, f"used from {100 * threshold:g} %")
@@ -178,5 +178,5 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         return f"{count}; all who saw control items got at least {100 * threshold:g} % of them right.{pace}"
     return (
         f"{count}; {below:,} got less than {100 * threshold:g} % of their control items right, and their judgments "
-        f"are excluded.{pace}"
+        f"are set aside.{pace}"
     )

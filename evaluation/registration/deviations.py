@@ -103,7 +103,7 @@ def _of_votes(study: Study) -> list[Deviation]:
         if count := short.count():
             found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
     if struck := Unit.objects.filter(study=study, struck=True).count():
-        found.append(Deviation("struck", f"{struck:,} control items were withdrawn."))
+        found.append(Deviation("struck", f"{struck:,} control items were taken out."))
     return found
 
 

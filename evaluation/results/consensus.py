@@ -23,7 +23,7 @@ from judgments.kinds import Consensus, Judged, Kind
 RESAMPLES = 1000
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
-FULL_DEPTH = "Judgments stop where an outcome is decided; agreement is of the units drawn to get all of them."
+FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
 ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
 
 

@@ -155,7 +155,7 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
     )
     assert progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 HITs are complete."
     assert workers_sentence(WORKERS, 0.7) == (
-        "2 workers; 1 got less than 70 % of their control items right, and their judgments are excluded. "
+        "2 workers; 1 got less than 70 % of their control items right, and their judgments are set aside. "
         "The median worker takes 4.0 s a unit."
     )
 

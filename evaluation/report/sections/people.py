@@ -43,7 +43,7 @@ COLLECTED = {
     "judgments": "judgments",
     "of these used, on units": "counted_judgments",
     "of these on control items": "control_judgments",
-    "of these excluded": "unused_judgments",
+    "of these set aside": "unused_judgments",
 }
 ALWAYS = ("units", "units_with_consensus", "workers", "judgments")
 WORKER_COLUMNS = [
@@ -185,7 +185,7 @@ def workers(inputs: ReportInputs) -> Section:
     estimates = [_controls_right(row) for row in found]
     rows = [
         [f"W{place}", row["judgments"], row["used_judgments"], estimate, row["controls_seen"], row["seconds"],
-         row["left_share"], "" if row["used"] else "excluded"]
+         row["left_share"], "" if row["used"] else "set aside"]
         for place, (row, estimate) in enumerate(zip(found, estimates, strict=True), start=1)
     ]  # fmt: skip
     columns = list(WORKER_COLUMNS)
