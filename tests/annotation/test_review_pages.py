@@ -148,8 +148,8 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
     )
     shown = designer.get(page(study, "rules"))
     text = words(shown)
-    assert "1 rule of the design starts when the study is opened." in text
-    assert "No rule watches this study." not in text
+    assert "1 detector of the design starts when the study is opened." in text
+    assert "No detector watches this study." not in text
     assert text.count("on once opened") == 1
     assert 'name="settings.least" type="number" step="1" value="30"' in shown.text
 
@@ -157,7 +157,7 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
 def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Study) -> None:
     assert "Means nothing for this kind of answers." in words(designer.get(page(study, "rules")))
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
-    assert "This rule means nothing for this kind of answers." in shown
+    assert "This detector means nothing for this kind of answers." in shown
     assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
 
 
