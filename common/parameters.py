@@ -117,14 +117,14 @@ class RowId(serializers.IntegerField):
 
 
 class Reason(Parameters):
-    """Why; it stands in the study's log."""
+    """The reason, for the study's log."""
 
     why = serializers.CharField(
         max_length=LONGEST_REASON,
         label="Reason",
-        help_text="The reason, which stands in the study's log.",
+        help_text="The reason; the study's log shows it.",
         error_messages=dict.fromkeys(
-            ("required", "null", "blank"), "A reason is missing; it stands in the study's log."
+            ("required", "null", "blank"), "A reason is missing; the study's log shows it."
         ),
     )
 

@@ -1,1 +1,1 @@
-"""The demo: photographs that may be passed on, two systems, and the studies that `make run` loads."""
+"""The demo: photographs with free licences, two systems, and the studies that `make run` loads."""

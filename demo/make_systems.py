@@ -1,17 +1,17 @@
-"""Makes the demo's dataset and its two systems from `captions.jsonl`, the same bytes every time.
+"""Make the demo's dataset and its two systems from `captions.jsonl`, with the same bytes every time.
 
     python -m demo.make_systems [FOLDER]
 
 writes `dataset.jsonl`, `systems/nearest.jsonl` and `systems/random.jsonl` below FOLDER (default: `demo/`).
 
-`nearest` retrieves by words, as the nearest-neighbour baseline of H13 §3 compares captions: a photograph is the
-bag of words of its five captions; two bags are compared by F1 with every word weighted by its inverse document
-frequency over the photographs; the caption is the first one of the nearest other photograph. It reads captions
-of the photograph that it describes, as no system could that only sees the picture: a stand-in, not a model.
+`nearest` retrieves by words, as the nearest-neighbour baseline of H13 §3: a photograph is the bag of words of its five
+captions, bags are compared by F1 with words weighted by inverse document frequency over the photographs, and the
+caption is the first one of the nearest other photograph. It reads captions of the photograph that it describes, so it
+is a stand-in for a model.
 
-`random` gives the first caption of a photograph drawn at random among the others.
+`random` gives the first caption of another photograph, drawn at random.
 
-Neither ever gives a photograph a text that is one of its own captions.
+Neither gives a photograph a text that is one of its own captions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Bag = Counter[str]
 
 
 def read_captions(path: Path) -> dict[str, list[str]]:
-    """Photograph -> captions, both in the file's order."""
+    """Return photograph -> captions, both in the file's order."""
     captions: dict[str, list[str]] = {}
     for row in open_dataset("jsonl", path).references():
         captions.setdefault(row.image, []).append(row.text)
@@ -45,19 +45,19 @@ def read_captions(path: Path) -> dict[str, list[str]]:
 
 
 def bag_of_words(captions: Iterable[str]) -> Bag:
-    """How often each word occurs; a word is a run of letters and digits, in lower case."""
+    """Count words: runs of letters and digits, in lower case."""
     return Counter(word for text in captions for word in re.findall(r"[a-z0-9]+", text.lower()))
 
 
 def inverse_document_frequency(bags: Iterable[Bag]) -> dict[str, float]:
-    """word -> log(number of bags / number of bags with the word)."""
+    """Return word -> log(number of bags / number of bags with the word)."""
     listed = list(bags)
     having = Counter(word for bag in listed for word in bag)
     return {word: math.log(len(listed) / n) for word, n in having.items()}
 
 
 def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
-    """2 * shared / (first + second), each a sum of word weights times counts; 0 when nothing weighs."""
+    """Return 2 * shared / (first + second), each a sum of word weights times counts; 0 without weight."""
 
     def weight(bag: Bag) -> float:
         # Summed exactly, so that the order of the words cannot decide between equal neighbours.
@@ -68,13 +68,13 @@ def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
 
 
 def usable(captions: Captions, image: str) -> dict[str, str]:
-    """Other photograph -> its first caption, without those whose caption `image` has too."""
+    """Return other photograph -> its first caption, without captions that `image` has too."""
     own = set(captions[image])
     return {other: texts[0] for other, texts in captions.items() if other != image and texts[0] not in own}
 
 
 def nearest(captions: Captions) -> dict[str, str]:
-    """Photograph -> first caption of the nearest other one; among equally near ones the first by name."""
+    """Return photograph -> first caption of the nearest other one; of equally near ones the first by name."""
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
     chosen = {}
@@ -86,7 +86,6 @@ def nearest(captions: Captions) -> dict[str, str]:
 
 
 def at_random(captions: Captions, seed: int) -> dict[str, str]:
-    """Photograph -> first caption of another one, drawn with `seed`."""
     draws = random.Random(seed)
     chosen = {}
     for image in captions:
@@ -97,7 +96,7 @@ def at_random(captions: Captions, seed: int) -> dict[str, str]:
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """JSON lines in UTF-8, with the same bytes on every machine."""
+    """Write JSON lines in UTF-8, with the same bytes on every machine."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(text, encoding="utf-8", newline="\n")

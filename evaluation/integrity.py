@@ -77,7 +77,7 @@ def budgets_are_what_their_ledger_says() -> Sentences:
         if kept != budget.reserved_cents:
             yield (
                 f"{where} has {spell_cents(budget.reserved_cents)} reserved, and {spell_cents(kept)} are kept by held "
-                "places and calls."
+                "slots and calls."
             )
 
 
@@ -106,7 +106,7 @@ def decided_sessions_are_booked() -> Sentences:
         count=Count("entries", filter=Q(entries__what="reward", entries__spent_cents=price))
     )
     yield from _sentences(
-        paid.exclude(count=1), "session {pk} is paid, and its price stands {count} times in the ledger."
+        paid.exclude(count=1), "session {pk} is paid, but its price is in the ledger {count} times."
     )
     unpaid = LedgerEntry.objects.filter(what="reward").exclude(session__booked=Booked.SPENT)
     yield from _sentences(
@@ -117,7 +117,7 @@ def decided_sessions_are_booked() -> Sentences:
 def bonuses_that_are_done_are_spent() -> Sentences:
     done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
     counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
-    yield from _sentences(counted, "the bonus {key} was paid, and stands {count} times in the ledger.")
+    yield from _sentences(counted, "the bonus {key} was paid, but is in the ledger {count} times.")
     early = LedgerEntry.objects.filter(what="bonus").exclude(call__state=CrowdCall.State.DONE)
     yield from _sentences(early, "the ledger's {key} pays a bonus that was not paid.", study="budget__study")
 
@@ -126,7 +126,7 @@ def what_is_not_up_holds_no_money() -> Sentences:
     """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle, held__gt=0)
-    yield from _sentences(rows, "publication {pk} is {state}, and holds {held} places.")
+    yield from _sentences(rows, "publication {pk} is {state}, and holds {held} slots.")
     dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
     yield from _sentences(dropped, "call {key} was dropped, and keeps money.")
 
@@ -217,16 +217,16 @@ def quizzes_count_their_answers() -> Sentences:
 def quiz_items_stand_apart() -> Sentences:
     """Quiz items are in no HIT, as passing reveals their answers."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
-    yield from _sentences(units, "quiz item {key} stands in a HIT.")
+    yield from _sentences(units, "quiz item {key} is in a HIT.")
 
 
 def cases_name_their_exclusion() -> Sentences:
     """A flag's exclusion has the same worker and study; a decided flag has time and reason."""
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
-    yield from _sentences(wrong, "case {pk} names the exclusion of somebody else.")
+    yield from _sentences(wrong, "flag {pk} names the exclusion of somebody else.")
     unsaid = Case.objects.exclude(state=Case.State.OPEN).filter(Q(decided_at__isnull=True) | Q(decision=""))
-    yield from _sentences(unsaid, "case {pk} is {state}, but does not say when and why.")
+    yield from _sentences(unsaid, "flag {pk} is {state}, but does not say when and why.")
 
 
 def adjudications_are_of_judged_units() -> Sentences:
@@ -283,8 +283,8 @@ def units_stand_in_one_hit() -> Sentences:
     for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
         ROWS_AT_ONCE
     ):
-        expected = "0, it was struck" if struck else "1"
-        yield f"Study {slug}: unit {key} stands in {count} HITs; expected {expected}."
+        expected = "0, it was withdrawn" if struck else "1"
+        yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
 
 
 def rows_of_a_study_belong_together() -> Sentences:
@@ -339,7 +339,7 @@ def slots_match_assignments() -> Sentences:
         )
     seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
     wrong = seats.filter(seat__gte=F("hit__required"))
-    yield from _sentences(wrong, "assignment {pk} sits in seat {seat}, which its HIT does not have.")
+    yield from _sentences(wrong, "assignment {pk} takes slot {seat}, which its HIT does not have.")
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
@@ -422,7 +422,7 @@ def exclusions_hold() -> Sentences:
         | ~Q(exclusion__worker=F("worker"))
         | ~Q(exclusion__study=F("study"))
     )
-    yield from _sentences(loose, "assignment {pk} is invalidated by no exclusion of its worker that stands.")
+    yield from _sentences(loose, "assignment {pk} is invalidated without a current exclusion of its worker.")
     parts = Participation.objects.annotate(out=Exists(own))
     excluded = Participation.Standing.EXCLUDED
     apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)

@@ -212,4 +212,4 @@ class BoardSnapshot(models.Model):
         ordering = ["study_id"]
 
     def __str__(self) -> str:
-        return f"Board of {self.study}"
+        return f"Dashboard of {self.study}"

@@ -18,7 +18,7 @@ WORDS = {
     "evaluate": "Metrics against the consensus",
     "export": "Export",
     "plan_power": "Plan of pairs and votes",
-    "board": "Figures of the board",
+    "board": "Figures of the dashboard",
     "figures": "Figures of a study's pages",
     "verify_release": "Check of a release",
     "compare_releases": "Comparison of releases",

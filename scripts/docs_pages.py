@@ -1,6 +1,6 @@
-"""Pages of the documentation that are made from the code when it is built: `mkdocs build` calls `on_files`.
+"""Generate pages of the documentation from the code: `mkdocs build` calls `on_files`.
 
-What a command, a study file, the HTTP interface, a metric or a statistic takes is said once, where it is defined.
+So a command, a study file, a call, a metric or a statistic is described once, where it is defined.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NUMERIC = (
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The written pages and the made ones."""
+    """Add the generated pages to the written ones."""
     _set_up()
     pages = {
         "commands": command_page,
@@ -61,7 +61,6 @@ def _set_up() -> None:
 
 
 def command_page() -> Iterator[str]:
-    """What `--help` says of each command."""
     from django.core.management import get_commands, load_command_class
 
     yield "# Every command's help"
@@ -96,7 +95,6 @@ def _argument(action: Any) -> str:
 
 
 def study_file_page() -> Iterator[str]:
-    """The keys of the design's model, table by table."""
     from judgments.design.study_design import StudyDesign
 
     schema = StudyDesign.model_json_schema()
@@ -118,7 +116,7 @@ def study_file_page() -> Iterator[str]:
 
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The table that a field stands for; of a list of tables, one of them."""
+    """Return the schema of the table that a field refers to, or None; of a list of tables, that of an entry."""
     for one in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in one:
             found: dict[str, Any] = schema["$defs"][one["$ref"].rpartition("/")[2]]
@@ -150,7 +148,6 @@ def _type(field: dict[str, Any]) -> str:
 
 
 def presets_page() -> Iterator[str]:
-    """The protocols that ship, with their sources."""
     from judgments.design.presets import PRESETS
 
     yield "# Presets\n\nHow presets are used is in [Study files](../study-files.md#presets).\n"
@@ -164,7 +161,6 @@ def presets_page() -> Iterator[str]:
 
 
 def caption_rules_page() -> Iterator[str]:
-    """What a written caption is refused for, and what is only advised."""
     from judgments.kinds.caption_rules import RULES
 
     yield "# Rules for written captions\n"
@@ -184,7 +180,6 @@ def caption_rules_page() -> Iterator[str]:
 
 
 def calls_page() -> Iterator[str]:
-    """Every call of the HTTP interface, from its OpenAPI description."""
     from drf_spectacular.generators import SchemaGenerator
 
     schema = SchemaGenerator().get_schema(request=None, public=True)
@@ -202,7 +197,6 @@ def calls_page() -> Iterator[str]:
 
 
 def metrics_page() -> Iterator[str]:
-    """Every metric with its options."""
     from evaluation.metrics.registry import METRICS
 
     yield "# Metrics by name\n\nWhat they compute is in [Metrics](../metrics.md).\n"
@@ -214,7 +208,7 @@ def metrics_page() -> Iterator[str]:
 
 
 def statistics_page() -> Iterator[str]:
-    """Every statistic that signs its results."""
+    """Yield every statistic that signs its results."""
     from evaluation.statistics.catalogue import STATISTICS
 
     yield "# Statistics by name\n\nWhat they mean, and their sources, are in [Statistics](../statistics.md).\n"
@@ -230,7 +224,7 @@ def statistics_page() -> Iterator[str]:
 
 
 def python_page() -> Iterator[str]:
-    """What may be imported, from the docstrings."""
+    """Yield the public names of the numeric packages, for mkdocstrings."""
     yield "# Python\n\nThe numeric packages need no Django and no database.\n"
     for module in NUMERIC:
         yield f"::: {module}\n"
@@ -246,7 +240,6 @@ def _table(heads: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
 
 
 def _words(text: str) -> str:
-    """On one line, as a table wants it."""
     return " ".join(text.replace("%%", "%").replace("<", "&lt;").split())
 
 

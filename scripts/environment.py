@@ -1,7 +1,7 @@
-"""What must be there before Quorum can do anything: a Python, folders that can be written to, ports, packages.
+"""Check and prepare the machine before Quorum starts: Python, writable folders, ports, packages.
 
-Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
-needs to be told that it is too old.
+Use the standard library only, as nothing is installed yet, and no syntax that an old Python cannot read before it
+is told to be too old.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ OLDEST = (3, 11)
 
 
 class CannotGoOn(Exception):
-    """Holds the one line that says why."""
+    """Carries one line with the reason."""
 
 
 def say(text: str) -> None:
-    """Prints at once, also into a pipe."""
+    """Print at once, also into a pipe."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 
 def use_a_new_python() -> None:
-    """Goes on in a newer Python of this machine when this one is too old."""
+    """Restart in a newer Python of this machine if this one is too old."""
     if sys.version_info >= OLDEST:
         return
     for minor in range(20, OLDEST[1] - 1, -1):
@@ -49,7 +49,7 @@ def use_a_new_python() -> None:
 
 
 def setting(name: str, default: str) -> str:
-    """A setting from the environment, else from .env, else the default."""
+    """Return a setting from the environment, else from .env, else the default."""
     if os.environ.get(name):
         return os.environ[name]
     try:
@@ -64,7 +64,7 @@ def setting(name: str, default: str) -> str:
 
 
 def check_writable(folder: str) -> None:
-    """Tries it out: permissions alone do not tell about read-only disks, or root."""
+    """Write a file to find out: permissions alone do not reveal read-only disks, or root."""
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -76,7 +76,7 @@ def check_writable(folder: str) -> None:
 
 
 def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run") -> int:
-    """The port from a setting, free."""
+    """Return the port of a setting, if it is free."""
     text = setting(name, usual)
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise CannotGoOn(f"{name} is {text!r}; expected a number from 1 to 65535.")
@@ -97,7 +97,7 @@ def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run")
 
 
 def install(requirements: str) -> None:
-    """Makes .venv and installs a requirements file, unless its very words are installed already."""
+    """Make .venv and install a requirements file, unless the same text is installed already."""
     wanted = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:
@@ -126,7 +126,7 @@ def install(requirements: str) -> None:
 
 
 def _is_new_enough(python: str) -> bool:
-    """Whether .venv's Python still runs; a system upgrade may have taken it away."""
+    """Return True if .venv's Python still runs; a system upgrade may have removed it."""
     if not os.path.exists(python):
         return False
     program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"
@@ -134,7 +134,7 @@ def _is_new_enough(python: str) -> bool:
 
 
 def read(path: str) -> str:
-    """A file's text; nothing where there is no such file."""
+    """Return a file's text, '' if there is no such file."""
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read()

@@ -1,9 +1,9 @@
-"""The catalogues of the workers' texts: ``python scripts/messages.py update`` after texts were changed.
+"""Update the catalogues of the workers' texts: ``python scripts/messages.py update``.
 
-Messages are collected from the worker's templates, from the code behind them and from what is data in it (the built-in
-texts of studies, titles of errors, countries), and each language's catalogue below ``locale/`` is brought up to date;
-what is new stands in it untranslated. ``check`` says what is missing and changes nothing. The compiled catalogues are
-committed, so that an installation needs no tool for them.
+Messages are collected from the workers' templates, the code behind them and its data (built-in texts of studies,
+titles of errors, countries); new ones are added untranslated to each language's catalogue below ``locale/``.
+``check`` names what is missing and changes nothing. The compiled catalogues are committed, so that an installation
+needs no tool for them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the s
 
 
 def collected() -> Catalog:
-    """Every message of the sources, with the files it stands in."""
+    """Return every message of the sources with the files that have it."""
     catalog = Catalog(project="Quorum", charset="utf-8")
     for path, source in _sources():
         for _, message, comments, context in extract(
@@ -53,7 +53,7 @@ def collected() -> Catalog:
 
 
 def _data() -> Iterator[tuple[str, str]]:
-    """(path from the root, text) of what stands in the code as data, and is translated where it is shown."""
+    """Yield (path from the root, text) of data in the code that is translated where it is shown."""
     from annotation import errors as of_answers
     from common import errors
     from judgments.countries import COUNTRIES
@@ -78,14 +78,14 @@ def _data() -> Iterator[tuple[str, str]]:
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The texts of a design that its workers read; captions in its examples stay as they are."""
+    """Yield the texts of a design that its workers read; captions in its examples are not translated."""
     yield from ((path, values[key]) for key in ("question", "instructions", "consent") if values.get(key))
     for example in values.get("examples", ()):
         yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """(path from the root, Python source) of everything that can hold a message, in order."""
+    """Yield (path from the root, Python source) of everything that can hold a message, in order."""
     import django
     from django.conf import settings
 
@@ -112,7 +112,6 @@ def _path(language: str) -> Path:
 
 
 def stored(language: str) -> Catalog:
-    """The catalogue of a language as it stands."""
     path = _path(language)
     if not path.exists():
         return Catalog(locale=language)
@@ -121,14 +120,14 @@ def stored(language: str) -> Catalog:
 
 
 def compiled(catalog: Catalog) -> bytes:
-    """The catalogue as Django reads it."""
+    """Return the catalogue in the form that Django reads."""
     buffer = io.BytesIO()
     write_mo(buffer, catalog)
     return buffer.getvalue()
 
 
 def update(language: str) -> None:
-    """Bring a catalogue up to date: new messages untranslated, unused ones gone."""
+    """Add new messages untranslated, and remove unused ones."""
     old = stored(language)
     new = Catalog(
         locale=language,
@@ -162,7 +161,7 @@ def update(language: str) -> None:
 
 
 def problems(language: str) -> list[str]:
-    """What a catalogue lacks, one sentence each."""
+    """Return what a catalogue lacks, one sentence each."""
     catalog, wanted = stored(language), collected()
     found = []
     for message in wanted:
@@ -187,7 +186,6 @@ def problems(language: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """``update`` or ``check``."""
     if arguments not in (["update"], ["check"]):
         sys.stderr.write("usage: python scripts/messages.py update|check\n")
         return 2

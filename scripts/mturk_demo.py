@@ -1,7 +1,7 @@
-"""`make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link to try it.
+"""Run `make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link to try it.
 
-Nothing of it reaches Amazon, and no money moves: the emulator of tests/fakes speaks the service's protocol on this
-machine. It starts anew each time: its data lie in `mturk-demo` below the data folder, apart from those of `make run`.
+Nothing reaches Amazon, and no money moves: the emulator of tests/fakes speaks the service's protocol on this
+machine. Each run starts with an empty folder `mturk-demo` below the data folder, apart from the data of `make run`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Ctrl-C stops all of it; the next start begins anew.
 
 
 def main() -> None:
-    """Sets up, starts emulator, server and worker, publishes the study, and waits for Ctrl-C."""
+    """Start emulator, server and worker, publish the study, and wait for Ctrl-C."""
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in ends:
         signal.signal(number, _stop)
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def apart(folder: str) -> dict[str, str]:
-    """Settings that keep the demo's rows, its background work and its money from those of any other installation."""
+    """Return settings that keep the demo's rows, jobs and money apart from those of other installations."""
     return {
         "DATA_DIR": folder,
         "DATABASE_URL": "",
@@ -92,7 +92,7 @@ def apart(folder: str) -> dict[str, str]:
 
 
 def at_emulator(address: str, site: str) -> dict[str, str]:
-    """Settings that lead to the emulator and back, past any proxy."""
+    """Return settings that lead to the emulator and back, past any proxy."""
     return {
         "PUBLIC_URL": address,
         "AWS_ENDPOINT_URL_MTURK": site,
@@ -106,7 +106,7 @@ def at_emulator(address: str, site: str) -> dict[str, str]:
 
 
 def begin_anew(folder: str) -> None:
-    """An empty folder: the emulator forgets its HITs when it ends, and so must we."""
+    """Empty the folder: the emulator forgets its HITs when it ends, so the rows must go too."""
     mark = os.path.join(folder, "made-by-mturk-demo")
     if os.path.exists(mark):
         shutil.rmtree(folder)
@@ -118,7 +118,7 @@ def begin_anew(folder: str) -> None:
 
 
 def publish(environment: dict[str, str]) -> None:
-    """The demo study, made and put up."""
+    """Make the demo study and publish it."""
     say("Putting the study up ...")
     for step in (
         ["create_study", "demo/studies/mturk.toml"],
@@ -132,7 +132,7 @@ def publish(environment: dict[str, str]) -> None:
 
 
 def crowd_page(environment: dict[str, str]) -> str:
-    """Where the study's page Crowd stands."""
+    """Return the address of the study's page Crowd."""
     asked = (
         "from judgments.models import Study; from judgments.studies.study_page import page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"

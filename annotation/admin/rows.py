@@ -29,7 +29,7 @@ class ValueFilter(WordsFilter):
 class WorkerAdmin(ReadOnlyAdmin):
     """People who judge, simulated ones and raters of imported judgments among them, each said so."""
 
-    empty_words = "People stand here once they joined a study."
+    empty_words = "This lists people who joined a study."
     list_display = ("name", "source_label", study_column, "assignment_count", "created_at")
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
@@ -115,7 +115,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     """Answers, as they were given. They are never edited or deleted."""
 
-    empty_words = "Answers stand here once a HIT is handed in."
+    empty_words = "This lists the answers of submitted HITs."
     list_display = (
         "id",
         "study",
@@ -153,10 +153,10 @@ class JudgmentAdmin(ReadOnlyAdmin):
         """Who answered."""
         return judgment.assignment.worker.name
 
-    @display(description="marks", label={"control item": "info", "set aside": "danger"})
+    @display(description="marks", label={"control item": "info", "excluded": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:
         """Whether the right answer was known, or the import did not use it."""
-        mark = "set aside" if judgment.set_aside else "control item" if judgment.unit.control else ""
+        mark = "excluded" if judgment.set_aside else "control item" if judgment.unit.control else ""
         return (mark, mark) if mark else ""
 
 
@@ -197,7 +197,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 class ParticipationAdmin(ReadOnlyAdmin):
     """Who joined which study, and what they agreed to."""
 
-    empty_words = "People stand here once they joined a study."
+    empty_words = "This lists people who joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
     list_select_related = ("worker", "study")

@@ -60,7 +60,7 @@ class RehearsalForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     rules = forms.BooleanField(
-        label="Let the recommended rules watch, where the study has none", required=False, initial=USUAL.rules
+        label="Run the recommended detectors, where the study has none", required=False, initial=USUAL.rules
     )
 
     def clean_sorts(self) -> str:

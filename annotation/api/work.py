@@ -428,7 +428,7 @@ class RetakeView(WorkView):
         responses={
             200: AssignmentReply,
             404: Problem,
-            409: OpenApiResponse(Problem, description="Its seats are taken, or it never ran out."),
+            409: OpenApiResponse(Problem, description="Its slots are taken, or its lease has not ended."),
         },
         operation_id="assignments_retake",
         tags=["worker"],

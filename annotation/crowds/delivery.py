@@ -241,8 +241,8 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         WrongState: it did not fail.
         OverBudget.
     """
-    _start_again(call, "Nothing was changed: only what is parked can be tried again.")
-    words = f"A call that had been given up is tried again: {call.kind}."
+    _start_again(call, "Nothing was changed: only a failed call can be tried again.")
+    words = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
     return call
 
@@ -262,7 +262,7 @@ def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
     parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
     if parked is None:
-        raise WrongState("Nothing was changed: only of what is parked can it be said that it was done.")
+        raise WrongState("Nothing was changed: only a failed call can be marked as done.")
     note_done(parked)
     CrowdCall.objects.filter(pk=call.pk).update(state=CrowdCall.State.DONE, done_at=now, reserved_cents=0)
     _note(parked, "it was done", by)
@@ -278,7 +278,7 @@ def say_it_was_not(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
         WrongState: the call is not indeterminate.
         OverBudget: its reservation was released and is not left.
     """
-    refusal = "Nothing was changed: only of what is parked can it be said that it was not done."
+    refusal = "Nothing was changed: only a failed call can be marked as not done."
     _start_again(call, refusal, answer={})
     _note(call, "it was not done, so it is asked for again", by)
     return call

@@ -205,7 +205,7 @@ def _take_seat(assignment: Assignment) -> None:
         raise Unanswered("Its worker has done the same page of work again.")
     make_room(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
-        raise Unanswered("No seat of its page of work is free.")
+        raise Unanswered("No slot of its HIT is open.")
     taken = set(live.values_list("seat", flat=True))
     Assignment.objects.filter(pk=assignment.pk).update(
         seat=next(seat for seat in count() if seat not in taken)

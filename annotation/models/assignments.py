@@ -56,7 +56,7 @@ class Assignment(models.Model):
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
     state = models.CharField(max_length=11, choices=State, default=State.ACCEPTED)
     seat = models.PositiveSmallIntegerField(
-        default=0, help_text="Which of the HIT's seats it takes; the database lets nobody share one."
+        default=0, help_text="Number of the HIT's slot that it takes; the database lets no two share a slot."
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
     session = models.ForeignKey(

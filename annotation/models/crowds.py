@@ -165,7 +165,7 @@ class CrowdCall(models.Model):
         WAITING = "waiting", "waiting"
         STARTED = "started", "under way"
         DONE = "done", "done"
-        PARKED = "parked", "parked"
+        PARKED = "parked", "failed"
         DROPPED = "dropped", "not wanted any more"
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")

@@ -22,10 +22,8 @@ class QualityRule(models.Model):
         EXCLUDE = "exclude", "exclude the worker"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="rules")
-    rule = models.CharField(max_length=40, help_text="Its name in the register of rules.")
-    settings = models.JSONField(
-        default=dict, blank=True, help_text="What differs from the rule's own settings."
-    )
+    rule = models.CharField(max_length=40, help_text="The detector's name.")
+    settings = models.JSONField(default=dict, blank=True, help_text="Settings that differ from the defaults.")
     action = models.CharField(max_length=8, choices=Action, default=Action.FLAG)
     enabled = models.BooleanField(default=False)
     changed_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
@@ -44,12 +42,12 @@ class Exclusion(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="exclusions")
-    rule = models.CharField(max_length=40, blank=True, help_text="Which rule did it; empty: a person.")
+    rule = models.CharField(max_length=40, blank=True, help_text="The detector; empty: a person.")
     why = models.CharField(max_length=500)
     evidence = models.JSONField(default=dict, blank=True)
     made_by = models.ForeignKey(
         USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
-        help_text="Empty where a rule did it by itself.",
+        help_text="Empty for a detector.",
     )  # fmt: skip
     made_at = models.DateTimeField(default=timezone.now)
     lifted_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)

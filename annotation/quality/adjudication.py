@@ -54,12 +54,7 @@ def can_be_adjudicated(study: Study) -> bool:
 def send_to_adjudicator(
     *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
 ) -> list[Adjudication]:
-    """Send units (row ids) to ``adjudicator``. Skip those that are waiting or decided.
-
-    Raises:
-        WrongState: there is no unit, one is of another study or a control item, the kind has no decisions, or the
-            person may not decide.
-    """
+    """Send units (row ids) to ``adjudicator``. Skip those that are waiting or decided."""
     found = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not found or len(found) != len(set(units)):
         raise WrongState(
@@ -120,11 +115,7 @@ def waiting_for(user: User) -> QuerySet[Adjudication]:
 
 
 def own_adjudication(*, user: User, pk: int) -> Adjudication:
-    """Return a unit sent to this person, with what its page needs.
-
-    Raises:
-        NotThere: there is none; another person's looks the same.
-    """
+    """Return a unit sent to this person, with what its page needs."""
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
     )
@@ -140,12 +131,7 @@ def place_of(adjudication: Adjudication) -> Place:
 
 @transaction.atomic
 def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjudication:
-    """Store the final answer, ``given`` as the person saw the unit. A repeated call changes nothing.
-
-    Raises:
-        AnswerProblem: the answer is not allowed.
-        WrongState: it was decided otherwise, or withdrawn.
-    """
+    """Store the final answer, ``given`` as the person saw the unit. A repeated call changes nothing."""
     kind, design = KINDS[adjudication.study.protocol], design_of(adjudication.study)
     try:
         checked = kind.checked(given, unit=adjudication.unit, design=design)
@@ -176,11 +162,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
 
 @transaction.atomic
 def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Withdraw a unit, decided or not, so that the votes count again. A repeated call changes nothing.
-
-    Raises:
-        NotThere: it is not of this study.
-    """
+    """Withdraw a unit, decided or not, so that the votes count again. A repeated call changes nothing."""
     found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
         raise NotThere("There is no such adjudication in this study.")
@@ -190,7 +172,7 @@ def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
         .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
     if moved:
-        words = f"Unit {found.unit.key} was taken back from adjudication."
+        words = f"Unit {found.unit.key} was withdrawn from adjudication."
         note_event(study=study, what="adjudication-withdrawn", words=words, by=by, unit=found.unit.key)
     found.refresh_from_db()
     return found

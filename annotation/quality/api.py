@@ -57,7 +57,7 @@ class RuleSerializer(serializers.ModelSerializer[QualityRule]):
     """A rule of behaviour of a study."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
-    settings = serializers.DictField(read_only=True, help_text="What differs from the rule's own settings.")
+    settings = serializers.DictField(read_only=True, help_text="Settings that differ from the defaults.")
     changed_by = serializers.CharField(
         source="changed_by.username", default=None, allow_null=True, read_only=True
     )
@@ -106,7 +106,7 @@ class FoundSerializer(work.Schema):
     answers = serializers.IntegerField(help_text="After how many of their answers.")
     words = serializers.CharField(allow_blank=True)
     numbers = serializers.DictField()
-    judgments = serializers.IntegerField(help_text="That an exclusion would set aside.")
+    judgments = serializers.IntegerField(help_text="That an exclusion would invalidate.")
     slots = serializers.IntegerField(help_text="That it would open again.")
     standing = serializers.CharField()
     simulated = serializers.BooleanField()
@@ -135,8 +135,8 @@ class ReplayView(APIView):
         ],
         responses={200: ReplaySerializer, 404: work.Problem, 409: work.Problem},
         operation_id="studies_replay",
-        summary="Whom a rule would have found",
-        description="Every setting of the rule may be a query parameter too. Nothing is stored.",
+        summary="Whom a detector would have found",
+        description="Every setting of the detector may be a query parameter too. Nothing is stored.",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Run over the finished work, as it would have looked then."""

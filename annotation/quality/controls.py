@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +12,10 @@ from django.db.models import Count
 
 from annotation.models import Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
+from annotation.quality.detectors.chances import at_most
 from annotation.snapshots import Moment
 from common.streams import batched
+from evaluation.statistics.significance import holm
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -31,16 +32,12 @@ class Suspicion:
     """The results of one control item.
 
     Attributes:
-        seen, right: all answers, and the correct ones.
-        vouching: answers of workers who answered ``LEAST_ELSEWHERE`` or more other control items, at or above the
-            threshold.
-        vouching_right: how many of these are correct.
+        vouching, vouching_right: answers, and right ones, of workers who answered ``LEAST_ELSEWHERE`` or more other
+            control items, at or above the threshold.
         elsewhere: pooled accuracy of these workers on the other items; nan without any.
-        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with
-            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers. 1 for
-            other
-                items.
-        suspect: p is at most ``ALPHA``, and at most half of the vouching workers are correct.
+        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with accuracy
+            (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers, 1 for other items.
+        suspect: p is at most ``ALPHA``, and at most half of the vouching workers are right.
     """
 
     seen: int
@@ -69,14 +66,9 @@ def suspicions(
         seen[worker] += 1
         right[worker] += is_right
     drafts = {item: _draft(given, seen, right, threshold) for item, given in by_item.items()}
-    tested = [item for item in drafts if drafts[item].vouching >= LEAST_VOUCHING]
-    tested.sort(key=lambda item: drafts[item].p)
-    adjusted = dict.fromkeys(drafts, 1.0)
-    so_far = 0.0
-    for rank, item in enumerate(tested):
-        so_far = max(so_far, min(1.0, drafts[item].p * (len(tested) - rank)))
-        adjusted[item] = so_far
-    return {item: _judged(draft, adjusted[item]) for item, draft in drafts.items()}
+    tested = [item for item, draft in drafts.items() if draft.vouching >= LEAST_VOUCHING]
+    adjusted = dict(zip(tested, holm([drafts[item].p for item in tested]).tolist(), strict=True))
+    return {item: _judged(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
 
 
 def _draft(
@@ -113,26 +105,11 @@ def _judged(draft: Suspicion, p: float) -> Suspicion:
     return replace(draft, p=p, suspect=missed and p <= ALPHA)
 
 
-def at_most(k: int, n: int, share: float) -> float:
-    """Return P(X <= k) for X ~ binomial(n, share), 0 < share < 1."""
-    terms = (
-        math.lgamma(n + 1)
-        - math.lgamma(i + 1)
-        - math.lgamma(n - i + 1)
-        + i * math.log(share)
-        + (n - i) * math.log1p(-share)
-        for i in range(k + 1)
-    )
-    return min(1.0, math.fsum(math.exp(term) for term in terms))
-
-
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """A worker's results on control items.
+    """A worker's results on control items that were not withdrawn.
 
     Attributes:
-        seen: control items judged, without withdrawn ones.
-        right: correct answers.
         share: right / seen; None if nothing was seen.
         used: whether the worker is included.
         by_kind: kind of control item -> (seen, right).
@@ -163,8 +140,7 @@ def control_records(
     """Return the record of each worker who saw a control item.
 
     Args:
-        answers: (worker, given, expected[, kind of control item, ...]) of each judgment on a control item that
-            was not withdrawn (``control_answers``).
+        answers: (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
         threshold: the design's ``controls.threshold``.
         is_right: the kind's comparison of given and expected answer.
     """
@@ -202,11 +178,10 @@ class RunningAccuracy:
     """A worker's running accuracy on control items.
 
     Attributes:
-        seen, right: counts so far.
         share: right / seen; nan at first.
         below: the share is below the threshold, and enough items were seen.
-        first_below: the number of control items when ``below`` first held, or None. Repeated looks find a low
-            share in many honest workers sooner or later: see docs/controls.md.
+        first_below: the number of control items when ``below`` first held, or None. Repeated looks find a low share in
+            many honest workers sooner or later: see docs/controls.md.
     """
 
     seen: int
@@ -220,9 +195,9 @@ def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) ->
     """Return the accuracy over control items in the order of the answers.
 
     Args:
-        rights: whether each answer is correct.
-        after: the design's ``controls.after``, the least number that counts.
-        threshold: the design's ``controls.threshold``; an equal share is not below.
+        rights: whether each answer is right.
+        after: the least number that counts.
+        threshold: an equal share is not below.
     """
     right = 0
     first_below = None
@@ -271,8 +246,7 @@ class ControlTally(NamedTuple):
 def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
     """Return ``control_tallies`` of a snapshot, without items withdrawn by then.
 
-    They are counted in Python, since the database does not know which work was invalidated then. Memory grows
-    with workers.
+    They are counted in Python: the database does not know which work was invalidated then.
     """
     rows = (
         moment.judgments(study)
@@ -296,17 +270,17 @@ def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
             counts[key] = counts.get(key, 0) + 1
             held.setdefault(key, (given, expected))
     tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
-    if repeated:
-        again = control_answers(study, repeated_alone=True, moment=moment)
-        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
-    return tallies
+    return [*tallies, *_repeated_tallies(study, moment=moment)] if repeated else tallies
+
+
+def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
+    """Compare repeated units one by one; ``which`` is passed to ``control_answers``."""
+    again = control_answers(study, repeated_alone=True, **which)
+    return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Return ``control_answers`` counted by the database, so that a worker takes a few rows.
-
-    Repeated units are compared one by one.
-    """
+    """Return ``control_answers`` counted by the database, so that a worker takes a few rows."""
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
@@ -327,10 +301,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
             tallies.append(
                 ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
             )
-    if repeated:
-        again = control_answers(study, workers=workers, repeated_alone=True)
-        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
-    return tallies
+    return [*tallies, *_repeated_tallies(study, workers=workers)] if repeated else tallies
 
 
 def control_answers(

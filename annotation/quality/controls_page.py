@@ -253,4 +253,4 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls, group=Group.PREPARE))
-add_operation(strike, label="Strike control items", fields=())
+add_operation(strike, label="Withdraw control items", fields=())

@@ -15,7 +15,7 @@ from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Exclusion, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.webhooks.webhooks import note_exclusion
-from annotation.work.stopping import lock_for_settling, reopen_slots, settle_hits
+from annotation.work.stopping import free_seat, lock_for_settling, reopen_slots, settle_hits
 from common.errors import WrongState
 from judgments.models import HIT, Study
 from judgments.studies.log import note_event
@@ -74,11 +74,7 @@ def exclude_worker(
     Args:
         why: one sentence, for the review and the export.
         rule: the detector that excluded the worker, '' for a person.
-        evidence: the detector's evidence.
         by: the person, None for a detector.
-
-    Raises:
-        WrongState: the study's judgments were imported: no HIT was worked on here.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
@@ -96,7 +92,7 @@ def exclude_worker(
             note_event(
                 study=study,
                 what="excluded",
-                words=f"{worker.name} was excluded{f' by the rule {rule}' if rule else ''}.",
+                words=f"{worker.name} was excluded{f' by the detector {rule}' if rule else ''}.",
                 why=why,
                 by=by,
                 worker=worker.name,
@@ -152,7 +148,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     note_event(
         study=locked.study,
         what="re-admitted",
-        words=f"The exclusion of {locked.worker.name} was taken back.",
+        words=f"The exclusion of {locked.worker.name} was lifted.",
         why=why,
         by=by,
         worker=locked.worker.name,
@@ -182,8 +178,7 @@ def _take_seat(hit: HIT) -> int:
     else:
         hit.required += 1
     hit.save(update_fields=["open_slots", "spared", "required"])
-    taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
-    return min(set(range(hit.required)) - taken)
+    return free_seat(hit.pk)
 
 
 @transaction.atomic

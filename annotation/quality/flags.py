@@ -137,11 +137,7 @@ STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 @transaction.atomic
 def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """Confirm an open flag and exclude the worker, unless the rule did so.
-
-    Raises:
-        WrongState: the reason is missing, or the flag was decided.
-    """
+    """Confirm an open flag and exclude the worker, unless the rule did so."""
     locked = _open_case(case, why)
     exclusion = standing_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
@@ -154,9 +150,6 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
     """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open.
 
     The detector stays silent about this worker.
-
-    Raises:
-        WrongState: the reason is missing, or the flag was decided.
     """
     locked = _open_case(case, why)
     decided = _decide(locked, Case.State.DISMISSED, why, by, locked.exclusion)
@@ -173,11 +166,7 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 @transaction.atomic
 def lift_by_hand(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
-    """Lift an exclusion. Confirmed flags stay; open ones are dismissed.
-
-    Raises:
-        WrongState: the reason is missing.
-    """
+    """Lift an exclusion. Confirmed flags stay; open ones are dismissed."""
     _require_reason(why)
     # flags before exclusions, as where a flag is decided
     waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
@@ -193,7 +182,7 @@ def _open_case(case: Case, why: str) -> Case:
     locked = Case.objects.select_for_update(of=("self",)).select_related("study", "worker", "exclusion")
     found = locked.get(pk=case.pk)
     if found.state != Case.State.OPEN:
-        raise WrongState(f"Nothing was changed: this case was {found.get_state_display()} before.")
+        raise WrongState(f"Nothing was changed: this flag was {found.get_state_display()} before.")
     return found
 
 
@@ -209,7 +198,7 @@ def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion:
     note_event(
         study=case.study,
         what=f"case-{state.value}",
-        words=f"The case of {case.worker.name}, found by the rule {case.rule}, was {state.label}.",
+        words=f"The flag of the detector {case.rule} on {case.worker.name} was {state.label}.",
         why=why.strip(),
         by=by,
         case=case.pk,

@@ -57,7 +57,7 @@ class SettingsField(serializers.DictField):
 class TryRequest(Parameters):
     """The settings that a rule is tried with."""
 
-    settings = SettingsField(required=False, help_text="What differs from the rule's own settings.")
+    settings = SettingsField(required=False, help_text="Settings that differ from the defaults.")
 
 
 class RuleRequest(TryRequest):
@@ -85,7 +85,7 @@ def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, 
     return found
 
 
-@operation("set-rule", "Switch a rule on or off, or change it", parameters=RuleRequest, row="rule")
+@operation("set-rule", "Switch a detector on or off, or change it", parameters=RuleRequest, row="rule")
 def set_rule(
     *,
     study: Study,
@@ -106,7 +106,7 @@ def set_rule(
 
 # --- flags and exclusions ----------------------------------------------------------------------
 
-EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their places are open again."
+EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
 
 
 class WhyRequest(Reason):
@@ -124,7 +124,7 @@ def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outco
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
     """What the rule did is taken back, and it says nothing more about this worker."""
     decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
-    words = f"The case of {decided.worker} is dismissed; the rule says nothing more about this worker."
+    words = f"The flag on {decided.worker} is dismissed; the detector stays silent about this worker."
     return Outcome(words, decided)
 
 
@@ -239,7 +239,7 @@ def _decided(study: Study, count: int, what: str) -> str:
     """Return what was done, or asked of the crowd, which has the last word."""
     pages = "One page of work is" if count == 1 else f"{count:,} pages of work are"
     if study.place and backend_of(study).sends_people:
-        return f"{pages} to be {what}; the crowd is asked, and what it says stands here in a moment."
+        return f"{pages} to be {what}; the crowd is asked, and its answer is shown here in a moment."
     return f"{pages} {what}."
 
 
@@ -251,7 +251,7 @@ class NoteRequest(Parameters):
         child=serializers.UUIDField(),
         min_length=1,
         error_messages={"required": NONE_CHOSEN, "min_length": NONE_CHOSEN},
-        help_text="The note stands beside the first.",
+        help_text="The note is shown beside the first.",
     )
 
 
@@ -261,7 +261,7 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.answer_appeal(assignment=assignment, text=note, by=by)
-    return Outcome(f"The note stands beside the work of {assignment.worker}.")
+    return Outcome(f"The note is shown beside the work of {assignment.worker}.")
 
 
 # --- disputed units ----------------------------------------------------------------------------
@@ -333,11 +333,11 @@ class StrikeRequest(Parameters):
 
     units = KeysField(
         min_length=1,
-        error_messages={"required": "Nothing was struck: the items named were struck before."},
+        error_messages={"required": "Nothing was withdrawn: the items named were withdrawn before."},
     )
 
 
-@operation("strike", "Strike control items", parameters=StrikeRequest)
+@operation("strike", "Withdraw control items", parameters=StrikeRequest)
 def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
     """All or none. What workers answered on them stays, and counts for nobody."""
     with transaction.atomic():
@@ -347,5 +347,5 @@ def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
     one = len(units) == 1
     count, them = ("One control item was", "it") if one else (f"{len(units)} control items were", "them")
     if study.opened_at is not None:
-        return Outcome(f"{count} struck; what workers answered on {them} stays, and counts for nobody.")
-    return Outcome(f"{count} struck; no worker will see {them}.")
+        return Outcome(f"{count} withdrawn; the answers on {them} stay, but do not count.")
+    return Outcome(f"{count} withdrawn; no worker will see {them}.")

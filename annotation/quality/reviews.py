@@ -27,8 +27,8 @@ def reasons_against(
 ) -> dict[int, list[str]]:
     """Return sentences about what speaks against each worker (row id), if anything.
 
-    That is a current exclusion, flags that were not dismissed, and accuracy below the study's threshold after the
-    least number of control items. Make three queries for any number of workers.
+    That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least number
+    of control items. Make three queries for any number of workers.
 
     Args:
         known: answers on control items, if already counted.
@@ -73,9 +73,6 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 
     Paid work at a crowd changes after the crowd was asked (annotation.crowds.delivery), and a session of several
     pages as a whole.
-
-    Raises:
-        WrongState: one is not finished work of this study; nothing changes.
     """
     _finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -92,10 +89,6 @@ def reject_assignments(
     """Reject submitted assignments with a reason for the worker; return the number of changes.
 
     See ``approve_assignments``.
-
-    Raises:
-        WrongState: the reason is missing, or one is not finished work of this study or was approved; nothing
-            changes.
     """
     if not reason.strip():
         raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
@@ -123,11 +116,7 @@ def _note(
 
 @transaction.atomic
 def reject_for_what_was_found(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments with the detectors' and control items' findings as the reason.
-
-    Raises:
-        WrongState: there is no finding about a worker, or as ``reject_assignments``; nothing changes.
-    """
+    """Reject assignments with the detectors' and control items' findings as the reason."""
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     against = reasons_against(study, set(workers.values()))
@@ -180,12 +169,7 @@ MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
 
 @transaction.atomic
 def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
-    """Store a worker's appeal against a rejection. The same text again changes nothing.
-
-    Raises:
-        NotThere: it is not their work.
-        WrongState: it was not rejected, the text is empty, or there are too many notes.
-    """
+    """Store a worker's appeal against a rejection. The same text again changes nothing."""
     if assignment.worker_id != worker.pk:
         raise NotThere("There is no such assignment.")
     if assignment.state != Assignment.State.REJECTED:
@@ -202,11 +186,7 @@ def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
 
 @transaction.atomic
 def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    """Store a reviewer's answer to an appeal, for the worker to read.
-
-    Raises:
-        WrongState: the text is empty.
-    """
+    """Store a reviewer's answer to an appeal, for the worker to read."""
     note = AppealNote.objects.create(assignment=assignment, text=_checked(text), by=by)
     note_event(
         study=assignment.study,

@@ -43,11 +43,7 @@ def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[st
 
 
 def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
-    """Return the detector with its settings for this study.
-
-    Raises:
-        WrongState: the rule or a setting is unknown.
-    """
+    """Return the detector with its settings for this study."""
     try:
         return make_rule(name, settings_of(study, name, settings))
     except ValueError as error:
@@ -56,11 +52,7 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's rules into rows; return the number of new ones. Existing rows stay.
-
-    Raises:
-        DesignError: the design names an unknown rule or setting.
-    """
+    """Copy the design's rules into rows; return the number of new ones. Existing rows stay."""
     there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
@@ -103,11 +95,7 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    """Change a rule of the study from now on; earlier actions stay.
-
-    Raises:
-        WrongState: the rule, a setting or the action is unknown; nothing changes.
-    """
+    """Change a rule of the study from now on; earlier actions stay."""
     rule_of(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
@@ -127,7 +115,7 @@ def set_rule(
     note_event(
         study=study,
         what="rule-changed",
-        words=f"The rule {rule} is {f'on; it will {action}' if enabled else 'off'}.",
+        words=f"The detector {rule} is {f'on; it will {action}' if enabled else 'off'}.",
         by=by,
         rule=rule,
         action=action,
@@ -139,14 +127,12 @@ def set_rule(
 
 @dataclass(frozen=True, slots=True)
 class FoundWorker:
-    """A worker whom a replayed rule finds.
+    """A worker whom a replayed detector finds.
 
     Attributes:
         answers: the number of answers by then.
         words, numbers: the evidence.
-        judgments, slots: current judgments that an exclusion would invalidate, and slots that it would reopen.
-        standing: the worker's current status.
-        simulated: whether it is a rehearsal's worker.
+        judgments, slots: what an exclusion would invalidate and reopen now.
     """
 
     worker: str
@@ -180,16 +166,12 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Replay the study's finished work in order of submission with each rule. Excluded workers are left out.
-
-    Raises:
-        WrongState: the rule or a setting is unknown, or the raters are slots in published totals, not persons.
-    """
+    """Replay the study's finished work in order of submission with each rule. Excluded workers are left out."""
     made = [rule_of(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
             f"The raters of study {study.slug!r} are anonymous places in published totals, not persons; "
-            "rules about persons cannot look at them."
+            "detectors look at persons only."
         )
     answers = answers_of(study)
     found = replay(pages_of(study), rules=made, answers=answers)
@@ -252,11 +234,7 @@ def _told(rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]],
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the study's rules with their settings and all others with recommended ones, or those named.
-
-    Raises:
-        WrongState: a name is unknown.
-    """
+    """Return the study's rules with their settings and all others with recommended ones, or those named."""
     unknown = [name for name in names if name not in RULES]
     if unknown:
         raise WrongState(f"There is no rule {unknown[0]!r}; expected some of {', '.join(RULES)}.")

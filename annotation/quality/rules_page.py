@@ -134,7 +134,7 @@ def _try(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(f"{page_address(study, 'replay')}?{query}")
 
 
-add_page(StudyPage(name="rules", label="Rules", order=44, view=show_rules, group=Group.CHECK))
+add_page(StudyPage(name="rules", label="Detectors", order=44, view=show_rules, group=Group.CHECK))
 add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
-add_operation(set_rule, name="save-rule", label="Change a rule", fields=())
-add_step(StudyStep(name="try-rule", label="Try a rule", run=_try, permission="view"))
+add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
+add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission="view"))

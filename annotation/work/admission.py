@@ -65,12 +65,7 @@ def _record_of(worker: Worker) -> tuple[int, int]:
 
 
 def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
-    """Check the quiz and the requirements. Make no query if the study has none.
-
-    Raises:
-        QuizNotPassed, QuizFailed: the quiz is open, or no attempt is left.
-        RequirementNotMet: see ``refuse_unfit``.
-    """
+    """Check the quiz and the requirements. Make no query if the study has none."""
     if not worker.is_person:
         return
     refuse_unfit(asked=design.workers, worker=worker)
@@ -90,11 +85,7 @@ def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def checked_country(code: str) -> str:
-    """Return a country as two letters, or '' for none.
-
-    Raises:
-        CountryProblem: there is no such country.
-    """
+    """Return a country as two letters, or '' for none."""
     code = code.strip().upper()
     if code and code not in COUNTRIES:
         raise CountryProblem(

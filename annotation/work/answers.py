@@ -79,7 +79,7 @@ def without_unfinished(
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
     """Split a plain form's answers into valid ones and, by position, invalid ones.
 
-    A page without scripts learns of a refusal only after it is sent, so invalid text must not be lost.
+    Without scripts, a refusal comes only after the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol]
     if not kind.is_open:

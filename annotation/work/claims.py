@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -24,7 +23,7 @@ from annotation.quality.flags import raise_used_up
 from annotation.work.admission import has_done_all, refuse_unqualified
 from annotation.work.joining import instructions_version
 from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of_hit
-from annotation.work.stopping import in_work_by_hit, reopen_slots, settled_units
+from annotation.work.stopping import free_seat, in_work_by_hit, reopen_slots, settled_units
 from judgments.drawing.controls import REPEATED, Mark, mark_of
 from judgments.drawing.draws import rng_for
 from judgments.drawing.stopping import stops_early
@@ -61,10 +60,9 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker.
+    """Exclude HITs that show a caption by this worker: as candidate, reference, or option in ``Unit.content``.
 
-    A caption may be a candidate, a reference, or an option in ``Unit.content``. Make one query if the worker
-    wrote none in the dataset, which is the usual case; else two.
+    Most workers wrote none in the dataset; they cost one query.
     """
     own = own_captions(study, worker)
     rows = list(
@@ -85,7 +83,7 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
 
 def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    """Return ids of units whose content names one of the captions, by its key or its text."""
+    """Return ids of units whose content names one of the captions."""
     known: set[str] = set()
     images: set[int] = set()
     for key, text, of_caption, of_unit in rows:
@@ -134,8 +132,8 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
 
 
 def left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return ids of the units left out of the worker's previous assignment of this HIT, so that it looks the
-    same."""
+    """Return ids of the units left out of the worker's previous assignment of this HIT, which looks the same
+    again."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()
@@ -190,8 +188,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     Raises:
         NotJoined: the worker did not join the study.
         NotAdmitted: a quiz or a requirement comes before more work.
-        WorkPaused, WorkerExcluded: the worker gets no work.
-        StudyPaused: the study is paused.
+        WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -207,7 +204,7 @@ def settle(found: Claim | Offer | None) -> Claim | None:
     """Commit a candidate or accept a reservation, within the caller's transaction.
 
     Raises:
-        Beaten, IntegrityError: roll back and look for a HIT again.
+        Beaten, IntegrityError: roll back and look again.
     """
     if isinstance(found, Offer):
         return take(found)
@@ -240,94 +237,117 @@ def look_for_hit(
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
-    nothing else is left.
+    nothing else is left. A current HIT may be finished, also while the worker or the study is paused.
 
     Args:
         besides: a current assignment to ignore.
 
     Raises:
-        NotJoined: the worker did not join the study.
-        NotAdmitted: a quiz or a requirement comes before more work.
-        WorkPaused, WorkerExcluded: the worker gets no work. A paused worker may finish a current HIT.
-        StudyPaused: the study is paused. A current HIT may be finished.
+        as ``claim_assignment``.
     """
-    now = timezone.now()
-    part = Participation.objects.filter(study=study, worker=worker)
-    participation = part.annotate(
-        wrote=Exists(own_captions(study, worker)),
-        used_up=Exists(used_up(study, worker)),
-        began=Exists(Assignment.objects.filter(study=study, worker=worker)),
-    ).first()
-    if participation is None:
-        raise NotJoined(gettext("You have not joined this study."))
-    held = Assignment.objects.filter(study=study, state__in=HELD)
-    # "accepted" comes before "reserved"
-    found = list(held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"))
-    # an expired reservation is good until another worker needs its slot
-    own = [one for one in found if one.worker_id == worker.pk and one.state == Assignment.State.RESERVED]
-    overdue = [
-        one for one in found if one.expires_at is not None and one.expires_at <= now and one not in own
-    ]
-    for one in found:
-        if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
-            if one in own:  # not begun
-                refuse_stopped(participation.standing)
-                refuse_while_paused(study)
-            return Claim(assignment=one, created=False, places=places_of(one))
-    refuse_stopped(participation.standing)
-    refuse_while_paused(study)
+    participation = _participation(study, worker)
+    own, overdue = _leases(study, worker)
+    current = next((lease for lease in own if besides is None or lease.pk != besides.pk), None)
+    if current is None or current.state == Assignment.State.RESERVED:  # nothing is begun
+        refuse_stopped(participation.standing)
+        refuse_while_paused(study)
+    if current is not None:
+        return Claim(assignment=current, created=False, places=places_of(current))
     design = design_of(study)
     refuse_unqualified(study=study, design=design, worker=worker)
     session = None
     if worker.source == Worker.Source.CROWD:
         session = session_with_room(study=study, design=design, worker=worker)
-    of_nobody = worker.source == Worker.Source.CROWD and session is None
-    if of_nobody or has_done_all(study=study, design=design, worker=worker):
+        if session is None:
+            return None
+    if has_done_all(study=study, design=design, worker=worker):
         return None
-    window = (
-        [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
-    )
-    if not window and overdue:
-        # release expired leases only when their slots are needed: most requests can skip the writes
-        wanted = Assignment.objects.overdue(now).filter(pk__in=[one.pk for one in overdue])
-        free_seats(wanted, Assignment.State.EXPIRED)
-        window = _next_hits(study, worker, participation)
-    if not window:
+    hits = _candidates(study, worker, participation, overdue)
+    if not hits:
         return None
-    began = getattr(participation, "began", True)  # a worker without assignments has met nothing
-    met = items_met(study, worker) if began and may_come_again(study) else {}
-    if met and not getattr(participation, "used_up", False):
-        window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
-    if stops_early(study):
-        hit = _least_in_work(window, attempt)
-    else:
-        rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
-        hit = window[int(rng.integers(len(window)))]
+    met = items_met(study, worker) if participation.began and may_come_again(study) else {}
+    items = {item for of_hit in met.values() for item in of_hit}
+    if items and not participation.used_up:
+        hits = _prefer_new_items(study, worker, hits, items)
+    hit = _chosen(study, worker, hits, attempt)
     units = units_of_hit(hit.pk)
-    if hit.pk in met:
-        left_out = left_out_before(hit, worker, units)
-    else:
-        left_out = stale_units(study, units, {item for items in met.values() for item in items})
     return Offer(
         study=study,
         worker=worker,
         participation=participation,
         hit=hit,
-        cursor=window[0].position,
+        cursor=hits[0].position,
         units=units,
-        left_out=left_out,
+        left_out=left_out_before(hit, worker, units) if hit.pk in met else stale_units(study, units, items),
         session=session,
     )
 
 
-def _next_hits(study: Study, worker: Worker, participation: Participation) -> list[HIT]:
+def _participation(study: Study, worker: Worker) -> Any:
+    """Return the worker's participation, with the facts that spare most claims a query: whether the worker
+    ``wrote`` captions, ``began`` to work, and has ``used_up`` the control items."""
+    participation = (
+        Participation.objects.filter(study=study, worker=worker)
+        .annotate(
+            wrote=Exists(own_captions(study, worker)),
+            used_up=Exists(used_up(study, worker)),
+            began=Exists(Assignment.objects.filter(study=study, worker=worker)),
+        )
+        .first()
+    )
+    if participation is None:
+        raise NotJoined(gettext("You have not joined this study."))
+    return participation
+
+
+def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
+    """Return the worker's leases, accepted before reserved, and the expired leases of the study.
+
+    An expired reservation is the worker's until another worker needs its slot.
+    """
+    now = timezone.now()
+    held = Assignment.objects.filter(study=study, state__in=HELD)
+    own: list[Assignment] = []
+    overdue: list[Assignment] = []
+    for lease in held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"):
+        reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
+        expired = lease.expires_at is not None and lease.expires_at <= now
+        (overdue if expired and not reserved else own).append(lease)
+    return own, overdue
+
+
+def _candidates(study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment]) -> list[HIT]:
+    """Return HITs with an open slot. Release expired leases only if their slots, or the worker's own, are
+    needed: most requests can skip the writes."""
+    hits: list[HIT] = []
+    if not any(lease.worker_id == worker.pk for lease in overdue):
+        hits = _next_hits(study, worker, participation)
+    if hits or not overdue:
+        return hits
+    expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=[lease.pk for lease in overdue])
+    free_seats(expired, Assignment.State.EXPIRED)
+    return _next_hits(study, worker, participation)
+
+
+def _chosen(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
+    """Return a HIT of ``hits``: drawn, or with early stopping one with the fewest assignments in work, since
+    votes should then follow one another."""
+    if stops_early(study):
+        in_work = in_work_by_hit([hit.pk for hit in hits])
+        ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))
+        return ordered[attempt % len(ordered)]
+    rng = rng_for(attempt, f"hit {worker.name} {hits[0].key}")
+    return hits[int(rng.integers(len(hits)))]
+
+
+def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
     """Return the next open HITs for the worker, from the cursor on.
 
     HITs that the worker returned or let expire come last.
     """
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
-    if getattr(participation, "wrote", True):  # rare: other workers are spared the query
+    if participation.wrote:
         open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
     size = WIDE_WINDOW if stops_early(study) else WINDOW
@@ -335,14 +355,6 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     if not window and participation.cursor:
         window = list(fresh[:size])  # slots released behind the cursor
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
-
-
-def _least_in_work(window: list[HIT], attempt: int) -> HIT:
-    """Return a HIT with the fewest assignments in work, the first of these: with early stopping, votes should
-    follow one another."""
-    in_work = in_work_by_hit([hit.pk for hit in window])
-    ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
-    return ordered[attempt % len(ordered)]
 
 
 def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:
@@ -373,18 +385,16 @@ def take(
 ) -> Claim | None:
     """Claim a slot of the HIT, within the caller's transaction.
 
-    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is
-    simulated.
+    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
 
     Args:
         ahead: reserve the HIT for after the current one.
-        session: the crowd session it belongs to. The crowd promised the HIT, so the worker gets it even if its
-            outcome is decided.
+        session: the crowd promised the HIT for this session, so the worker gets it even if its outcome is decided.
         late: accept a closed study.
 
     Raises:
-        Beaten: another worker was faster; roll back and look again.
-        IntegrityError: the worker claimed a HIT in another window; likewise.
+        Beaten, IntegrityError: another worker, or the worker in another window, was faster; roll back and look
+            again.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
@@ -401,7 +411,6 @@ def take(
         if not promised:
             raise Beaten  # decided since it was found
         settled = frozenset()
-    taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out | settled
@@ -416,7 +425,7 @@ def take(
         session=session,
         external_id=session.external_id if session is not None else "",
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
-        seat=next(seat for seat in count() if seat not in taken),
+        seat=free_seat(hit.pk),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
@@ -432,8 +441,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease, within the caller's transaction.
 
     Raises:
-        Beaten: the reservation expired and its slot was given away.
-        IntegrityError: the worker claimed another HIT meanwhile.
+        Beaten, IntegrityError: as ``take``.
     """
     reserved = found.assignment
     pass_gate(reserved.study)

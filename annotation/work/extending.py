@@ -46,8 +46,6 @@ def extend_study(
         what: the name of the log entry.
 
     Raises:
-        WrongState: the study is not open, the reason is missing, or the number is not 1 to 100.
-        NotThere: there is no such HIT.
         OverBudget: it costs more than is left.
     """
     reason = reason_of(why)
@@ -130,11 +128,7 @@ def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: 
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
-    """Add minutes to every current lease and return the number of leases.
-
-    Raises:
-        WrongState: the reason is missing, the minutes exceed a week, or there is no lease.
-    """
+    """Add minutes to every current lease and return the number of leases."""
     reason = reason_of(why)
     if not 1 <= minutes <= MOST_MINUTES:
         raise WrongState(
@@ -143,11 +137,11 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     held = Assignment.objects.holding(timezone.now()).filter(study=study)
     moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
-        raise WrongState(f"Nothing was changed: nobody holds a HIT of study {study.slug!r} at the moment.")
+        raise WrongState(f"Nothing was changed: study {study.slug!r} has no current lease.")
     note_event(
         study=study,
         what="leases-extended",
-        words=f"{minutes} minutes more for {'one HIT that is' if moved == 1 else f'{moved:,} HITs that are'} held.",
+        words=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
         why=reason,
         by=by,
         minutes=minutes,
@@ -162,9 +156,6 @@ def expire_assignments(
     """Expire the given assignments, or all with an ended lease. Return their number.
 
     Drafts are kept and the slots reopen.
-
-    Raises:
-        WrongState: the reason is missing, or none of them is held any more.
     """
     reason = reason_of(why)
     rows = Assignment.objects.filter(study=study, state__in=HELD)
@@ -175,13 +166,13 @@ def expire_assignments(
         raise WrongState(
             "Nothing was changed: no lease is over."
             if overdue
-            else "Nothing was changed: nobody holds this any more."
+            else "Nothing was changed: the lease has ended already."
         )
     pages = "One HIT was" if ended == 1 else f"{ended:,} HITs were"
     note_event(
         study=study,
         what="expired",
-        words=f"{pages} taken back from who held {'it' if ended == 1 else 'them'}.",
+        words=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
         why=reason,
         by=by,
         overdue=overdue,
@@ -191,12 +182,7 @@ def expire_assignments(
 
 @transaction.atomic
 def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
-    """Close the open slots of these HITs and return their number. Current leases go on.
-
-    Raises:
-        WrongState: the reason is missing, nothing is open, or the study stops early and sets its slots itself.
-        NotThere: there is no such HIT.
-    """
+    """Close the open slots of these HITs and return their number. Current leases go on."""
     reason = reason_of(why)
     if stops_early(study):
         raise WrongState(
@@ -233,10 +219,6 @@ def reopen_units(
     """Ask for more votes on these units by adding workers to their HITs. Return the number of HITs.
 
     Other units of these HITs get the votes too.
-
-    Raises:
-        WrongState, OverBudget: as ``extend_study``.
-        NotThere: there is no such judged unit.
     """
     found: dict[str, str] = {}
     for some in batched(sorted(set(units)), KEYS_AT_ONCE):

@@ -43,11 +43,7 @@ MOST = 500
 
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
-    """Create ``count`` invitation codes for one person each.
-
-    Raises:
-        WrongState: the study takes no invitations, or more than 500 are requested.
-    """
+    """Create ``count`` invitation codes for one person each."""
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
     if not 1 <= count <= MOST:
@@ -67,7 +63,7 @@ CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look a
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A worker's access: ``resume`` is set for a new worker only; ``token`` is the known or a new one."""
+    """A worker's access; ``resume`` is set for a new worker only."""
 
     worker: Worker
     participation: Participation
@@ -99,18 +95,14 @@ def join_study(
     """Let a worker into an open study.
 
     Args:
-        name: a name in use is refused unless ``known`` is its worker.
-        code: the study's or the invitation's code, if required.
+        name: refused if in use, unless ``known`` is its worker.
+        code: the study's or the invitation's code.
         consent: whether the worker agreed to the consent text.
-        country: where the worker lives, in two letters; an earlier declaration is not changed.
+        country: two letters; an earlier declaration stays.
         known: the worker whose token came with the request.
 
     Raises:
-        NameProblem: the name cannot be used.
-        JoinRefused: the study is not open, the code is wrong, or the consent is missing.
-        RequirementNotMet: the worker does not meet the study's requirements.
-        CountryProblem: there is no such country, or the worker declared another one.
-        NameTaken: the name belongs to another worker.
+        NameProblem, NameTaken, CountryProblem, JoinRefused, RequirementNotMet: with a sentence for the worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
@@ -130,11 +122,7 @@ def resume_worker(
 ) -> Joined:
     """Return a new token for a worker with a resume code; the old token becomes invalid.
 
-    A worker who is new to this study joins it.
-
-    Raises:
-        NameTaken: no such worker has this resume code.
-        JoinRefused, RequirementNotMet: as ``join_study``, for a worker who is new to the study.
+    A worker who is new to this study joins it. Errors are those of ``join_study``; NameTaken also for a wrong code.
     """
     code, country = _typed_code(code), checked_country(country)
     worker = _worker_of_code(name, resume)
@@ -149,11 +137,7 @@ def resume_worker(
 
 @transaction.atomic
 def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
-    """Return the worker of this name and resume code, and a new token; the old token becomes invalid.
-
-    Raises:
-        NameTaken: no such worker has this resume code.
-    """
+    """Return the worker of this name and resume code, and a new token; the old token becomes invalid."""
     worker = _worker_of_code(name, resume)
     return worker, _new_token(worker)
 
@@ -168,11 +152,7 @@ def new_resume_code(*, worker: Worker) -> str:
 
 
 def require_participation(*, study: Study, worker: Worker) -> Participation:
-    """Return the worker's participation.
-
-    Raises:
-        NotJoined: there is none.
-    """
+    """Return the worker's participation."""
     participation = _participation(study, worker)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -180,11 +160,7 @@ def require_participation(*, study: Study, worker: Worker) -> Participation:
 
 
 def checked_name(name: str) -> str:
-    """Return the name as stored: Unicode-composed, with single spaces.
-
-    Raises:
-        NameProblem: it is empty, too long, or has invisible characters.
-    """
+    """Return the name as stored: Unicode-composed, with single spaces."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(_("A worker's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
@@ -197,7 +173,7 @@ def checked_name(name: str) -> str:
 
 
 def _typed_code(code: str) -> str:
-    """Strip a code. Return '' for one that cannot exist and that no database stores."""
+    """Strip a code; '' for one that no database stores."""
     code = code.strip()
     return code if code.isprintable() else ""
 
@@ -282,11 +258,7 @@ def _new_token(worker: Worker) -> str:
 
 
 def take_part(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Create or return the participation of a crowd's worker, within the caller's transaction.
-
-    Raises:
-        JoinRefused: there is a consent text and no consent.
-    """
+    """Create or return the participation of a crowd's worker, within the caller's transaction."""
     joined = _participation(study, worker)
     if joined is not None:
         return joined
@@ -322,11 +294,7 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
 
 
 def worker_of(study: Study, name: str) -> Worker:
-    """Return the worker of this name.
-
-    Raises:
-        NotThere: nobody of this name took part in the study.
-    """
+    """Return the worker of this name."""
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
         raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")

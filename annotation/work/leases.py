@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import count
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, FloatField, QuerySet, Sum
@@ -20,7 +19,7 @@ from annotation.models.assignments import LIVE
 from annotation.quality.exclusions import refuse_stopped, refuse_while_paused
 from annotation.work.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, pass_gate, take
 from annotation.work.joining import instructions_version
-from annotation.work.stopping import lock_for_settling, settle_hits
+from annotation.work.stopping import free_seat, lock_for_settling, settle_hits
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
@@ -51,8 +50,8 @@ class _Page:
 def times_of(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of each session that has any, in two queries.
 
-    A worker may hold several HITs at a crowd but does not work twice at once: time already paid for an earlier
-    assignment (by submission) is not paid again. Revised answers keep the time of the first submission.
+    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment (by
+    submission) is not paid again. Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
@@ -160,9 +159,6 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
     A repeated call returns the same HIT. Return None if nothing is left or ``assignment`` is not in work.
-
-    Raises:
-        NotJoined: as ``claim_assignment``.
     """
     if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
         return None
@@ -186,8 +182,7 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes
-    nothing.
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes nothing.
 
     Raises:
         NoMoreTime: no extension is left.
@@ -221,9 +216,8 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
     Raises:
         SeatTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
-        WorkPaused, WorkerExcluded: the worker gets no work.
         AlreadyEnded: it was submitted or returned.
-        StudyPaused: its slot was given back, and the study is paused.
+        WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     try:
         with transaction.atomic():
@@ -246,7 +240,7 @@ def _retake(assignment: Assignment) -> Assignment:
         if other.hit_id == lost.hit_id:
             return other
         raise SeatTaken(_holds_another())
-    _refuse_shut(lost)
+    _refuse_without_work(lost)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
     if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
         lost.renew_lease(now=now, until=until)
@@ -254,7 +248,7 @@ def _retake(assignment: Assignment) -> Assignment:
     return _new_row(lost, now=now, until=until)
 
 
-def _refuse_shut(lost: Assignment) -> None:
+def _refuse_without_work(lost: Assignment) -> None:
     refuse_stopped(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
     if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
         raise SeatTaken(_("Your answers are kept, but your submission to this study is over."))
@@ -276,14 +270,13 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    seats = set(live.values_list("seat", flat=True))
     taken = Assignment.objects.create(
         study=lost.study,
         hit_id=lost.hit_id,
         worker_id=lost.worker_id,
         session_id=lost.session_id,
         external_id=lost.external_id,
-        seat=next(seat for seat in count() if seat not in seats),
+        seat=free_seat(lost.hit_id),
         accepted_at=now,
         expires_at=until,
         order=lost.order,

@@ -1,4 +1,4 @@
-"""What is done to a study that is open: pausing, extending, taking back."""
+"""Operations on an open study: pause, resume, extend, expire, invite."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from judgments.models import Study
 from judgments.study_operations import Outcome, operation
 
 
-@operation("pause", "Hand out nothing new", parameters=Reason, then=ASK_THE_CROWD)
+@operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
 def pause(*, study: Study, by: User | None, why: str) -> Outcome:
-    """Who holds a HIT goes on; twice is harmless."""
+    """Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing."""
     pause_study(study=study, why=why, by=by)
     return Outcome("The study is paused.")
 
 
-@operation("resume", "Hand out work again", parameters=Reason, then=ASK_THE_CROWD)
+@operation("resume", "Resume the study", parameters=Reason, then=ASK_THE_CROWD)
 def resume(*, study: Study, by: User | None, why: str) -> Outcome:
-    """What pausing took down at the crowd is offered again; twice is harmless."""
+    """Allow claims again, and offer at the crowd what pausing took down. Resuming twice changes nothing."""
     resume_study(study=study, why=why, by=by)
-    return Outcome("Work is handed out again.")
+    return Outcome("The study is resumed.")
 
 
 class ExtendRequest(Reason):
-    """More workers for all HITs or for those named, or more minutes for everybody who holds one."""
+    """More workers for all HITs or for those named, or more minutes for every lease."""
 
     one_of = (("workers", "minutes", "hours"),)
 
@@ -50,22 +50,22 @@ class ExtendRequest(Reason):
         required=False,
         initial=1,
         label="More workers per HIT",
-        help_text="So many more for each HIT.",
+        help_text="Workers to add to each HIT.",
     )
     minutes = serializers.IntegerField(
         min_value=1,
         max_value=MOST_MINUTES,
         required=False,
         initial=30,
-        help_text="Instead of workers: so many more for everybody who holds a HIT now.",
+        help_text="Instead of workers: minutes to add to every lease.",
     )
     hours = serializers.IntegerField(
         min_value=1,
         max_value=LONGEST_HOURS,
         required=False,
-        help_text="Instead of workers: offer what is up at the crowd for so many hours from now.",
+        help_text="Instead of workers: hours from now for which the crowd offers the work.",
     )
-    hits = KeysField(required=False, label="HITs by key", help_text="Keys; all HITs where missing.")
+    hits = KeysField(required=False, label="HITs by key", help_text="Keys of HITs; default: all.")
 
 
 @operation("extend", "More workers, or more time", parameters=ExtendRequest, then=ASK_THE_CROWD)
@@ -79,7 +79,7 @@ def extend(
     hours: int = 0,
     hits: Collection[str] | None = None,
 ) -> Outcome:
-    """All or nothing: where the budget does not reach, nothing is changed."""
+    """Add workers or time, all or nothing: without enough budget, nothing changes."""
     if minutes:
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(f"{count:,} leases are {minutes} minutes longer.")
@@ -91,7 +91,7 @@ def extend(
 
 
 class ExpireRequest(Reason):
-    """Assignments that are held, or open slots of HITs; all leases that are over where neither is named."""
+    """Assignments in work, or HITs with open slots; default: all leases that have ended."""
 
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
@@ -99,7 +99,7 @@ class ExpireRequest(Reason):
     hits = KeysField(required=False, label="HITs by key", help_text="Keys.")
 
 
-@operation("expire", "Take back", parameters=ExpireRequest, then=ASK_THE_CROWD)
+@operation("expire", "Expire leases or slots", parameters=ExpireRequest, then=ASK_THE_CROWD)
 def expire(
     *,
     study: Study,
@@ -108,16 +108,16 @@ def expire(
     assignments: Collection[UUID] | None = None,
     hits: Collection[str] | None = None,
 ) -> Outcome:
-    """What was saved on a HIT that is taken back is kept."""
+    """End leases, or close open slots. Saved answers are kept."""
     if hits is not None:
         slots = expire_slots(study=study, hits=hits, why=why, by=by)
-        return Outcome(f"{slots:,} open slots are not offered any more.")
+        return Outcome(f"{slots:,} open slots are closed.")
     count = expire_assignments(study=study, assignments=assignments, why=why, by=by)
     return Outcome(f"{'One HIT is' if count == 1 else f'{count:,} HITs are'} free for others.")
 
 
 class InvitationRequest(Parameters):
-    """How many, and for whom."""
+    """The number of invitations, and a note."""
 
     count = serializers.IntegerField(min_value=1, max_value=MOST)
     note = serializers.CharField(
@@ -130,7 +130,7 @@ class InvitationRequest(Parameters):
 
 @operation("invite", "Make invitations", parameters=InvitationRequest, scope="workers")
 def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
-    """New codes for a study that only invited people may join."""
+    """Make codes for a study that only invited people may join."""
     made = create_invitations(study=study, count=count, note=note)
     words = "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
     return Outcome(words, made)

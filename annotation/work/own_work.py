@@ -36,10 +36,9 @@ class OwnStudy:
     """A worker's part in a study.
 
     Attributes:
-        pages: assignments by state.
+        pages: number of assignments by state.
         approved_before: approved assignments that were invalidated since.
-        judgments: current answers.
-        seconds: active time on them.
+        judgments, seconds: current answers, and the active time on them.
         controls: accuracy on control items, if the study shows it.
         held: whether an assignment is in work.
         more: whether there is work for this worker.

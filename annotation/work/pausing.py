@@ -18,9 +18,6 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Stop claims here and at the crowd, and release reservations. Current leases go on.
 
     Pausing a paused study changes nothing. The caller sends the outbox messages (``carry_out_calls``).
-
-    Raises:
-        WrongState: the study is not open, or the reason is missing.
     """
     shut_gate(study)
     _lock_study(study)
@@ -35,9 +32,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     crowd = (
         f" The crowd is asked to let nobody new in, for {_counted(asked, 'publication')}." if asked else ""
     )
-    note_event(
-        study=study, what="paused", words=f"Paused: nothing new is handed out.{crowd}", why=reason, by=by
-    )
+    note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
 
 
 @transaction.atomic
@@ -58,20 +53,14 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     study.save(update_fields=["paused_at"])
     asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
     crowd = f" The crowd is asked to offer {_counted(asked, 'publication')} again." if asked else ""
-    note_event(
-        study=study, what="resumed", words=f"Resumed: work is handed out again.{crowd}", why=reason, by=by
-    )
+    note_event(study=study, what="resumed", words=f"Resumed.{crowd}", why=reason, by=by)
 
 
 def reason_of(why: str) -> str:
-    """Return the stripped reason for the log.
-
-    Raises:
-        WrongState: it is empty.
-    """
+    """Return the stripped reason for the log."""
     reason = why.strip()
     if not reason:
-        raise WrongState("Nothing was changed: a reason is missing; it stands in the study's log.")
+        raise WrongState("Nothing was changed: a reason is missing; the study's log shows it.")
     return reason[:500]
 
 

@@ -28,7 +28,7 @@ TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "im
 def picture_url(*, place: Place, assignment: Assignment) -> str:
     """Return the address of a picture for the assignment's worker, '' if there is none.
 
-    An uploaded picture's address has the assignment and the position, as file names may reveal too much.
+    An uploaded picture's address has assignment and position: file names may reveal too much.
     """
     item: Item = place.unit.item
     if item.picture:
@@ -98,8 +98,7 @@ class Worked:
     Attributes:
         picture: its address, or ''.
         scene: the picture in words.
-        texts: (letter, text) pairs, the letter as on the page or ''.
-        answer: the right answer.
+        texts: (letter, text) pairs; the letter may be ''.
         why: the reason, as HTML.
     """
 

@@ -1,7 +1,7 @@
 """Lay out a HIT for a worker, and show its texts in the reader's language.
 
-A study's texts are shown as written. Built-in texts (questions of kinds, preset texts, the ready test) are
-translated by the catalogues, also when a design repeats them word for word.
+Built-in texts (questions of kinds, texts of presets, the ready test) are translated by the catalogues, also when a
+design repeats them word for word; other texts are shown as written.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def draw_layout(
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
-    The study's seed, the HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit
-    and its repetition are kept apart; a repetition for which that is impossible is left out.
+    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition are
+    kept apart; a repetition for which that is impossible is left out.
 
     Args:
         units: the HIT's units in order.
@@ -143,7 +143,7 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
 
 
 def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    """Return the source text, if shown, and the kind's texts. An image without an address gets no ``alt``."""
+    """Return the source text, if shown, and the kind's texts. Without an address, an image has no ``alt``."""
     shown = kind.shown(place.unit, side=place.side, picture_url=picture_url)
     if not picture_url and "image" in shown:
         shown["image"] = {"url": "", "alt": ""}

@@ -1,8 +1,8 @@
 """Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
 Code that changes judgments or slots of a study with early stopping calls ``settle_hits``, ``settle_submission``
-or ``reopen_slots`` in the same transaction. This updates the outcome bounds of units, then the candidate pairs,
-then the open slots of each HIT:
+or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the candidate pairs,
+then the slots of each HIT:
 
     open slots = the most votes that one of its units needs beyond those coming from assignments in work
     live assignments + open slots + saved slots = required
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
@@ -87,8 +88,14 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
         settle_hits(study=study, hits=freed)
         return
     for slots in set(freed.values()):
-        same = [hit for hit, count in freed.items() if count == slots]
+        same = [hit for hit, number in freed.items() if number == slots]
         HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
+
+
+def free_seat(hit_id: int) -> int:
+    """Return the lowest seat number that no live assignment of the HIT has."""
+    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("seat", flat=True))
+    return next(seat for seat in count() if seat not in taken)
 
 
 def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
@@ -266,11 +273,7 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
 
 
 def _set_slots(design: StudyDesign, seats: _Seats, wanting: Mapping[int, int]) -> None:
-    """Set the open and saved slots of each HIT.
-
-    Args:
-        wanting: the number of judgments of each unit that needs more.
-    """
+    """Set the open and saved slots; ``wanting``: the judgments of each unit that needs more."""
     wanted = _wanted_of(design, seats)
     missing: defaultdict[int, int] = defaultdict(int)
     for place in seats.places:

@@ -39,9 +39,9 @@ RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refus
 def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
     """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
 
-    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many
-    other images of the study this worker wrote the same. ``from_instructions``: 1 if an example has it. Case and
-    punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
+    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
+    images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
+    ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
@@ -58,14 +58,14 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
     examples = RULE_EXAMPLES | _examples(design_of(study))
     for judgment in judgments:
         text = _plain(judgment.answer)
-        noticed = {
+        counts = {
             "same_as_another": others[judgment.unit_id][text],
             "same_as_own": own[text] - 1,
             "from_instructions": int(text in examples),
         }
         # a revision starts with the signals of its predecessor
-        told = {name: count for name, count in judgment.signals.items() if name not in noticed}
-        judgment.signals = told | {name: count for name, count in noticed.items() if count}
+        reported = {name: count for name, count in judgment.signals.items() if name not in counts}
+        judgment.signals = reported | {name: count for name, count in counts.items() if count}
 
 
 def _examples(design: StudyDesign) -> set[str]:
@@ -78,8 +78,8 @@ def _plain(answer: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment; ``repeated`` for an identical earlier one. ``missing`` positions mean it was only
-    saved."""
+    """A submitted assignment; ``repeated`` for an identical earlier one; only saved if positions are
+    ``missing``."""
 
     assignment: Assignment
     repeated: bool
@@ -87,11 +87,7 @@ class Submission:
 
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
-    """Return the worker's assignment.
-
-    Raises:
-        NotThere: this worker has no such assignment; another worker's looks the same.
-    """
+    """Return the worker's assignment."""
     try:
         key = UUID(str(assignment_id))
     except ValueError:
@@ -129,7 +125,9 @@ def save_answers(
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
     """Merge ``answers`` into the draft and turn every unit into a judgment.
 
-    A repeated submission is harmless. An incomplete one is saved.
+    A repeated submission is harmless. An incomplete one is saved. One transaction stores the assignment's state
+    and its judgments, then updates the outcome bounds, the crowd session and the webhooks
+    (``_store_judgments``). The quality rules run after it.
 
     Raises:
         AnswersMissing: ``missing`` are the open positions; the rest is saved.
@@ -140,7 +138,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
-    _complete(submission)
+    _require_complete(submission)
     _run_rules(submission)
     return submission
 
@@ -174,7 +172,7 @@ def submit_and_claim(
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
-    _complete(submission)
+    _require_complete(submission)
     return submission, None if _run_rules(submission) else claim
 
 
@@ -196,11 +194,7 @@ class Sheet:
 
 
 def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Check ``answers`` against the assignment's places.
-
-    Raises:
-        AnswerProblem: an answer is invalid.
-    """
+    """Check ``answers`` against the assignment's places."""
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
@@ -226,7 +220,7 @@ def _submit(sheet: Sheet) -> Submission:
     return Submission(assignment=locked, repeated=False, missing=missing)
 
 
-def _complete(submission: Submission) -> None:
+def _require_complete(submission: Submission) -> None:
     if submission.missing:
         raise AnswersMissing(submission.missing)
 
@@ -291,6 +285,23 @@ def laid_over(
 
 
 def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Store the judgments within the caller's transaction, then what follows from them."""
+    _mark_submitted(assignment, answers)
+    judgments = [
+        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
+        for place in sheet.places
+    ]
+    note_copies(judgments, assignment=assignment)
+    Judgment.objects.bulk_create(judgments)
+    settle_submission(assignment=assignment)
+    note_page(assignment=assignment)
+    if assignment.heard_of:
+        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
+        note_submission(assignment=assignment, judgments=len(judgments))
+
+
+def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Submit the row by a guarded update: the lease may end, or the worker be excluded, at this moment."""
     now = timezone.now()
     # claimed at the moment of an exclusion, which missed it
     excluded = Participation.objects.filter(
@@ -309,17 +320,6 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
-    judgments = [
-        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
-        for place in sheet.places
-    ]
-    note_copies(judgments, assignment=assignment)
-    Judgment.objects.bulk_create(judgments)
-    settle_submission(assignment=assignment)
-    note_page(assignment=assignment)
-    if assignment.heard_of:
-        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
-        note_submission(assignment=assignment, judgments=len(judgments))
 
 
 def judgment_of(
@@ -352,11 +352,7 @@ def _presented(kind: Kind, side: Any) -> str:
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
-    """Store a worker's report about the item at ``position``.
-
-    Raises:
-        AnswerProblem: the position or the kind of problem is unknown.
-    """
+    """Store a worker's report about the item at ``position``."""
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:
         raise AnswerProblem(
@@ -397,15 +393,13 @@ def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str
 
 
 def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Revise submitted answers: each change adds a judgment and keeps the old one. A repeated call changes
-    nothing.
+    """Revise submitted answers and return the changed positions. A repeated call changes nothing.
 
-    Returns:
-        The changed positions.
+    Each change adds a judgment and keeps the old one.
 
     Raises:
         AnswerProblem: an answer is invalid; nothing changes.
-        TooLateToChange: the time is over, or the assignment was decided on; nothing changes.
+        TooLateToChange: the time is over, or the assignment was decided on.
         AlreadyEnded: it was never submitted.
     """
     sheet = read_answers(assignment, answers)

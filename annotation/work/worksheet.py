@@ -58,12 +58,10 @@ class Row:
     """A unit on the page.
 
     Attributes:
-        position: its position in the assignment.
+        position: in the assignment, from 1.
         shown: the content (docs/api.md).
         value: the saved answer: a number, or the kind's open answer.
-        seconds: its active time.
-        wall_seconds: its wall-clock time.
-        comment: its comment.
+        seconds, wall_seconds: its active and its wall-clock time.
         key: the number key that ticks it, in a group.
         unfinished: a plain form's invalid input, or None.
         problem: why that input is invalid, for the worker.
@@ -82,12 +80,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One screen: a unit, or all units of one picture.
-
-    Attributes:
-        number: from 1.
-        missing: whether a submission was refused because this is open.
-    """
+    """One screen: a unit, or all units of one picture. ``missing``: a submission was refused because it is
+    open."""
 
     number: int
     rows: tuple[Row, ...]
@@ -187,9 +181,8 @@ def answers_of_form(
     """Return the form's answers for ``submit_assignment``, which checks them.
 
     Args:
-        form: the posted fields.
-        final: whether it is a submission. In a draft, unticked boxes of a group mean nothing, unless a ``saved``
-            tick was removed.
+        final: whether it is a submission. In a draft, an unticked box of a group means nothing, unless its tick was
+            saved.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}

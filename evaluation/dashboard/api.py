@@ -66,13 +66,13 @@ class BoardView(APIView):
     @extend_schema(
         responses={200: BoardSerializer, 404: OpenApiResponse(description="The study was never opened.")},
         operation_id="studies_board",
-        summary="Where a study stands",
+        summary="The dashboard of a study",
     )
     def get(self, request: Request, slug: str) -> Response:
         """As its page: looking has a snapshot made anew where the last one is old; ask again with the ETag."""
         study = study_for(request, slug)
         if not has_board(study):
-            raise NotThere(f"Study {slug!r} was never open to workers; it has no board.")
+            raise NotThere(f"Study {slug!r} was never open to workers; it has no dashboard.")
         pulse = pulse_of(study)
         if is_stale(study, pulse):
             ask_for_board(study)

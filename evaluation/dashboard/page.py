@@ -103,12 +103,12 @@ def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
 
 def _note(row: dict[str, Any], threshold: Any) -> str:
     notes = [worker_note(row, threshold), STANDING.get(row["standing"], "")]
-    notes += [f"found by the rule {rule}" for rule in row["rules"]]
+    notes += [f"flagged by {rule}" for rule in row["rules"]]
     return "; ".join(note for note in notes if note)
 
 
 add_page(
-    StudyPage(name="board", label="Board", order=1, view=show_board, shown=has_board, group=Group.COLLECT)
+    StudyPage(name="board", label="Dashboard", order=1, view=show_board, shown=has_board, group=Group.COLLECT)
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
 add_operation(

@@ -266,7 +266,12 @@ def has_metrics(study: Study) -> bool:
 
 add_page(
     StudyPage(
-        name="closer", label="Look closer", order=52, view=show_closer, shown=has_metrics, group=Group.ANALYSE
+        name="closer",
+        label="Error analysis",
+        order=52,
+        view=show_closer,
+        shown=has_metrics,
+        group=Group.ANALYSE,
     )
 )
 add_page(StudyPage(name="closer-look", label="", order=53, view=show_one, under="closer"))

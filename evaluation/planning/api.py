@@ -241,7 +241,7 @@ class RehearsalRequest(Parameters):
     speed = serializers.FloatField(min_value=0.01, max_value=100, required=False)
     seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
     sorts = serializers.CharField(required=False, help_text="Of spammers, with commas between them.")
-    rules = serializers.BooleanField(required=False, help_text="Let the recommended rules watch.")
+    rules = serializers.BooleanField(required=False, help_text="Run the recommended detectors.")
 
 
 @extend_schema_view(

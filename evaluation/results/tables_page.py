@@ -51,7 +51,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     notes = []
     if not row["used"]:
         below = row["controls_share"] is not None and isinstance(threshold, float | int)
-        notes.append(f"set aside: below {coefficient(threshold)} on control items" if below else "set aside")
+        notes.append(f"excluded: below {coefficient(threshold)} on control items" if below else "excluded")
     left = row["left_share"]
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
         notes.append("nearly always left" if left >= ONE_SIDE else "nearly always right")

@@ -16,11 +16,11 @@ from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {
     "studies:read": "studies, designs, datasets, units, HITs, jobs, the log, rehearsals, presets",
-    "studies:write": "create studies, change designs and rules, generate, open and close",
+    "studies:write": "create studies, change designs and detectors, generate, open and close",
     "judgments:read": "judgments, assignments and what workers wrote",
-    "workers:read": "workers, invitations, rules and their findings, exclusions, adjudications",
+    "workers:read": "workers, invitations, detectors and their flags, exclusions, adjudications",
     "workers:write": "approve and reject work, exclude workers and take them back, decide",
-    "reports:read": "consensus, agreement, analyses, the board, plans",
+    "reports:read": "consensus, agreement, analyses, the dashboard, plans",
     "reports:write": "compute consensus, agreement, metrics against them, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",

@@ -40,7 +40,7 @@ def about(job: Job, person: Person) -> tuple[str, str] | None:
 
 @admin.register(Job)
 class JobAdmin(ReadOnlyAdmin):
-    empty_words = "Imports, generating, computing and exports stand here while they run and afterwards."
+    empty_words = "This lists imports, generating, computing and exports, running and finished."
     list_display = (
         "work",
         "state_label",

@@ -112,7 +112,7 @@ class HITFilters(Filters):
 
     study = study_filter()
     hit = filters.CharFilter(field_name="key")
-    open = TrueOrFalse(method="with_places", label="Has places left")
+    open = TrueOrFalse(method="with_places", label="Has open slots")
 
     class Meta:
         model = HIT

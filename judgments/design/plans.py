@@ -57,7 +57,7 @@ class Plan(Part):
     hypotheses: Listed[Hypothesis] = Field(min_length=1, max_length=100, description="What is expected.")
     exclusions: Words = Field("", description="Whose answers will not count, in words.")
     exclude_by: Listed[Words] = Field(
-        (), max_length=50, description="Rules of behaviour that may exclude people; others are deviations."
+        (), max_length=50, description="Detectors that may exclude people; others are deviations."
     )
     stopping: Words = Field("", description="When collection stops, in words.")
     analyses: Listed[Words] = Field((), max_length=100, description="What will be computed, in words.")

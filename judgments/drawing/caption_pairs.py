@@ -245,7 +245,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Foun
         if name not in judged:
             raise DesignError(
                 f"sampling.listed: pair {number} names image {name!r}, which is none of the judged images of dataset "
-                f"{material.name!r} (split {design.sampling.split!r}, without those set aside for control items).",
+                f"{material.name!r} (split {design.sampling.split!r}, without those reserved for control items).",
                 field="sampling.listed",
             )
         named = by_key.get(caption) or by_words.get(caption.strip())

@@ -194,7 +194,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('generated_at', models.DateTimeField(blank=True, null=True)),
                 ('opened_at', models.DateTimeField(blank=True, null=True)),
-                ('paused_at', models.DateTimeField(blank=True, help_text='While an open study hands out nothing; who holds a HIT goes on.', null=True)),
+                ('paused_at', models.DateTimeField(blank=True, help_text='While an open study takes no claims; workers who hold a HIT may finish it.', null=True)),
                 ('closed_at', models.DateTimeField(blank=True, null=True)),
             ],
             options={
@@ -247,7 +247,7 @@ class Migration(migrations.Migration):
                 ('content', models.JSONField(blank=True, default=dict, help_text='What else its kind shows, as it was at generation.')),
                 ('filtered', models.BooleanField(default=False, help_text='Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2).')),
                 ('audited', models.BooleanField(default=False, help_text='Below the Bleu-pre threshold, drawn to see what the filter misses.')),
-                ('struck', models.BooleanField(default=False, help_text='A control item taken out by the designer before opening.')),
+                ('struck', models.BooleanField(default=False, help_text='A withdrawn control item: it misled careful workers.')),
             ],
             options={
                 'ordering': ['study_id', 'position'],
@@ -270,7 +270,7 @@ class Migration(migrations.Migration):
                 ('position', models.PositiveIntegerField()),
                 ('required', models.PositiveSmallIntegerField(help_text='How many different workers it goes to.')),
                 ('open_slots', models.PositiveSmallIntegerField(help_text='How many of them are still wanted.')),
-                ('spared', models.PositiveSmallIntegerField(default=0, help_text='How many are not wanted any more: the outcome of its units is settled, or they were taken back.')),
+                ('spared', models.PositiveSmallIntegerField(default=0, help_text='Slots not asked for any more: the outcome of its units is decided, or they expired.')),
                 ('extra', models.PositiveSmallIntegerField(default=0, help_text='How many were added to what the design says, since it was frozen.')),
                 ('external_id', models.CharField(blank=True, help_text="Its id at the study's crowd.", max_length=80)),
             ],

@@ -60,7 +60,9 @@ class Study(models.Model):
     generated_at = models.DateTimeField(null=True, blank=True)
     opened_at = models.DateTimeField(null=True, blank=True)
     paused_at = models.DateTimeField(
-        null=True, blank=True, help_text="While an open study hands out nothing; who holds a HIT goes on."
+        null=True,
+        blank=True,
+        help_text="While an open study takes no claims; workers who hold a HIT may finish it.",
     )
     closed_at = models.DateTimeField(null=True, blank=True)
 
@@ -149,7 +151,7 @@ class Unit(models.Model):
         default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."
     )
     struck = models.BooleanField(
-        default=False, help_text="A control item taken out by the designer before opening."
+        default=False, help_text="A withdrawn control item: it misled careful workers."
     )
 
     class Meta:
@@ -187,7 +189,7 @@ class HIT(models.Model):
     open_slots = models.PositiveSmallIntegerField(help_text="How many of them are still wanted.")
     spared = models.PositiveSmallIntegerField(
         default=0,
-        help_text="How many are not wanted any more: the outcome of its units is settled, or they were taken back.",
+        help_text="Slots not asked for any more: the outcome of its units is decided, or they expired.",
     )
     extra = models.PositiveSmallIntegerField(
         default=0, help_text="How many were added to what the design says, since it was frozen."

@@ -424,7 +424,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} has no control items to strike.")
+        raise WrongState(f"Study {study.slug!r} has no control items to withdraw.")
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
@@ -433,7 +433,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
     if not unit.struck:
         unit.struck = True
         unit.save(update_fields=["struck"])
-        note_event(study=study, what="struck", words=f"Control item {unit.key} was struck.", unit=unit.key)
+        note_event(study=study, what="struck", words=f"Control item {unit.key} was withdrawn.", unit=unit.key)
     return unit
 
 

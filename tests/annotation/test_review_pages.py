@@ -73,11 +73,11 @@ def test_an_exclusion_is_taken_back_on_the_page(designer: Client, study: Study) 
 
 def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: Client, study: Study) -> None:
     said = post(designer, study, "dismiss-case", case=Case.objects.get().pk, why="Checked.")
-    assert "the rule says nothing more about this worker" in said
+    assert "the detector stays silent about this worker" in said
     assert "Dismissed" in said
     assert "Paused workers 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
-    assert "this case was dismissed before" in twice
+    assert "this flag was dismissed before" in twice
 
 
 def test_a_worker_is_excluded_by_hand(designer: Client, study: Study) -> None:
@@ -148,8 +148,8 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
     )
     shown = designer.get(page(study, "rules"))
     text = words(shown)
-    assert "1 rule of the design starts when the study is opened." in text
-    assert "No rule watches this study." not in text
+    assert "1 detector of the design starts when the study is opened." in text
+    assert "No detector watches this study." not in text
     assert text.count("on once opened") == 1
     assert 'name="settings.least" type="number" step="1" value="30"' in shown.text
 
@@ -157,7 +157,7 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
 def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Study) -> None:
     assert "Means nothing for this kind of answers." in words(designer.get(page(study, "rules")))
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
-    assert "This rule means nothing for this kind of answers." in shown
+    assert "This detector means nothing for this kind of answers." in shown
     assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
 
 

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from annotation.quality.controls import at_most, suspicions
+from annotation.quality.controls import suspicions
+from annotation.quality.detectors.chances import at_most
 
 
 def answers(rights: dict[str, list[bool]]) -> list[tuple[str, str, bool]]:

@@ -75,8 +75,8 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
 
     page.get_by_role("link", name="Control items", exact=True).click()
     expect(page.locator(".q-control")).to_have_count(3)
-    page.get_by_role("button", name="Strike:").first.click()
-    expect(page.get_by_text("One control item was struck")).to_be_visible()
+    page.get_by_role("button", name="Withdraw:").first.click()
+    expect(page.get_by_text("One control item was withdrawn")).to_be_visible()
     expect(page.locator(".q-struck")).to_have_count(1)
 
     open_it.click()

@@ -88,7 +88,7 @@ def test_an_explanation_adds_up_to_the_score_and_every_vote_is_seen(page: Page, 
     sign_in(page, office, "rosa")
     page.goto(f"{office.pets}/closer/?metric=bleu-1")
     expect(page.locator(".c-row")).to_have_count(1)
-    page.locator(".c-row").get_by_role("link", name="Look closer").click()
+    page.locator(".c-row").get_by_role("link", name="Analyse").click()
     for metric in ("bleu-1", "rouge-l", "cider-d"):
         if metric != "bleu-1":
             page.get_by_role("link", name=f"Explain {metric}").click()
@@ -99,7 +99,7 @@ def test_an_explanation_adds_up_to_the_score_and_every_vote_is_seen(page: Page, 
             assert sum(map(number, parts)) == pytest.approx(score, abs=5e-5 * (len(parts) + 1))
         assert page.locator(".c-column").count() == 2
     votes = page.locator(".c-vote")
-    expect(votes).to_have_text(["caption 2 w-1", "caption 2 w-2", "caption 1 w-3 (set aside)"])
+    expect(votes).to_have_text(["caption 2 w-1", "caption 2 w-2", "caption 1 w-3 (excluded)"])
     struck = "one => getComputedStyle(one).textDecorationLine"
     assert [votes.nth(place).evaluate(struck) for place in range(3)] == ["none", "none", "line-through"]
     looked_at(page)
@@ -138,7 +138,7 @@ def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, offic
     expect(page.get_by_text("Nothing was rehearsed. Workers:")).to_be_visible()
     page.get_by_label("Workers", exact=True).fill("3")
     page.get_by_label("Share of spammers").fill("0.4")
-    page.get_by_label("Let the recommended rules watch").check()
+    page.get_by_label("Run the recommended detectors").check()
     page.get_by_role("button", name="Rehearse a copy").click()
     stopped = page.locator("section", has=page.get_by_role("heading", name="Who was stopped"))
     expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible()
@@ -278,8 +278,8 @@ def test_the_board_works_without_scripts(browser: Browser, office: Office) -> No
     page.get_by_role("button", name="Pause", exact=True).click()  # the browser asks for the reason
     page.locator("#why-pause").fill("lunch")
     page.get_by_role("button", name="Pause", exact=True).click()
-    expect(page.get_by_text("nothing new is handed out")).to_be_visible()
+    expect(page.get_by_text("no claims")).to_be_visible()
     page.locator("#why-resume").fill("back")
     page.get_by_role("button", name="Resume", exact=True).click()
-    expect(page.get_by_text("Work is handed out again.", exact=True)).to_be_visible()
+    expect(page.get_by_text("The study is resumed.", exact=True)).to_be_visible()
     context.close()

@@ -146,7 +146,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     board = browser.new_context(
         storage_state=page.context.storage_state(), viewport={"width": 1280, "height": 900}
     ).new_page()
-    tab(page, "Collect", "Board")
+    tab(page, "Collect", "Dashboard")
     board.goto(page.url)
     judgments = board.locator("[data-judgments]")
     expect(judgments).to_have_attribute("data-judgments", "0")
@@ -174,7 +174,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     expect(judgments).to_have_attribute("data-judgments", "8")
     page.locator("#why-resume").fill("mended")
     page.get_by_role("button", name="Resume", exact=True).click()
-    expect(page.get_by_text("Work is handed out again.", exact=True)).to_be_visible()
+    expect(page.get_by_text("The study is resumed.", exact=True)).to_be_visible()
     ben.get_by_role("link", name="Try again").click()
     for _ in range(2):
         judge(ben)
@@ -209,12 +209,12 @@ def computes_and_exports(page: Page) -> None:
 
 def looks_closer(page: Page) -> None:
     """Where metric and people disagree, and a next batch of it."""
-    tab(page, "Analyse", "Look closer")
+    tab(page, "Analyse", "Error analysis")
     row = page.locator(".c-row")
     expect(row).to_have_count(1)
     expect(row.locator("p", has_text="people’s choice")).to_contain_text(f"A zebra {POOR}")
     looked_at(page)
-    row.get_by_role("link", name="Look closer").click()
+    row.get_by_role("link", name="Analyse").click()
     expect(page.get_by_role("heading", name="Why does")).to_be_visible()
     expect(page.locator(".c-top img")).to_have_js_property("naturalWidth", 320)
     expect(page.locator(".c-vote")).to_have_count(2)

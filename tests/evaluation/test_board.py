@@ -212,7 +212,7 @@ def test_an_unchanged_board_costs_a_304(designer: Client) -> None:
     pause_study(study=study, why="a caption is broken")
     third = designer.get(live, headers={"If-None-Match": first["ETag"]})
     assert third.status_code == 200
-    assert "nothing new is handed out" in words(third)
+    assert "no claims" in words(third)
 
 
 def test_the_cost_of_a_board_does_not_grow_with_its_rows(

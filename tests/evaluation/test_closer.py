@@ -122,7 +122,7 @@ def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(desig
         response = designer.get(address(made.study, "closer-look") + f"?id=p2&metric={metric}")
         shown = words(response)
         assert "caption 2 w-1" in shown
-        assert "caption 1 w-3 (set aside)" in shown
+        assert "caption 1 w-3 (excluded)" in shown
         stored = MetricScore.objects.get(pair__key="p2", metric=metric)
         columns = response.context["explained"]["columns"]
         assert [column["score"] for column in columns] == [f"{stored.first:.4f}", f"{stored.second:.4f}"]

@@ -62,9 +62,9 @@ def paid(study: Study) -> QuerySet[CrowdSession]:
 
 BROKEN: list[tuple[Callable[[Study], object], str]] = [
     (lambda study: Budget.objects.update(spent_cents=1), "its ledger"),
-    (lambda study: Budget.objects.update(reserved_cents=1), "are kept by held places and calls"),
-    (lambda study: entries().filter(what="reward").update(spent_cents=1), "stands 0 times in the ledger"),
-    (lambda study: entries().filter(what="bonus").delete(), "and stands 0 times in the ledger"),
+    (lambda study: Budget.objects.update(reserved_cents=1), "are kept by held slots and calls"),
+    (lambda study: entries().filter(what="reward").update(spent_cents=1), "is in the ledger 0 times"),
+    (lambda study: entries().filter(what="bonus").delete(), "but is in the ledger 0 times"),
     (lambda study: Publication.objects.update(place="prolific"), "keeps money, and the study has no budget"),
     (lambda study: rejected(study).update(booked=""), "is rejected, and its booking says 'nothing'"),
     (lambda study: paid(study).update(booked=""), "is approved, and its booking says 'nothing'"),

@@ -85,7 +85,7 @@ BROKEN: list[tuple[Callable[[Study], object], str]] = [
     (lambda study: HIT.objects.filter(open_slots=2).update(open_slots=1, spared=1), "does not stop early"),
     (lambda study: QuizAttempt.objects.update(answers={"99": {"value": 1}}), "and holds 1 answers"),
     (lambda study: QuizAttempt.objects.update(right=99), "has 99 of"),
-    (quiz_item_in_a_hit, "stands in a HIT"),
+    (quiz_item_in_a_hit, "is in a HIT"),
     (exclusion_of_somebody_else, "names the exclusion of somebody else"),
     (lambda study: Case.objects.update(decision=""), "is confirmed, but does not say when and why"),
     (decision_on_a_control_item, "is of a control item"),

@@ -231,7 +231,7 @@ class TestFromDraftToOpen:
         controls[0].refresh_from_db()
         assert controls[0].struck
         assert not controls[0].places.exists()
-        assert words(designer.get(page(study, "controls"))).count("struck") >= 1
+        assert words(designer.get(page(study, "controls"))).count("withdrawn") >= 1
 
     def test_the_captions_of_a_relevance_control_stand_together_and_are_struck_together(
         self, designer: Client
@@ -248,7 +248,7 @@ class TestFromDraftToOpen:
     ) -> None:
         study = make_study()
         unit = Unit.objects.filter(study=study, control=True)[0]
-        assert "Strike" in designer.get(page(study, "controls")).content.decode().split("q-controls")[1]
+        assert "Withdraw" in designer.get(page(study, "controls")).content.decode().split("q-controls")[1]
         designer.post(do(study, "strike"), {"units": unit.key})
         unit.refresh_from_db()
         assert unit.struck

@@ -46,7 +46,7 @@ MOST_BYTES = 5_000_000
 SHOWN = 300  # lines of each group on the page; the list to download has all
 WORDS = {
     "completed": "all pages of the session are handed in",
-    "screened-out": "a requirement, the quiz or a rule stood against the person",
+    "screened-out": "a requirement, the quiz or a detector stopped the person",
     "timed-out": "the person was away too long, and the place was given to somebody else",
     "returned": "the person gave the session back, or did not agree",
     "full": "nothing was left",

@@ -8,5 +8,5 @@ class Command(OperationCommand):
     """Doing it twice changes nothing."""
 
     operation = operations.pause
-    help = "Hand out nothing new of an open study; who holds a HIT goes on."
+    help = "Stop claims of an open study; workers who hold a HIT may finish it."
     example = "manage.py pause_study triplets-50 --why 'a caption is broken'"

@@ -48,7 +48,7 @@ class Command(QuorumCommand):
         parser.add_argument(
             "--rules",
             action="store_true",
-            help="let the recommended rules watch where the study has none; its own always do",
+            help="run the recommended detectors where the study has none; its own always run",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -77,7 +77,7 @@ class Command(QuorumCommand):
             self.say(_told(one))
         if report.by_sort:
             self.say(
-                f"{report.invalidated:,} judgments of excluded people were invalidated, and their places filled anew."
+                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
             )
 
 

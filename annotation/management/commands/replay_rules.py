@@ -14,7 +14,7 @@ from judgments.studies.studies import find_study
 class Command(QuorumCommand):
     """Nothing is stored and nobody is stopped; the rules look at each page as it was submitted."""
 
-    help = "Run rules over the finished work of a study, before they are switched on."
+    help = "Run detectors over the finished work of a study, before they are switched on."
     example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,7 +1,6 @@
 """Detectors examine how a worker answers. Pure: settings and a history in, a finding or nothing out.
 
-A detector knows no kind of study, no row and no clock. It gets a ``History`` and returns a ``Finding`` with
-evidence that a person can judge. To add a detector, write a class and add it to ``RULES``.
+To add a detector, write a class and add it to ``RULES``.
 """
 
 from __future__ import annotations

@@ -41,18 +41,18 @@ class Answers:
 
 
 class Given(NamedTuple):
-    """One judgment of the worker.
+    """One judgment of the worker. Floats are nan where they do not apply.
 
     Attributes:
         assignment: a number that identifies the assignment.
         unit: row id of the unit.
         seen: the answer as seen; nan for an open one.
         value: the answer in the unit's order; nan for an open one.
-        left: 1.0 for the left option, 0.0 for the right; nan without sides.
-        seconds: active time; nan if unknown.
-        right: 1.0 or 0.0 on a control item; else nan.
-        same: on a repeated unit, 1.0 for an equal answer, else 0.0; nan elsewhere.
-        pasted: 1.0 if text was pasted into an open answer, else 0.0; nan for other answers.
+        left: 1.0 for the left option, 0.0 for the right.
+        seconds: active time.
+        right: 1.0 or 0.0 on a control item.
+        same: on a repeated unit, 1.0 for an equal answer, else 0.0.
+        pasted: 1.0 if text was pasted into an open answer, else 0.0.
     """
 
     assignment: int

@@ -13,7 +13,7 @@ class Command(QuorumCommand):
     """Exits with 0 only when nothing is broken."""
 
     help = (
-        "Look for every broken invariant: seats and open slots, judgments without a submission, units outside of "
+        "Look for every broken invariant: taken and open slots, judgments without a submission, units outside of "
         "their HIT, pictures that are gone, and more. One line each; exits with 1 when there is one. Notes about "
         "what is merely out of date do not count."
     )

@@ -232,7 +232,7 @@ def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
     return [
         ("Hypotheses", "\n".join(hypotheses)),
         ("Exclusions", plan.exclusions or "–"),
-        ("Rules that may exclude", ", ".join(plan.exclude_by) or "–"),
+        ("Detectors that may exclude", ", ".join(plan.exclude_by) or "–"),
         ("Stopping", plan.stopping or "–"),
         ("Analyses", "\n".join(plan.analyses) or "–"),
         ("Metrics", ", ".join(plan.metrics) or "any"),

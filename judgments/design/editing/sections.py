@@ -105,7 +105,7 @@ def sections_for(kind: Kind) -> list[Section]:
         ),
         _section(
             "Workers and behaviour",
-            "Whom the study asks for, and which rules watch over it.",
+            "Whom the study asks for, and which detectors run.",
             (
                 *_keys("workers", "requirements", "countries", "approval_above", "approved_at_least"),
                 *_keys("workers", "hits_at_most", "show_accuracy"),

@@ -204,4 +204,4 @@ def test_on_the_page_of_the_crowd_a_person_says_what_became_of_a_bonus(
     assert panel.books() == (PLACES * PRICE, 40)
     assert prolific.calls["pay bonuses"] == 1
     said = words(client.post(do(panel.study, "call-was-done"), sent, follow=True))
-    assert "only of what is parked" in said
+    assert "only a failed call" in said
