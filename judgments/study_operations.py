@@ -81,6 +81,8 @@ class Operation:
         check: raises where it is not possible, before a job is asked for.
         prepare: the same with the parameters by name; returns the arguments of the job.
         once: the doors that refuse it while its job waits or runs for the study.
+        preview: returns what it would cost, with the word that confirms it; for what moves money. It gets ``study``,
+            the row and the parameters but the reason; ``do`` gets the word as ``confirm``.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Operation:
     check: Callable[[Study], None] | None = None
     prepare: Callable[..., Mapping[str, Any]] | None = None
     once: Literal["page", "always", "never"] = "page"
+    preview: Callable[..., Any] | None = None
 
     def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
@@ -156,9 +159,6 @@ class Operation:
         return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
 
 
-OPERATIONS: list[Operation] = []
-
-
 def row_of(rows: QuerySet[Row], key: str) -> Row:
     """Return the row of this key.
 
@@ -187,11 +187,12 @@ def operation(
     row: str = "",
     job: str = "",
     check: Callable[[Study], None] | None = None,
+    preview: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study; its docstring is the description."""
 
     def declare(do: Callable[..., Outcome]) -> Operation:
-        declared = Operation(
+        return Operation(
             name=name,
             summary=summary,
             description=inspect.getdoc(do) or "",
@@ -203,9 +204,8 @@ def operation(
             row=row,
             job=job,
             check=check,
+            preview=preview,
         )
-        OPERATIONS.append(declared)
-        return declared
 
     return declare
 
@@ -223,7 +223,7 @@ def background_operation(
     """Declare an operation that a job does. The function checks, and returns the arguments of the job."""
 
     def declare(prepare: Callable[..., Mapping[str, Any]]) -> Operation:
-        declared = Operation(
+        return Operation(
             name=name,
             summary=summary,
             description=inspect.getdoc(prepare) or "",
@@ -235,7 +235,5 @@ def background_operation(
             prepare=prepare,
             once=once,
         )
-        OPERATIONS.append(declared)
-        return declared
 
     return declare

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -28,161 +27,59 @@ from annotation.money.costs import (
 from annotation.money.ledger import spell_cents
 from annotation.money.wages import unopposed
 from annotation.snapshots import much_work
-from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study, StudyEvent
 from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 
-WORKER = "Worker"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field.
-
-    Attributes:
-        kind: amount, number, worker, line or text.
-        most: how many characters it takes.
-    """
-
-    name: str
-    label: str
-    kind: str = "line"
-    help: str = ""
-    value: str = ""
-    required: bool = True
-    most: int = 500
-
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """What one step of the page asks for.
+    """The form of a step.
 
     Attributes:
         step: its name in ``judgments.studies.study_page.STEPS``.
         needs: what the crowd must be able to do; None where it need not be asked.
-        other: another step that the same fields serve, and its button.
-        problem: why it was refused a moment ago; the fields hold what was sent.
+        button: a class of the button.
     """
 
     step: str
     title: str
-    button: str
-    fields: tuple[Field, ...]
+    help: str = ""
     needs: Ability | None = None
-    danger: bool = False
-    other: tuple[str, str] = ("", "")
-    problem: str = ""
-
-    @property
-    def steps(self) -> set[str]:
-        """Both."""
-        return {self.step, self.other[0]}
+    button: str = ""
 
 
-WHY = Field("why", "Why", help="For the log.", required=False)
-
-
-def money_forms(design: StudyDesign, budget_cents: int) -> list[CrowdForm]:
-    """What concerns the study as a whole."""
-    hours = str(design.crowd.lifetime_hours)
-    return [
-        CrowdForm(
-            "set-budget",
-            "Budget",
-            "Change the budget",
-            (
-                Field(
-                    "budget",
-                    "All that may be spent",
-                    "amount",
-                    "Fees and bonuses included, such as 12.30.",
-                    spell_cents(budget_cents),
-                ),
-                WHY,
-            ),
-        ),
-        CrowdForm(
-            "extend-crowd",
-            "Time",
-            "Offer longer",
-            (
-                Field(
-                    "hours", "Hours from now", "number", "As long as new people may begin; 1 to 8760.", hours
-                ),
-                replace(WHY, required=True),
-            ),
-            needs=Ability.EXTEND,
-        ),
-    ]
-
-
-def people_forms() -> list[CrowdForm]:
-    """What concerns single workers."""
-    worker = Field("worker", WORKER, "worker", most=80)
-    return [
-        CrowdForm(
-            "write-workers",
-            "Write to workers",
-            "Send",
-            (
-                replace(
-                    worker,
-                    required=False,
-                    help="Empty: all of this study whose work was approved or rejected.",
-                ),
-                Field("subject", "Subject", most=200),
-                Field("text", "Text", "text", most=4096),
-            ),
-            needs=Ability.MESSAGE,
-        ),
-        CrowdForm(
-            "bonus",
-            "Pay a bonus",
-            "Pay the bonus",
-            (
-                replace(worker, help="Whose work here was approved."),
-                Field("amount", "Amount", "amount", "Such as 0.50; the crowd's fee comes on top."),
-                Field("why", "What the worker reads with it"),
-            ),
-            needs=Ability.BONUS,
-        ),
-        CrowdForm(
-            "qualify-worker",
-            "Give a qualification",
-            "Qualify",
-            (
-                worker,
-                Field("qualification", "Qualification", help="As the crowd names it.", most=80),
-                Field("value", "Value", "number", value="1"),
-            ),
-            needs=Ability.QUALIFY,
-        ),
-        CrowdForm(
-            "block-worker",
-            "Block a worker",
-            "Block",
-            (
-                replace(worker, help="Kept away from all your work at this crowd, now and later."),
-                Field("why", "Why", help="The crowd may ask."),
-            ),
-            needs=Ability.BLOCK,
-            danger=True,
-            other=("unblock-worker", "Take the block back"),
-        ),
-    ]
-
-
-def offered(forms: Iterable[CrowdForm], can: frozenset[Ability], refused: Refusal | None) -> list[CrowdForm]:
-    """Those that the crowd can answer; one that was just refused as it was sent, with the reason."""
-    found = [form for form in forms if form.needs is None or form.needs in can]
-    return [_as_sent(form, refused) if refused and refused.step in form.steps else form for form in found]
-
-
-def _as_sent(form: CrowdForm, refused: Refusal) -> CrowdForm:
-    fields = tuple(replace(field, value=refused.sent.get(field.name, "")) for field in form.fields)
-    return replace(form, fields=fields, problem=refused.words)
+FORMS = (
+    CrowdForm("set-budget", "Budget", "An amount such as 12.30, fees and bonuses included."),
+    CrowdForm("extend-crowd", "Time", "As long as new people may begin, from now.", Ability.EXTEND),
+    CrowdForm(
+        "write-workers",
+        "Write to workers",
+        "Without a worker: to all of this study whose work was approved or rejected.",
+        Ability.MESSAGE,
+    ),
+    CrowdForm(
+        "bonus",
+        "Pay a bonus",
+        "An amount such as 0.50 for a worker whose work here was approved; the crowd's fee comes on top.",
+        Ability.BONUS,
+    ),
+    CrowdForm(
+        "qualify-worker",
+        "Give a qualification",
+        "The qualification as the crowd names it.",
+        Ability.QUALIFY,
+    ),
+    CrowdForm(
+        "block-worker",
+        "Block a worker",
+        "Kept away from all your work at this crowd, now and later. The crowd may ask why.",
+        Ability.BLOCK,
+        "q-danger",
+    ),
+    CrowdForm("unblock-worker", "Take a block back", needs=Ability.BLOCK),
+)
 
 
 SHOWN = 20
@@ -299,13 +196,18 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     here = {"study": study, "place": study.place}
     spending = spending_of(study)
     asks = bool(study.place) and backend.sends_people and context["may_review"]
-    refused = take_refusal(request, study)
+    refusal = take_refusal(request, study)
     counted = remembered(study, FIGURES)
     figures = certain(counted)
     budget = spending.budget_cents if spending else 0
     can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
-    forms = offered([*money_forms(design, budget), *people_forms()], can, refused) if asks else []
-    forms = [form for form in forms if STEPS[form.step].permission in context["rights"]]
+    forms = [
+        form
+        for form in FORMS
+        if asks
+        and (form.needs is None or form.needs in can)
+        and STEPS[form.step].permission in context["rights"]
+    ]
     states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
     context |= {
         "backend": backend,
@@ -330,23 +232,28 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         if states.get("waiting")
         else None,
         "latest": _lines(calls)[:SHOWN] if states else [],
-        "seen": str(
-            calls.latest("pk").pk if states else 0
-        ),  # what is asked for after this page was loaded is news to whoever reads it
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
         "compared": _compared(study),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
         "names": _names(study) if asks else [],
-        "refused": refused,
-        "refused_alone": refused is not None and not _has_a_place(refused, forms, figures.wages),
+        "begin": {
+            "set-budget": {"amount": spell_cents(budget)},
+            "extend-crowd": {"hours": design.crowd.lifetime_hours},
+            # a bonus that is asked for after this page was loaded is news to whoever sends the form
+            "bonus": {"seen": calls.latest("pk").pk if states else 0},
+        },
+        "refusal": refusal,
+        "refusal_alone": refusal is not None and not _has_a_place(refusal, forms, figures.wages),
     }
     return TemplateResponse(request, "admin/annotation/study_crowd.html", context)
 
 
-def _has_a_place(refused: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
+def _has_a_place(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
     """Whether the page has the form that was refused, and shows the reason there."""
-    return any(form.problem for form in forms) or (refused.step == "top-up" and wages.top_ups > 0)
+    return any(form.step == refusal.step for form in forms) or (
+        refusal.step == "top-up" and wages.top_ups > 0
+    )
 
 
 def _pause(seconds: int) -> str:

@@ -83,11 +83,13 @@ class StepForm:
         parameters: the operation's.
         fields: those that the form asks for.
         needed: optional parameters without which this form means nothing.
+        hidden: further arguments of the operation, in hidden fields.
     """
 
     parameters: type[Parameters]
     fields: tuple[str, ...]
     needed: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def step_form(
     help: str = "",
     button: str = "",
     opened: bool = False,
+    reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
     """The form of a step, folded up until it is opened or was refused.
@@ -36,12 +37,15 @@ def step_form(
         title: what it is folded up under.
         help: a sentence below it.
         button: a class of the button.
-        begin: what parameters begin with, where that is not their ``initial``.
+        reason: whether the form itself says why it was refused.
+        begin: what parameters begin with, where that is not their ``initial``; a page's context may hold the same
+            by step in ``begin``.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
     sent = refusal.sent if refusal is not None and refusal.step == name else None
     fields = step.form.parameters().fields
+    begin = context.get("begin", {}).get(name, {}) | begin
     return {
         "study": context["study"],
         "page": context["active_page"],
@@ -51,6 +55,8 @@ def step_form(
         "help": help,
         "button": button,
         "opened": opened or sent is not None,
+        "reason": refusal.words if reason and sent is not None else "",
+        "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [
             _input(
                 fields[name],
@@ -67,11 +73,12 @@ def _input(
     field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
 ) -> dict[str, Any]:
     """What the input of a field shows, and how the browser checks it."""
-    name = str(field.field_name)
+    name = str(field.style.get("name", field.field_name))
     initial = field.get_initial() if fresh else ""
     value = begin.get(name, initial)
     multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
+    kind = field.style.get("kind", kind)
     return {
         "field": field,
         "name": name,

@@ -153,7 +153,7 @@ def test_two_accounts_may_use_the_same_key(study: Study, owner: dict[str, str], 
         ({"cents": 51}, "k", 409, "now it would take 0.61"),
         ({"cents": "50"}, "k", 400, "cents: "),
         ({"why": " "}, "k", 400, "why: "),
-        ({"worker": "nobody"}, "k", 404, "No worker 'nobody' takes part"),
+        ({"worker": "nobody"}, "k", 404, "no worker 'nobody' took part"),
     ],
 )
 def test_what_is_not_confirmed_as_it_was_shown_is_refused(
