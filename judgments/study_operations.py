@@ -80,7 +80,8 @@ class Operation:
             (its slug) and the parameters; a command calls ``do`` instead, with ``progress``.
         check: raises where it is not possible, before a job is asked for.
         prepare: the same with the parameters by name; returns the arguments of the job.
-        once: the doors that refuse it while its job waits or runs for the study.
+        once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job runs,
+            unless it is ``never``.
         preview: returns what it would cost, with the word that confirms it; for what moves money. It gets ``study``,
             the row and the parameters but the reason; ``do`` gets the word as ``confirm``.
     """
@@ -152,11 +153,14 @@ class Operation:
             self.check(study)
         if self.prepare is not None:
             values = self.prepare(study=study, **values)
-        under_way = Job.objects.filter(kind=self.job, args__study=study.slug, state__in=UNDER_WAY)
-        once = self.once == "always" or (page and self.once == "page")
-        if once and under_way.exists():
-            raise WrongState(f"This is under way already for study {study.slug!r}.")
+        if self.once == "always" or (page and self.once == "page"):
+            self.refuse_second(study, state__in=UNDER_WAY)
         return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
+
+    def refuse_second(self, study: Study, **jobs: Any) -> None:
+        """Raise WrongState if such a job does it already; ``jobs`` are look-ups of the model."""
+        if Job.objects.filter(kind=self.job, args__study=study.slug, **jobs).exists():
+            raise WrongState(f"This is under way already for study {study.slug!r}.")
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:

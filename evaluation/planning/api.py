@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import django_filters as filters
-from django.db import transaction
 from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
@@ -17,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import OF, copy_for_rehearsal, delete_rehearsal
+from annotation.rehearsal.operations import RehearsalRequest, rehearse_copy
+from annotation.rehearsal.rehearsal import OF, delete_rehearsal
 from common.errors import WrongState
 from common.parameters import Parameters
 from evaluation.models import Analysis
@@ -27,7 +26,7 @@ from evaluation.planning.rehearsals import rehearsal_shown
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
-from judgments.api.operations import named_study
+from judgments.api.operations import named_study, with_study
 from judgments.api.resources import (
     SLUG,
     Filters,
@@ -243,30 +242,15 @@ class RehearsalFilters(Filters):
         return queryset.filter(**{f"notes__{OF}": value.pk})
 
 
-class RehearsalRequest(Parameters):
-    """A study, and who answers a copy of it."""
-
-    study = serializers.CharField()
-    workers = serializers.IntegerField(min_value=1, max_value=2000, required=False)
-    spammers = serializers.FloatField(min_value=0, max_value=1, required=False)
-    accuracy = serializers.FloatField(min_value=0, max_value=1, required=False)
-    drop_outs = serializers.FloatField(min_value=0, max_value=0.9, required=False)
-    speed = serializers.FloatField(min_value=0.01, max_value=100, required=False)
-    seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
-    sorts = serializers.CharField(required=False, help_text="Of spammers, with commas between them.")
-    rules = serializers.BooleanField(required=False, help_text="Let the recommended rules watch.")
-
-
 @extend_schema_view(
     create=extend_schema(
-        request=RehearsalRequest,
+        request=with_study(RehearsalRequest),
         responses={
             202: JobSerializer,
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="There is nothing to rehearse, or the crowd is none."),
         },
-        description="Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The "
-        "study itself stays clean.",
+        description=rehearse_copy.description,
     ),
     destroy=extend_schema(
         responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
@@ -296,14 +280,10 @@ class RehearsalResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A copy, and a job that answers it."""
-        study = named_study(request, Right.CHANGE)
+        study = named_study(request, rehearse_copy.right)
         may_create(request)
-        asked = RehearsalRequest.read(request.data)
-        del asked["study"]
-        Crowd(**asked)  # says what is wrong before anything is copied
-        with transaction.atomic():  # a copy without its job would stand there for nothing
-            copy = copy_for_rehearsal(study=study, user=staff_of(request))
-            job = jobs.enqueue(kind="rehearse", args={"study": copy.slug, **asked}, user=staff_of(request))
+        copy = rehearse_copy.run(study, rehearse_copy.read(request.data), by=staff_of(request)).value
+        job = Job.objects.filter(kind="rehearse", args__study=copy.slug).latest("pk")
         place = reverse("api:rehearsals-detail", args=[copy.slug], request=request)
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 

@@ -78,11 +78,15 @@ def _input(
     value = begin.get(name, initial)
     multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
-    kind = field.style.get("kind", kind)
+    choices = field.style.get("choices", ())
+    kind = field.style.get("kind", "ticks" if choices else kind)
+    if kind == "ticks" and isinstance(value, str):  # of a refused form, the last that was ticked
+        value = [value]
     return {
         "field": field,
         "name": name,
         "kind": "textarea" if multiline else kind,
+        "choices": choices() if callable(choices) else choices or getattr(field, "choices", {}).items(),
         "required": required,
         "value": "" if value in (None, []) else value,
     }
