@@ -47,7 +47,6 @@ class ReleaseRequest(Parameters):
         choices=[(name, f"{name}: {one['name']}") for name, one in LICENCES.items()],
         initial="CC-BY-4.0",
         label="Licence",
-        help_text="SPDX identifier.",
     )
     title = serializers.CharField(
         required=False,
