@@ -20,9 +20,8 @@ from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import TokenAuthentication as StaffTokens
-from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -145,27 +144,11 @@ def _deeper(value: Any, most: int) -> bool:
     return True
 
 
-class JSONAlone(BaseContentNegotiation):
-    """JSON, whatever the request would rather have: it is all there is, and `format` is free for filters."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        """By the body's media type; None is a 415."""
-        return DefaultContentNegotiation().select_parser(request, parsers)
+class JSONAlone(DefaultContentNegotiation):
+    """Answer JSON whatever the request accepts: a download that asks for a ZIP file would be a 406 otherwise."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        """The first and only one."""
         return renderers[0], renderers[0].media_type
-
-
-class ProblemRenderer(JSONRenderer):
-    """JSON; an error goes out under the media type of RFC 9457."""
-
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> Any:
-        """The body; the media type is set on the response, whose status is known only now."""
-        response = (renderer_context or {}).get("response")
-        if response is not None and response.status_code >= 400:
-            response["Content-Type"] = PROBLEM_TYPE
-        return super().render(data, accepted_media_type, renderer_context)
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
@@ -206,7 +189,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         body, headers = _framework_problem(error)
     else:
         return None
-    response = Response(body, status=body["status"], headers=headers)
+    response = Response(body, status=body["status"], headers=headers, content_type=PROBLEM_TYPE)
     patch_vary_headers(response, ("Authorization",))
     return response
 

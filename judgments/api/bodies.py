@@ -1,4 +1,4 @@
-"""Reading request bodies: what a call needs, of the type it needs, or a 400 that says so."""
+"""Reading request bodies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from rest_framework.request import Request
 from common.files import can_be_stored
 from common.parameters import Parameters
 
-TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
-
 
 def body_of(request: Request) -> dict[str, Any]:
     """The body, which must be a JSON object.
@@ -27,22 +25,6 @@ def body_of(request: Request) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValidationError("The body must be a JSON object.")
     return data
-
-
-def member(body: dict[str, Any], name: str, kind: type, default: Any = ...) -> Any:
-    """``body[name]``, of exactly this type (true is no number); without a default it must be there.
-
-    Raises:
-        ValidationError: it is missing, or of another type.
-    """
-    value = body.get(name, default)
-    if value is ...:
-        raise ValidationError({name: [f"is missing; expected {TYPES[kind]}."]})
-    if value is default:
-        return value
-    if type(value) is not kind:
-        raise ValidationError({name: [f"must be {TYPES[kind]}."]})
-    return value
 
 
 class TOMLBody(Parameters):
