@@ -18,7 +18,7 @@ from annotation.quality.operations import TryRequest, set_rule, settings_of
 from annotation.quality.rules import RECOMMENDED, replay_rule, rule_of
 from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
-from judgments.admin.operations import add_operation
+from judgments.admin.operations import add_operation, posted
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -126,10 +126,7 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
     """Lead to the replay with the settings of the form."""
-    try:
-        values = TryRequest.read(request.POST)
-    except serializers.ValidationError as error:
-        raise QuorumError(sentence_of(error.detail)) from error
+    values = posted(request, TryRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
 

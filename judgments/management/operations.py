@@ -54,7 +54,7 @@ class OperationCommand(QuorumCommand):
             values = operation.read(text, row=options.get(operation.row))
         except serializers.ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
-        if operation.once != "never":
+        if operation.job and operation.once != "never":
             alive = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
             operation.refuse_second(study, state=Job.State.RUNNING, heartbeat__gte=alive)
         return study, values
