@@ -31,57 +31,37 @@ class SortsField(serializers.CharField):
         return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
 
 
+def _number(label: str, usual: float, low: float, high: float) -> serializers.FloatField:
+    return serializers.FloatField(
+        label=label,
+        help_text=f"{label} (default {usual}).",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
+def _whole_number(label: str, usual: int, low: int, high: int) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        label=label,
+        help_text=f"Default {usual}.",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
 class RehearsalRequest(Parameters):
     """A study, and who answers a copy of it."""
 
-    workers = serializers.IntegerField(
-        min_value=1,
-        max_value=2000,
-        required=False,
-        initial=USUAL.workers,
-        label="Workers",
-        help_text=f"Default {USUAL.workers}.",
-    )
-    spammers = serializers.FloatField(
-        min_value=0,
-        max_value=1,
-        required=False,
-        initial=USUAL.spammers,
-        label="Share of spammers",
-        help_text=f"Share of them who answer without looking (default {USUAL.spammers}).",
-    )
-    accuracy = serializers.FloatField(
-        min_value=0,
-        max_value=1,
-        required=False,
-        initial=USUAL.accuracy,
-        label="Chance of the others to be right",
-        help_text=f"Mean chance of the others to be right (default {USUAL.accuracy}).",
-    )
-    drop_outs = serializers.FloatField(
-        min_value=0,
-        max_value=0.9,
-        required=False,
-        initial=USUAL.drop_outs,
-        label="Chance that a HIT is returned",
-        help_text=f"Chance that a HIT is returned (default {USUAL.drop_outs}).",
-    )
-    speed = serializers.FloatField(
-        min_value=0.01,
-        max_value=100,
-        required=False,
-        initial=USUAL.speed,
-        label="Times the expected speed",
-        help_text=f"Times the speed that the design expects (default {USUAL.speed}).",
-    )
-    seed = serializers.IntegerField(
-        min_value=0,
-        max_value=2**53,
-        required=False,
-        initial=USUAL.seed,
-        label="Seed",
-        help_text=f"Default {USUAL.seed}.",
-    )
+    workers = _whole_number("Workers", USUAL.workers, 1, 2000)
+    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
+    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
+    seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
         initial=USUAL.sort_names,
@@ -112,9 +92,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 class LargeRehearsalRequest(RehearsalRequest):
     """Who answers the study itself."""
 
-    workers = serializers.IntegerField(
-        min_value=1, max_value=100_000, required=False, help_text=f"Default {USUAL.workers}."
-    )
+    workers = _whole_number("Workers", USUAL.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
