@@ -25,7 +25,7 @@ from judgments.kinds import KINDS
 
 
 def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
-    """The row of this id; None too where the text is no id."""
+    """Return the row of this id; None if the text is no id."""
     try:
         return rows.filter(pk=UUID(id)).first()
     except ValueError:
@@ -146,7 +146,6 @@ class AssignmentView(APIView):
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
-        """PATCH is the worker's, everything else the staff's."""
         return [WorkersOnly() if self.request.method == "PATCH" else IsStaff()]
 
     @extend_schema(

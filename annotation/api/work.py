@@ -275,7 +275,6 @@ class WorkersOnly(BasePermission):
     message = "This call takes the token of a worker who joined."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Staff have resources of their own."""
         return isinstance(request.user, Worker) and request.method in view.worker_methods
 
 
@@ -285,7 +284,6 @@ class AnyoneMayPost(BasePermission):
     message = "This call is POST alone."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Workers too, who join another study."""
         return request.method == "POST" or not isinstance(request.user, Worker)
 
 
@@ -513,7 +511,6 @@ def _worker(request: Request) -> Worker:
 
 
 def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
-    """The assignment as its worker may see it."""
     assignment = claim.assignment
     return {
         "id": str(assignment.pk),
@@ -530,6 +527,6 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
 
 
 def _private(response: Response) -> Response:
-    """Tokens and answers stay out of every cache on the way."""
+    """Forbid caches to keep tokens and answers."""
     response["Cache-Control"] = "no-store"
     return response

@@ -115,12 +115,11 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Calls that stand in one line.
+    """Similar calls in one line of the log.
 
     Attributes:
-        count: how many.
-        about: the worker or HIT, where it is one.
-        cents: of a bonus, without fees; all of them.
+        about: the worker or HIT, if there is one.
+        cents: the sum of bonuses, without fees.
     """
 
     first: CrowdCall
@@ -132,12 +131,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class CrowdFigures:
-    """What is counted over all work of a study.
+    """Figures over all work of a study.
 
     Attributes:
         pays: the lowest of those below the floor.
-        unopposed: pages of work that nothing speaks against.
-        overclaims: the largest of them; ``overclaimed`` is how many there are.
+        unopposed: the number of assignments that nothing speaks against.
+        overclaims: the largest; ``overclaimed`` is their number.
     """
 
     forecast: Forecast
@@ -149,12 +148,11 @@ class CrowdFigures:
 
     @property
     def rows(self) -> int:
-        """Roughly, what was gone through: a piece of work is a page of many judgments."""
+        """Estimate the number of rows that were counted."""
         return UNITS_A_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
-    """As of now."""
     pays, overclaims = pay_and_claims(study)
     return CrowdFigures(
         forecast=forecast_of(study),
@@ -190,7 +188,7 @@ FIGURES = add_figures(
 
 
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """What waits for a person first, then money, wages, what is up, forms for what this crowd can do, and the log."""
+    """Show what waits for a person, money, wages, external HITs, forms for what this crowd can do, and the log."""
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
     here = {"study": study, "place": study.place}
@@ -250,7 +248,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 
 def _has_a_place(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
-    """Whether the page has the form that was refused, and shows the reason there."""
+    """Return whether a form of the page shows why it was refused."""
     return any(form.step == refusal.step for form in forms) or (
         refusal.step == "top-up" and wages.top_ups > 0
     )
@@ -261,7 +259,7 @@ def _pause(seconds: int) -> str:
 
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
-    """With what can be said about each: where nobody knows whether it was done, a person looks there and says so."""
+    """Return failed calls; of an indeterminate one, a person decides whether it was done."""
     rows = calls.filter(state=CrowdCall.State.PARKED).select_related("worker", "publication__hit")[:SHOWN]
     return [
         {
@@ -275,7 +273,7 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 
 
 def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
-    """The latest calls; neighbours of one kind, state, person and minute stand in one line."""
+    """Return the latest calls, those of one kind, state, person and minute in one line."""
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
     for _, group in groupby(rows, key=_alike):
@@ -304,19 +302,18 @@ def _about(call: CrowdCall) -> str:
 
 
 def _names(study: Study) -> list[str]:
-    """To choose from: pseudonyms are nothing to type."""
     taking_part = Worker.objects.filter(participations__study=study)
     return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
 
 
 def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
-    """(state in words, how many), in the order of the states."""
+    """Return (label, count) by state, in the order of the states."""
     found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
     return [(str(label), found[value]) for value, label in words.choices if value in found]
 
 
 def _compared(study: Study) -> dict[str, object] | None:
-    """What the last comparison with the crowd found; what is parked stands on the page anyway, as it is now."""
+    """Return what the last comparison with the crowd found, without failed calls, which the page shows anyway."""
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if last is None or not last.result:
         return None

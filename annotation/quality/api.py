@@ -176,7 +176,6 @@ class ControlItemSerializer(UnitSerializer):
 
 
 def known_figures(study: Study) -> ControlFigures:
-    """As the page of control items shows them: kept for a minute where they stand for many rows."""
     return certain(remembered(study, FIGURES, wait=True))
 
 
@@ -192,7 +191,6 @@ class ControlItemResource(Resource):
     suspects: frozenset[int] = frozenset()
 
     def get_queryset(self) -> QuerySet[Unit]:
-        """Of the study in the address; items of its quiz are in ``quiz-attempts``."""
         if getattr(self, "swagger_fake_view", False):
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
@@ -454,7 +452,6 @@ class AdjudicationResource(Resource):
     def rows_for(
         self, queryset: QuerySet[Adjudication], studies: QuerySet[Study], request: Request
     ) -> QuerySet[Adjudication]:
-        """Of studies that who asks may see; their own too, unless a token opens some studies alone."""
         token = token_of(request)
         seen = Q(study__in=studies)
         if token is None or not token.limited:
@@ -499,7 +496,7 @@ class AdjudicationResource(Resource):
         return Response(self.get_serializer(decided).data)
 
     def _own(self, request: Request) -> Adjudication:
-        """The unit, before this person. Whoever sees the row and is somebody else learns no more than that."""
+        """Return the unit for its adjudicator only."""
         return services.own_adjudication(user=staff_of(request), pk=self.get_object().pk)
 
 

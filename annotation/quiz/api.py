@@ -119,5 +119,4 @@ def _worker(request: Request) -> Worker:
 
 
 def _private(body: dict[str, Any], status: int = 200) -> Response:
-    """Out of every cache on the way."""
     return Response(body, status=status, headers={"Cache-Control": "no-store"})

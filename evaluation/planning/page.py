@@ -81,7 +81,7 @@ GROUPS = (
 
 
 class PlanningForm(forms.Form):
-    """Assumptions; the service says what is wrong with them."""
+    """Assumptions, which the service checks."""
 
     question = forms.ChoiceField(
         label="What is to be told apart",
@@ -120,16 +120,15 @@ class PlanningForm(forms.Form):
             )  # fmt: skip
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """The fields as they stand on the page: a title, the question to which they belong alone, the fields."""
+        """Return (title, question, fields) in the order of the page."""
         return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
-        """The pilot and the two in it, as the job takes them."""
+        """Return the pilot and the two in it as the job takes them."""
         data = self.cleaned_data
         return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
 
     def clean(self) -> dict[str, Any]:
-        """Two names are of a pilot, and belong together."""
         data: dict[str, Any] = super().clean() or {}
         one, two = data.get("pilot_first", ""), data.get("pilot_second", "")
         if bool(one) != bool(two):
@@ -139,7 +138,7 @@ class PlanningForm(forms.Form):
         return data
 
     def assumptions(self) -> dict[str, Any]:
-        """As ``read_assumptions`` takes them."""
+        """Return the values that ``read_assumptions`` takes."""
         values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
         for name in LISTS:
             values[name] = [int(part) for part in values[name].split(",")]
@@ -147,7 +146,7 @@ class PlanningForm(forms.Form):
 
 
 def shown(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists as the form's fields hold them."""
+    """Return assumptions as the form's fields hold them."""
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
@@ -159,7 +158,7 @@ MOST_EARLIER = 20
 
 
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The assumptions, and the newest plan with its figure."""
+    """Show the assumptions, and the newest plan with its figure."""
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(initial=shown(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request))
@@ -170,7 +169,6 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _shown_plan(result: dict[str, Any]) -> Context:
-    """A plan as a figure and in words."""
     # here and not above: matplotlib is dear to import
     from evaluation.plots.power import in_words, power_figure, power_sentence
 
@@ -182,7 +180,7 @@ def _shown_plan(result: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """The same before there is a study: a plan is kept with its job, for the person who asked for it."""
+    """Show the same before there is a study: the plan is stored with its job, for the person who asked."""
     user = signed_in(request)
     own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -219,7 +217,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
-    """Studies of comparisons with answers, that this person may see."""
+    """Return visible closed studies of comparisons."""
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
     seen = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
@@ -234,10 +232,10 @@ def _plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _assumed(form: PlanningForm) -> dict[str, Any]:
-    """What was posted, as the job takes it.
+    """Return the posted assumptions as the job takes them.
 
     Raises:
-        WrongState, EvaluationError: with the first problem.
+        WrongState, EvaluationError: the first problem.
     """
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))

@@ -31,7 +31,7 @@ MOST_SHOWN = 20
 
 
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Of a study the form and its copies, the newest result with them; of a copy what came of it."""
+    """Show the form, the copies and the newest result; of a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():

@@ -16,7 +16,7 @@ from common.parameters import Parameters
 
 
 def body_of(request: Request) -> dict[str, Any]:
-    """The body, which must be a JSON object.
+    """Return the body, a JSON object.
 
     Raises:
         ValidationError: it is something else.
@@ -39,10 +39,10 @@ def toml_of(body: dict[str, Any]) -> str | None:
 
 
 def refuse_compressed(parser_context: Any) -> None:
-    """Nothing is unpacked here: a small body could hold a very large one.
+    """Refuse a compressed body, which could be very large.
 
     Raises:
-        UnsupportedMediaType: the request says that its body is encoded.
+        UnsupportedMediaType: it has a content encoding.
     """
     coding = parser_context["request"].headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity"):
@@ -52,15 +52,9 @@ def refuse_compressed(parser_context: Any) -> None:
 
 
 class FormParser(MultiPartParser):
-    """A form with files, without a text that no database holds."""
+    """A form with files, without texts that no database holds."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Texts and files.
-
-        Raises:
-            ParseError: it is no form, or a text in it holds U+0000.
-            UnsupportedMediaType: it is compressed.
-        """
         refuse_compressed(parser_context)
         found = super().parse(stream, media_type, parser_context)
         if not can_be_stored({name: found.data.getlist(name) for name in found.data}):
@@ -69,17 +63,11 @@ class FormParser(MultiPartParser):
 
 
 class TOMLParser(BaseParser):
-    """A study file as it stands; judgments.design.study_design reads it."""
+    """A study file as text."""
 
     media_type = "application/toml"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
-        """``{"toml": text}``, which may be sent as JSON as well.
-
-        Raises:
-            ParseError: it is not UTF-8.
-            UnsupportedMediaType: it is compressed.
-        """
         refuse_compressed(parser_context)
         body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
         try:
@@ -100,7 +88,7 @@ RANGE_HEADERS = [
 
 
 def file_responses(*content_types: str) -> dict[Any, Any]:
-    """The file, which has one of these types, a range of it, or why not."""
+    """Return the responses of a download: the file, a range of it, or why not."""
     kinds = sorted({kind.partition(";")[0] for kind in content_types})
     part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {

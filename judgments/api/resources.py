@@ -30,7 +30,7 @@ Row = TypeVar("Row", bound=models.Model)
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):
-    """A yes-no parameter; anything but true and false is an error, where the library would ignore it."""
+    """A yes-no parameter that refuses anything but true and false."""
 
     def __init__(self, **options: Any) -> None:
         choices = (("true", "true"), ("false", "false"))
@@ -39,14 +39,12 @@ class TrueOrFalse(filters.TypedChoiceFilter):
 
 @extend_schema_field(OpenApiTypes.INT)
 class WholeNumber(filters.NumberFilter):
-    """Of a column of whole numbers; the library would look for half of one, and find nothing."""
+    """A filter of integer columns that refuses fractions."""
 
     field_class = forms.IntegerField
 
 
 class Filters(filters.FilterSet):
-    """What the lists of all apps have in common."""
-
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
         models.BooleanField: {"filter_class": TrueOrFalse},
@@ -76,18 +74,16 @@ def filters_of(
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
-    """By the study's slug; an unknown one is an error, not an empty list."""
+    """Filter by the study's slug; an unknown one is an error."""
     return filters.ModelChoiceFilter(queryset=Study.objects.all(), to_field_name="slug", **options)
 
 
 def dataset_filter() -> filters.ModelChoiceFilter:
-    """By the dataset's name."""
+    """Filter by the dataset's name; an unknown one is an error."""
     return filters.ModelChoiceFilter(queryset=Dataset.objects.all(), to_field_name="name")
 
 
 class HITFilters(Filters):
-    """Of HITs."""
-
     study = study_filter()
     hit = filters.CharFilter(field_name="key")
     open = TrueOrFalse(method="with_places", label="Has places left")
@@ -97,12 +93,11 @@ class HITFilters(Filters):
         fields = ["study", "hit", "open"]
 
     def with_places(self, queryset: QuerySet[HIT], name: str, value: bool) -> QuerySet[HIT]:
-        """HITs that still want workers, or those that want none."""
         return queryset.filter(open_slots__gt=0) if value else queryset.filter(open_slots=0)
 
 
 class RowSerializer(serializers.ModelSerializer[Row]):
-    """Shows rows, and takes none."""
+    """A read-only serializer of rows."""
 
     def get_extra_kwargs(self) -> dict[str, Any]:
         return {name: {"read_only": True} for name in self.Meta.fields}  # type: ignore[attr-defined]  # a subclass's
@@ -331,7 +326,6 @@ class HITResource(Resource):
     orderings = {"id": "pk", "position": "position"}
 
     def get_queryset(self) -> QuerySet[HIT]:
-        """With the units in their order, in one query more."""
         places = HITUnit.objects.select_related("unit").only("hit_id", "position", "unit__key")
         places = places.order_by("position")
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))
@@ -347,12 +341,11 @@ class JobResource(Resource):
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-        """What was asked for by this person, and what is about a study they may see."""
         return jobs_about(rows, studies, request)
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-    """The jobs of visible studies; those that the person asked for too, unless a token opens some studies alone."""
+    """Return jobs of visible studies; without a limited token also those that the person started."""
     token = token_of(request)
     own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
     return rows.filter(own if token is not None and token.limited else own | Q(created_by=staff_of(request)))

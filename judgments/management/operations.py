@@ -23,7 +23,7 @@ MOST_CHOICES = 6  # that the usage line names
 
 
 class OperationCommand(QuorumCommand):
-    """Does an operation on the study that the first argument names, and prints what was done.
+    """Does an operation on the study of the first argument, and prints what was done.
 
     A command gives ``help`` and ``example``, and may extend ``add_arguments`` and ``handle``.
     """

@@ -31,15 +31,14 @@ def step_form(
     reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """The form of a step, folded up until it is opened or was refused.
+    """Return the form of a step, folded up until it is opened or was refused.
 
     Args:
-        title: what it is folded up under.
+        title: its heading.
         help: a sentence below it.
         button: a class of the button.
-        reason: whether the form itself says why it was refused.
-        begin: what parameters begin with, where that is not their ``initial``; a page's context may hold the same
-            by step in ``begin``.
+        reason: whether the form itself shows why it was refused.
+        begin: initial values other than ``initial``; a page's context may have them in ``begin``, by step.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
@@ -72,7 +71,7 @@ def step_form(
 def _input(
     field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
 ) -> dict[str, Any]:
-    """What the input of a field shows, and how the browser checks it."""
+    """Return the context of a field's input."""
     name = str(field.style.get("name", field.field_name))
     initial = field.get_initial() if fresh else ""
     value = begin.get(name, initial)

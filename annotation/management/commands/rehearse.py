@@ -39,7 +39,6 @@ class Command(OperationCommand):
 
 
 def _told(one: SortReport) -> str:
-    """What became of the people of one sort, in a sentence."""
     who = "Careful workers" if one.sort == CAREFUL else f"Spammers, {one.sort}"
     when = ""
     if one.answers is not None:

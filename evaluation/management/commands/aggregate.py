@@ -90,7 +90,6 @@ class Command(OperationCommand):
             self.say(agreement["per_worker"]["reason"])
 
     def _systems(self, result: dict[str, Any]) -> None:
-        """How systems' captions were judged, and how they rank; pairs have a table of their own."""
         systems = [row for row in result.get("systems", []) if "describes" in row]
         if systems:
             names = [name for name in ("mean", "z", "describes") if name in systems[0]]
@@ -158,7 +157,6 @@ def _pair_line(kind: str | None, pairs: list[dict[str, Any]]) -> list[str]:
 
 
 def _mean(figure: dict[str, Any], name: str) -> str:
-    """A mean on its own scale; shares and z as coefficients."""
     if name != "mean":
         return with_interval(figure)
     if figure["value"] is None:

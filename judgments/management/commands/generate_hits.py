@@ -26,7 +26,6 @@ class Command(OperationCommand):
         parser.add_argument("--output", type=Path, help="also write them as canonical JSON lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Generate; for a study that has its HITs already, only write them again."""
         study, values = self.asked(options)
         output: Path | None = options["output"]
         if output is not None:
