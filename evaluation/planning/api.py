@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import django_filters as filters
@@ -11,17 +10,15 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers, status
-from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from annotation.rehearsal.operations import RehearsalRequest, rehearse_copy
 from annotation.rehearsal.rehearsal import OF, delete_rehearsal
-from common.errors import WrongState
-from common.parameters import Parameters
 from evaluation.models import Analysis
-from evaluation.planning.planning import assumptions_for, read_assumptions
+from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import rehearsal_shown
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
@@ -35,11 +32,7 @@ from judgments.api.resources import (
     jobs_about,
     study_filter,
 )
-from judgments.kinds import KINDS
 from judgments.models import Job, Study
-
-JOB_KIND = "plan_power"
-LONGEST_NAME = 200
 
 
 def may_create(request: Request) -> None:
@@ -115,33 +108,20 @@ class PlanFilters(Filters):
         fields = ["study", "state"]
 
 
-class PowerPlanRequest(Parameters):
-    """What is assumed (docs/planning.md), and of which study and pilot."""
-
-    study = serializers.CharField(required=False, help_text="Slug; without one, a plan of no study yet.")
-    assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
-    pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
-    first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
-    second = serializers.CharField(required=False, max_length=LONGEST_NAME)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        first, second = attrs.get("first"), attrs.get("second")
-        if bool(first) != bool(second):
-            raise ValidationError({"second" if first else "first": ["Name both, or neither."]})
-        if first and not attrs.get("pilot"):
-            raise ValidationError({"pilot": ["Name the study in which the two were compared."]})
-        return super().validate(attrs)
+NamedPlanRequest = with_study(
+    PowerPlanRequest, required=False, help_text="Slug; without one, a plan of no study yet."
+)
 
 
 @extend_schema_view(
     create=extend_schema(
-        request=PowerPlanRequest,
+        request=NamedPlanRequest,
         responses={
             202: PowerPlanHeadSerializer,
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The study compares no pairs, or is being planned already."),
         },
-        description="Starts a simulation of how many pairs, references and votes a difference takes; follow `state`.",
+        description=plan_power.description,
     )
 )
 class PlanResource(Resource):
@@ -162,30 +142,17 @@ class PlanResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind plan_power."""
-        asked = PowerPlanRequest.read(request.data)
-        slug = asked.get("study", "")
-        study = study_for(request, slug, Right.CHANGE) if slug else None
-        if study is None:
+        asked = NamedPlanRequest.read(request.data)
+        if "pilot" in asked:
+            asked["pilot"] = study_for(request, asked["pilot"]).slug
+        slug = asked.pop("study", "")
+        if slug:
+            job = plan_power.start(study_for(request, slug, Right.CHANGE), asked, by=staff_of(request))
+        else:
             may_create(request)
-        elif not KINDS[study.protocol].compares_pairs:
-            raise WrongState(f"Study {slug!r} compares no pairs; there is nothing to plan so.")
-        begin: Mapping[str, Any] = assumptions_for(study) if study else {}
-        assumptions = read_assumptions({**begin, **asked.get("assumptions", {})}).model_dump(mode="json")
-        pilot = study_for(request, asked["pilot"]).slug if "pilot" in asked else ""
-        of_job: dict[str, Any] = {
-            "assumptions": assumptions,
-            "pilot": pilot,
-            "first": asked.get("first", ""),
-            "second": asked.get("second", ""),
-        }
-        if study is not None:
-            waiting = Job.objects.filter(
-                kind=JOB_KIND, args__study=slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
+            job = jobs.enqueue(
+                kind=JOB_KIND, args=plan_args(**{"assumptions": {}, **asked}), user=staff_of(request)
             )
-            if waiting.exists():
-                raise WrongState(f"Study {slug!r} is being planned already.")
-            of_job["study"] = slug
-        job = jobs.enqueue(kind=JOB_KIND, args=of_job, user=staff_of(request))
         place = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place}

@@ -13,18 +13,16 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from common.errors import DesignError, WrongState
+from common.errors import DesignError
 from common.parameters import Parameters
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import preview_address, signed_in
 from judgments.design.study_design import StudyDesign
-from judgments.jobs import enqueue
 from judgments.models import Job, Study
 from judgments.remembered import newest_count
 from judgments.studies.studies import kind_of
 
 Context = dict[str, Any]
-UNDER_WAY = [Job.State.QUEUED, Job.State.RUNNING]
 
 
 def always(study: Study) -> bool:
@@ -298,18 +296,6 @@ def next_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep 
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]
     return next(iter([*of_page, *of_state]), None)
-
-
-def enqueue_once(request: HttpRequest, study: Study, kind: str, **args: Any) -> Job:
-    """Queue a job on the study, unless one of its kind waits or runs.
-
-    Raises:
-        WrongState: one does.
-    """
-    under_way = Job.objects.filter(kind=kind, args__study=study.slug, state__in=UNDER_WAY)
-    if under_way.exists():
-        raise WrongState(f"This is under way already for study {study.slug!r}.")
-    return enqueue(kind=kind, args={"study": study.slug, **args}, user=signed_in(request))
 
 
 def jobs_to_show(study: Study) -> list[Job]:
