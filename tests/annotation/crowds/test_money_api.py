@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
+from tests.doors import Call, by_page
 
 pytestmark = pytest.mark.django_db
 
@@ -182,6 +184,30 @@ def test_who_looks_at_an_amount_that_is_none_is_told(study: Study, owner: dict[s
     refused(look(path, owner, cents=5), 400, "worker: ")
     refused(look(path, owner, worker="a\x00b", cents=5), 400, "worker: ")  # PostgreSQL's limit
     refused(look(path, owner, worker=ada, cents=0), 400, "cents: ")
+
+
+@pytest.mark.parametrize(
+    ("worker", "amount", "why"),
+    [
+        ("nobody", "0.50", "Thanks."),
+        ("*", "0.50", " "),
+        ("*", "0", "x"),
+        ("*", "95", "x"),
+    ],
+)
+def test_the_page_says_the_same_of_a_mistake(
+    study: Study, owner: dict[str, str], ada: str, worker: str, amount: str, why: str
+) -> None:
+    name = ada if worker == "*" else worker
+    cents = int(Decimal(amount) * 100)
+    call = Call("bonus", "", "", {"worker": name, "amount": amount, "why": why})
+    page = by_page(study, call, User.objects.get(username="designer"))
+    confirm = look(f"studies/{study.slug}/bonus/", owner, worker=name, cents=cents).json().get("confirm", "x")
+    body = {"worker": name, "cents": cents, "why": why, "confirm": confirm}
+    http = send(f"studies/{study.slug}/bonus/", owner, body)
+    assert (page.done, http.status_code >= 400) == (False, True)
+    assert page.sentence == http.json()["detail"]
+    assert not CrowdCall.objects.filter(kind="bonus").exists()
 
 
 # --- top-ups ------------------------------------------------------------------------------------------------
