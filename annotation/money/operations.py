@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -52,7 +52,7 @@ class CentsField(serializers.IntegerField):
             return super().get_value(dictionary)
         try:
             return Decimal(text) * 100
-        except InvalidOperation:
+        except ArithmeticError:  # no number, or one beyond any
             return Decimal("NaN")
 
     def to_internal_value(self, data: Any) -> int:

@@ -121,6 +121,7 @@ BAD = [
     ("set-budget", {"amount": "-1"}, "cents: Expected an amount"),
     ("set-budget", {"amount": "12,30"}, "cents: Expected an amount"),
     ("set-budget", {"amount": "nan"}, "cents: Expected an amount"),
+    ("set-budget", {"amount": "1e999999999999999999"}, "cents: Expected an amount"),
     ("set-budget", {"amount": "99999999999"}, "cents: Expected an amount"),
     ("extend-crowd", {"hours": "soon", "why": "x"}, "hours: "),
     ("extend-crowd", {"hours": "0", "why": "x"}, "hours: "),
