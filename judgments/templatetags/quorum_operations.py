@@ -44,7 +44,7 @@ def step_form(
     refusal = context.get("refusal")
     sent = refusal.sent if refusal is not None and refusal.step == name else None
     fields = step.form.parameters().fields
-    begin = context.get("begin", {}).get(name, {}) | begin
+    begin = (context.get("begin") or {}).get(name, {}) | begin
     return {
         "study": context["study"],
         "page": context["active_page"],
@@ -54,7 +54,7 @@ def step_form(
         "help": help,
         "button": button,
         "opened": opened or sent is not None,
-        "reason": refusal.words if reason and sent is not None else "",
+        "reason": refusal.words if reason and refusal is not None and refusal.step == name else "",
         "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [
             _input(
