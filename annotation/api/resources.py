@@ -1,4 +1,4 @@
-"""What the lists of this app can be narrowed by."""
+"""Workers, assignments, judgments, and what is spent at crowds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lists of this app can be narrowed by."""
+"""The base of all resources, and those of datasets, systems, studies, units, HITs and jobs."""
 
 from __future__ import annotations
 
