@@ -189,7 +189,7 @@ def create_action(
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:
-        study = study_for(request, OfStudy.read(request.data)["study"], operation.right)
+        study = named_study(request, operation.right)
         outcome = operation.run(study, operation.read(request.data), by=staff_of(request))
         serializer = reply(outcome.value, many=many, context=view.get_serializer_context())
         place = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None
