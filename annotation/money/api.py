@@ -102,7 +102,12 @@ class MoneyView(APIView):
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **asked, **row)
         answer, replayed = steps.once(
-            key=key, study=study, step=operation.name, asked={**asked, **row}, by=by, do=lambda: do().value
+            key=key,
+            study=study,
+            step=operation.name,
+            asked={**asked, **row},
+            by=by,
+            do=lambda: do().value,
         )
         headers = {REPLAYED: "true"} if replayed else {}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)

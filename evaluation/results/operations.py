@@ -38,7 +38,7 @@ class EvaluateRequest(Parameters):
     metrics = KeysField(
         required=False,
         min_length=1,
-        initial=DEFAULT_METRICS,
+        initial=list(DEFAULT_METRICS),
         help_text=f"Names; {', '.join(DEFAULT_METRICS)} where missing.",
         style={"choices": _metric_names},
     )
