@@ -80,7 +80,10 @@ class Operation:
             (its slug) and the parameters; a command calls ``do`` instead, with ``progress``.
         check: raises where it is not possible, before a job is asked for.
         prepare: the same with the parameters by name; returns the arguments of the job.
-        once: the doors that refuse it while its job waits or runs for the study.
+        once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job runs,
+            unless it is ``never``.
+        preview: returns what it would cost, with the word that confirms it; for what moves money. It gets ``study``,
+            the row and the parameters but the reason; ``do`` gets the word as ``confirm``.
     """
 
     name: str
@@ -96,6 +99,7 @@ class Operation:
     check: Callable[[Study], None] | None = None
     prepare: Callable[..., Mapping[str, Any]] | None = None
     once: Literal["page", "always", "never"] = "page"
+    preview: Callable[..., Any] | None = None
 
     def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
@@ -149,14 +153,14 @@ class Operation:
             self.check(study)
         if self.prepare is not None:
             values = self.prepare(study=study, **values)
-        under_way = Job.objects.filter(kind=self.job, args__study=study.slug, state__in=UNDER_WAY)
-        once = self.once == "always" or (page and self.once == "page")
-        if once and under_way.exists():
-            raise WrongState(f"This is under way already for study {study.slug!r}.")
+        if self.once == "always" or (page and self.once == "page"):
+            self.refuse_second(study, state__in=UNDER_WAY)
         return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
 
-
-OPERATIONS: list[Operation] = []
+    def refuse_second(self, study: Study, **jobs: Any) -> None:
+        """Raise WrongState if such a job does it already; ``jobs`` are look-ups of the model."""
+        if Job.objects.filter(kind=self.job, args__study=study.slug, **jobs).exists():
+            raise WrongState(f"This is under way already for study {study.slug!r}.")
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
@@ -187,11 +191,12 @@ def operation(
     row: str = "",
     job: str = "",
     check: Callable[[Study], None] | None = None,
+    preview: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study; its docstring is the description."""
 
     def declare(do: Callable[..., Outcome]) -> Operation:
-        declared = Operation(
+        return Operation(
             name=name,
             summary=summary,
             description=inspect.getdoc(do) or "",
@@ -203,9 +208,8 @@ def operation(
             row=row,
             job=job,
             check=check,
+            preview=preview,
         )
-        OPERATIONS.append(declared)
-        return declared
 
     return declare
 
@@ -223,7 +227,7 @@ def background_operation(
     """Declare an operation that a job does. The function checks, and returns the arguments of the job."""
 
     def declare(prepare: Callable[..., Mapping[str, Any]]) -> Operation:
-        declared = Operation(
+        return Operation(
             name=name,
             summary=summary,
             description=inspect.getdoc(prepare) or "",
@@ -235,7 +239,5 @@ def background_operation(
             prepare=prepare,
             once=once,
         )
-        OPERATIONS.append(declared)
-        return declared
 
     return declare

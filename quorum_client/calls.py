@@ -1,4 +1,4 @@
-"""Calls and answers: what is tried again, what is an error, and pages one after the other."""
+"""HTTP calls: retries, errors, pages and downloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE_SIZE = 1000
 
 
 class Problem(Exception):
-    """What the server refused, as it said it (RFC 9457).
+    """A refusal of the server (RFC 9457).
 
     Attributes:
         status: HTTP status; 0 where the server could not be reached.
@@ -32,16 +32,14 @@ class Problem(Exception):
 
 
 class Calls:
-    """A connection to one installation.
+    """A connection to an installation.
 
-    Calls that change nothing when repeated are tried again where the server is busy or away: after half a second, one,
-    two and so on, or when the server says.
+    If the server is busy or away, calls that may be repeated are tried again after 0.5, 1, 2, ... seconds, or when the
+    server says.
 
     Args:
-        url: where the installation is, such as https://quorum.example.
-        token: the key of a token.
-        tries: how often a call is tried in all.
-        sleep: waits so many seconds; tests hand in their own.
+        url: such as https://quorum.example.
+        tries: the number of tries of a call.
         transport: of httpx, for tests and proxies.
     """
 
@@ -72,11 +70,10 @@ class Calls:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
         self.http.close()
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The answer to a call.
+        """Return the answer to a call.
 
         Raises:
             Problem: the server refused, or could not be reached.
@@ -101,16 +98,16 @@ class Calls:
         return response
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """The JSON at an address below /api/."""
+        """Return the JSON at an address below /api/."""
         return self.ask("GET", path, params=_said(parameters)).json()
 
     def post(self, path: str, body: Any = None, *, key: str = "") -> Any:
-        """The JSON that a post answers with. It is tried again only under a ``key``, by which the server knows it."""
+        """Post and return the JSON of the answer. Only a call with an idempotency ``key`` is tried again."""
         options: dict[str, Any] = {} if body is None else {"json": body}
         return self.ask("POST", path, **options, **({"headers": {KEY: key}} if key else {})).json()
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """The rows of a list one after the other; the next page is fetched once it is wanted."""
+        """Yield the rows of a list; the next page is fetched when it is needed."""
         page = self.get(f"{resource}/", **{"page_size": PAGE_SIZE, **filters})
         while True:
             yield from page["results"]
@@ -119,10 +116,7 @@ class Calls:
             page = self.get(page["next"])
 
     def save(self, path: str, target: str) -> None:
-        """Write the bytes at an address to a file, which is there whole or not at all.
-
-        A download that breaks off goes on where it was, as long as the server still has the same file.
-        """
+        """Download to a file, atomically; an interrupted download is resumed if the file is still the same."""
         folder = os.path.dirname(os.path.abspath(target))
         handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
         try:
@@ -159,7 +153,7 @@ class Calls:
 
 
 def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
-    """Yes-no filters are true and false; without parameters a link keeps its own."""
+    """Write booleans as the interface does; return None without parameters, so that a link keeps its own."""
     if not parameters:
         return None
     return {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -27,19 +28,19 @@ class Quorum(Calls):
     """
 
     def studies(self, **filters: Any) -> pd.DataFrame:
-        """The studies you may see, one a row."""
+        """Return the studies you may see, one a row."""
         return _frame(self.rows("studies", **filters))
 
     def study(self, slug: str) -> StudyHandle:
-        """One study; that it is there is found out by the first call."""
+        """Return a study; the first call finds out whether it exists."""
         return StudyHandle(self, slug)
 
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
-        """Any list of the interface, such as ``items`` or ``exclusions``."""
+        """Return any list of the interface, such as ``items`` or ``exclusions``."""
         return _frame(self.rows(resource, **filters))
 
     def create_study(self, toml: str | Path) -> StudyHandle:
-        """A draft from a study file: its text, or its path."""
+        """Create a draft from a study file: its text, or its path."""
         text = toml.read_text(encoding="utf-8") if isinstance(toml, Path) else toml
         made = self.ask(
             "POST", "studies/", content=text.encode(), headers={"Content-Type": "application/toml"}
@@ -54,7 +55,7 @@ class Quorum(Calls):
         pilot: str = "",
         apart: tuple[str, str] | None = None,
     ) -> dict[str, Any]:
-        """How many pairs, references and votes a difference takes, by simulation; waits until it is done.
+        """Simulate how many pairs, references and votes a difference takes, and wait for the result.
 
         Args:
             assumptions: those that differ from the usual; docs/planning.md has each in words.
@@ -83,10 +84,10 @@ class Quorum(Calls):
         }
 
     def wait(self, job: dict[str, Any], *, seconds: float = 600.0) -> dict[str, Any]:
-        """Until a job is done; the job as it is then.
+        """Wait for a job and return it.
 
         Raises:
-            JobFailed: it failed; the message is the job's own.
+            JobFailed: the message is the job's own.
             TimeoutError: it is still under way after ``seconds``; it goes on.
         """
         end, pause = time.monotonic() + seconds, 0.1
@@ -103,7 +104,11 @@ class Quorum(Calls):
 
 
 class StudyHandle:
-    """A study: its rows as frames, and its steps."""
+    """A study: its rows as frames, and its operations.
+
+    Every operation of the interface is a method: ``study.pause(why="a caption is broken")`` posts to
+    ``studies/<slug>/pause/`` (``do``). Those below do more than that.
+    """
 
     def __init__(self, quorum: Quorum, slug: str) -> None:
         self.quorum, self.slug = quorum, slug
@@ -111,33 +116,38 @@ class StudyHandle:
     def __repr__(self) -> str:
         return f"<study {self.slug}>"
 
+    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
+        if name.startswith("_"):  # asked for by Python itself, as when an object is copied
+            raise AttributeError(name)
+        return partial(self.do, name.replace("_", "-"))
+
     def info(self) -> dict[str, Any]:
-        """State, times, and the design."""
+        """Return state, times, and the design."""
         found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/")
         return found
 
     def units(self, **filters: Any) -> pd.DataFrame:
-        """What is judged, one a row, control items too."""
+        """Return what is judged, with control items."""
         return self._frame("units", filters)
 
     def judgments(self, **filters: Any) -> pd.DataFrame:
-        """Answers in the unit's order, one a row."""
+        """Return answers in the unit's order."""
         return self._frame("judgments", filters)
 
     def consensus(self, **filters: Any) -> pd.DataFrame:
-        """What the judgments say together, as last aggregated."""
+        """Return the consensus as last aggregated."""
         return self._frame("consensus", filters)
 
     def workers(self, **filters: Any) -> pd.DataFrame:
-        """Who took part."""
+        """Return who took part."""
         return self._frame("workers", filters)
 
     def agreement(self) -> dict[str, Any]:
-        """The last agreement and workers' quality; computed first where that was never done."""
+        """Return the last agreement and workers' quality; compute them if there are none."""
         return self._computed("agreement", "aggregate")
 
     def evaluation(self) -> dict[str, Any]:
-        """The last metrics against people; computed first where that was never done."""
+        """Return the last evaluation of metrics; compute it if there is none."""
         return self._computed("evaluation", "evaluate")
 
     def aggregate(self) -> dict[str, Any]:
@@ -146,7 +156,7 @@ class StudyHandle:
         return self._computed("agreement", "aggregate")
 
     def evaluate(self, metrics: Iterable[str] | None = None, tokenizer: str | None = None) -> dict[str, Any]:
-        """Hold metrics against the consensus now."""
+        """Evaluate metrics against the consensus now."""
         body: dict[str, Any] = {} if metrics is None else {"metrics": list(metrics)}
         if tokenizer is not None:
             body["tokenizer"] = tokenizer
@@ -154,7 +164,7 @@ class StudyHandle:
         return self._computed("evaluation", "evaluate")
 
     def compare(self, other: str, *, missing: str = "leave-out", seconds: float = 600.0) -> dict[str, Any]:
-        """How far this study and another one of its dataset agree, the other being the standard.
+        """Return how far this study agrees with another study of its dataset, which is the standard.
 
         Args:
             missing: what becomes of units that only the other has: "leave-out", or "no", a no of this study.
@@ -172,12 +182,12 @@ class StudyHandle:
             self.quorum.sleep(float(response.headers.get("Retry-After", 5)))
 
     def board(self) -> dict[str, Any]:
-        """Where the study stands: counters of now, and ``snapshot`` with the figures as last made, or None."""
+        """Return the dashboard: current counters, and ``snapshot`` with the last figures, or None."""
         found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/board/")
         return found
 
     def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
-        """Pairs, or captions, that a metric and people see differently, the surest first, one a row.
+        """Return pairs, or captions, on which a metric and people disagree, the surest first.
 
         ``scores_<metric>`` holds each metric's scores of the row's one or two captions.
         """
@@ -190,14 +200,13 @@ class StudyHandle:
         )
 
     def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
-        """One pair, or judged caption, from all sides; ``votes`` is a frame, ``explained`` the metric's score taken
-        apart."""
+        """Return all about one pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
         asked = {} if metric is None else {"metric": metric}
         found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
         return found | {"votes": pd.DataFrame(found["votes"])}
 
     def next_batch(self, chosen: Iterable[str], why: str = "") -> StudyHandle:
-        """A draft that asks again about these pairs, or units."""
+        """Create a draft that asks again about these pairs, or units."""
         made = self.quorum.post(f"studies/{self.slug}/next-batch/", {"chosen": list(chosen), "why": why})
         return StudyHandle(self.quorum, made["slug"])
 
@@ -213,7 +222,7 @@ class StudyHandle:
         return found
 
     def report_tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of the report by their names, intervals in columns of their own; made where there is none."""
+        """Return the tables of the report by name, with intervals in separate columns; make one if there is none."""
         made = self._newest_report()
         if made is None:
             self._do("report")
@@ -233,10 +242,10 @@ class StudyHandle:
         return next(rows, None)
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do any operation of the interface, such as ``do("pause", why="a caption is broken")``.
+        """Do an operation on the study.
 
         Returns:
-            What the call answers, mostly the study; the job, once it is done, where the operation takes longer.
+            The answer, mostly the study; the finished job if a job does it.
 
         Raises:
             Problem: a parameter is wrong, or it is not possible; nothing was changed.
@@ -246,18 +255,6 @@ class StudyHandle:
         found: dict[str, Any] = answer.json()
         return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
 
-    def generate(self) -> dict[str, Any]:
-        """Draw the HITs, and wait until they are stored."""
-        return self.do("generate")
-
-    def open(self) -> dict[str, Any]:
-        """Let workers in."""
-        return self.do("open")
-
-    def close(self) -> dict[str, Any]:
-        """Offer no more work."""
-        return self.do("close")
-
     def export(self, format: str, path: str | Path) -> Path:
         """Make an export and download it."""
         job = self.quorum.post("exports/", {"study": self.slug, "format": format})
@@ -266,23 +263,23 @@ class StudyHandle:
         return Path(path)
 
     def bonus(self, worker: str, cents: int) -> MoneyStep:
-        """What a bonus for a worker's approved work would cost; ``confirm`` pays it."""
+        """Preview a bonus for a worker's approved work; ``confirm`` pays it."""
         return self._money(f"studies/{self.slug}/bonus/", {"worker": worker, "cents": cents})
 
     def top_ups(self) -> MoneyStep:
-        """What lifting all approved work to the study's floor would cost; ``confirm`` pays it."""
+        """Preview lifting all approved work to the study's floor; ``confirm`` pays it."""
         return self._money(f"studies/{self.slug}/top-up/", {})
 
     def budget(self, cents: int) -> MoneyStep:
-        """What setting the budget would change; ``confirm`` sets it."""
+        """Preview another budget; ``confirm`` sets it."""
         return self._money(f"studies/{self.slug}/budget/", {"cents": cents})
 
     def retry(self, call: int) -> MoneyStep:
-        """What trying a call again that was given up would cost; ``confirm`` has it tried."""
+        """Preview trying a failed call again; ``confirm`` does it."""
         return self._money(f"crowd-calls/{call}/retry/", {})
 
     def was_done(self, call: int, done: bool) -> MoneyStep:
-        """Of a call of which nobody could tell: that it was done, or was not; ``confirm`` says so."""
+        """Preview resolving an indeterminate call; ``confirm`` does it."""
         return self._money(f"crowd-calls/{call}/{'was-done' if done else 'was-not-done'}/", {})
 
     def _money(self, path: str, asked: dict[str, Any]) -> MoneyStep:
@@ -309,11 +306,11 @@ class StudyHandle:
 
 @dataclass
 class MoneyStep:
-    """A step that moves money, looked at and not done yet.
+    """An operation that moves money, previewed and not done yet.
 
     Attributes:
-        told: what it would do: ``total_cents`` with fees, ``left_cents`` of the budget, and what it is about.
-        key: names the request, so that it is done once however often it is sent.
+        told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and what it is about.
+        key: the idempotency key, so that it is done once however often it is sent.
     """
 
     quorum: Quorum
@@ -323,7 +320,7 @@ class MoneyStep:
     key: str = field(default_factory=lambda: uuid4().hex)
 
     def confirm(self, why: str = "") -> dict[str, Any]:
-        """Do what was told, once: called again, it changes nothing and answers the same.
+        """Do it once: a repeated call changes nothing and answers the same.
 
         Args:
             why: what the workers read with a bonus; for the log otherwise.
@@ -337,7 +334,7 @@ class MoneyStep:
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """One row each; members that end in ``_at`` become times."""
+    """Return a frame of the rows; members that end in ``_at`` become times."""
     frame = pd.DataFrame(list(rows))
     for name in frame.columns:
         if name.endswith("_at"):

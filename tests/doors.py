@@ -40,6 +40,7 @@ class Call:
         http: what follows the study's address, or a whole address below /api; after another method than POST and a
             blank.
         form: further values, which the address over HTTP holds and the form in hidden fields.
+        options: further words of the command, such as where it writes.
     """
 
     page: str
@@ -47,6 +48,7 @@ class Call:
     command: str
     values: dict[str, Any]
     form: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
 
 def by_page(study: Study, call: Call, user: User) -> Answer:
@@ -98,7 +100,7 @@ def by_command(study: Study, call: Call, user: User | None = None) -> Answer:
         words.append(f"--{name.replace('_', '-')}={text}")
     out = StringIO()
     try:
-        call_command(call.command, study.slug, *words, stdout=out)
+        call_command(call.command, study.slug, *words, *call.options, stdout=out)
     except CommandError as error:
         return Answer(False, str(error))
     return Answer(True, out.getvalue().strip())

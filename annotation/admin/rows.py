@@ -20,15 +20,11 @@ from judgments.admin.base import (
 
 
 class ValueFilter(WordsFilter):
-    """By the answer, of the protocols with few of them."""
-
     title, parameter_name, words = "value", "value", ("0", "1", "2", "3", "4")
 
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
-    """People who judge, simulated ones and raters of imported judgments among them, each said so."""
-
     empty_words = "This lists people who joined a study."
     list_display = ("name", "source_label", study_column, "assignment_count", "created_at")
     list_filter = ("source", "anonymous", "study")
@@ -37,7 +33,6 @@ class WorkerAdmin(ReadOnlyAdmin):
     fields = ("name", "source", "study", "anonymous", "created_at")  # never the hashes of secrets
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
-        """With the number of HITs each took."""
         rows = super().get_queryset(request).select_related("study")
         return rows.annotate(n=counted_beside(Worker, "assignments"))
 
@@ -47,19 +42,15 @@ class WorkerAdmin(ReadOnlyAdmin):
         ordering="source",
     )
     def source_label(self, worker: Worker) -> tuple[str, str]:
-        """Where the worker comes from."""
         return worker.source, worker.get_source_display()
 
     @display(description="HITs taken", ordering="n")
     def assignment_count(self, worker: Worker) -> int:
-        """How many."""
         return worker.n  # type: ignore[attr-defined]
 
 
 @admin.register(Assignment)
 class AssignmentAdmin(ReadOnlyAdmin):
-    """Who took which HIT, and what became of it."""
-
     empty_words = "A row is added whenever somebody takes a HIT."
     list_display = (
         "id",
@@ -89,7 +80,6 @@ class AssignmentAdmin(ReadOnlyAdmin):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
-        """With the number of judgments."""
         related = super().get_queryset(request).select_related("study", "worker", "hit")
         return related.annotate(n=counted_beside(Assignment, "judgments"))
 
@@ -102,18 +92,16 @@ class AssignmentAdmin(ReadOnlyAdmin):
         ordering="state",
     )  # fmt: skip
     def state_label(self, assignment: Assignment) -> tuple[str, str]:
-        """The state in a word."""
         return assignment.state, assignment.get_state_display()
 
     @display(description="judgments")
     def judgment_count(self, assignment: Assignment) -> int:
-        """How many answers it brought."""
         return assignment.n  # type: ignore[attr-defined]
 
 
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnlyAdmin):
-    """Answers, as they were given. They are never edited or deleted."""
+    """Answers, which are never edited or deleted."""
 
     empty_words = "This lists the answers of submitted HITs."
     list_display = (
@@ -133,37 +121,31 @@ class JudgmentAdmin(ReadOnlyAdmin):
     readonly_fields = ("worker",)
 
     def get_fields(self, request: HttpRequest, obj: Judgment | None = None) -> list[str]:
-        """Of value and answer the one that the judgment has: numbers stand in one, texts and lists in the other."""
+        """Show value or answer, whichever the judgment has."""
         empty = (
             "" if obj is None else "answer" if obj.answer is None else "value" if obj.value is None else ""
         )
         return [name for name in self.fields if name != empty]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Judgment]:
-        """With what a row's words need."""
         return super().get_queryset(request).select_related("unit__study", "assignment__worker")
 
     @display(description="study")
     def study(self, judgment: Judgment) -> SafeString | str:
-        """The study, and whether its answers are simulated."""
         return study_words(judgment.unit.study)
 
     @display(description="worker", ordering="assignment__worker__name")
     def worker(self, judgment: Judgment) -> str:
-        """Who answered."""
         return judgment.assignment.worker.name
 
     @display(description="marks", label={"control item": "info", "excluded": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:
-        """Whether the right answer was known, or the import did not use it."""
         mark = "excluded" if judgment.set_aside else "control item" if judgment.unit.control else ""
         return (mark, mark) if mark else ""
 
 
 @admin.register(ProblemReport)
 class ProblemReportAdmin(ReadOnlyAdmin):
-    """What workers said is wrong with an item."""
-
     empty_words = "Workers can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
@@ -173,30 +155,24 @@ class ProblemReportAdmin(ReadOnlyAdmin):
     readonly_fields = ("picture", "worker")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemReport]:
-        """With the picture's place and the worker."""
         related = ("unit__item__dataset", "assignment__worker", "assignment__study")
         return super().get_queryset(request).select_related(*related)
 
     @display(description="picture")
     def picture(self, report: ProblemReport) -> SafeString | str:
-        """The unit's image, small."""
         return thumbnail(report.unit.item)
 
     @display(description="study")
     def study(self, report: ProblemReport) -> SafeString | str:
-        """The study, and whether its answers are simulated."""
         return study_words(report.assignment.study)
 
     @display(description="worker")
     def worker(self, report: ProblemReport) -> str:
-        """Who said so."""
         return report.assignment.worker.name
 
 
 @admin.register(Participation)
 class ParticipationAdmin(ReadOnlyAdmin):
-    """Who joined which study, and what they agreed to."""
-
     empty_words = "This lists people who joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
@@ -206,8 +182,6 @@ class ParticipationAdmin(ReadOnlyAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
-    """Personal codes; they are made on the study's page."""
-
     empty_words = "Invitations are made on the page Workers of a study that lets in invited people alone."
     list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)

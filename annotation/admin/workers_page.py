@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from django import forms
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from annotation.crowds import backend_of
 from annotation.crowds.operations import close, open_to_workers
 from annotation.models import Assignment, Invitation, Participation
-from annotation.rehearsal.people import SORTS, Crowd
 from annotation.work.operations import invite
 from judgments.admin.base import public_address
 from judgments.admin.operations import add_operation
@@ -21,58 +18,11 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
-USUAL = Crowd()
-
-
-def _number(label: str, initial: float, low: float, high: float) -> forms.FloatField:
-    """A field for a number that need not be whole."""
-    return forms.FloatField(
-        label=label,
-        min_value=low,
-        max_value=high,
-        initial=initial,
-        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
-    )
-
-
-class RehearsalForm(forms.Form):
-    """The simulated crowd."""
-
-    workers = forms.IntegerField(
-        label="Workers",
-        min_value=1,
-        max_value=2_000,
-        initial=USUAL.workers,
-        widget=UnfoldAdminIntegerFieldWidget,
-    )
-    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
-    accuracy = _number("Chance of the others to be right", USUAL.accuracy, 0, 1)
-    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
-    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
-    seed = forms.IntegerField(
-        label="Seed", min_value=0, max_value=2**53, initial=USUAL.seed, widget=UnfoldAdminIntegerFieldWidget
-    )
-    sorts = forms.MultipleChoiceField(
-        label="Spammers",
-        choices=[(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()],
-        initial=USUAL.sort_names,
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-    )
-    rules = forms.BooleanField(
-        label="Run the recommended detectors, where the study has none", required=False, initial=USUAL.rules
-    )
-
-    def clean_sorts(self) -> str:
-        """As the crowd names them; none chosen is the usual."""
-        return ",".join(self.cleaned_data["sorts"]) or USUAL.sorts
-
-
 ON_A_PAGE = 100
 
 
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Link, invitations, and who holds what."""
+    """Show the link, the invitations, and who holds what."""
     design, backend = design_of(study), backend_of(study)
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
@@ -101,7 +51,7 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _may_open(study: Study) -> bool:
-    """Simulated answers and people's are never mixed; imported judgments ask nobody."""
+    """Simulated answers and people's are never mixed; imported judgments have no workers."""
     waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
     return waits and not study.simulated and study.source == Study.Source.DESIGNED
 

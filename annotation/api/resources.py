@@ -1,11 +1,10 @@
-"""What the lists of this app can be narrowed by."""
+"""Workers, assignments, judgments, and what is spent at crowds."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 from uuid import UUID
 
-import django_filters as filters
 from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -21,72 +20,34 @@ from annotation.api.work import WorkersOnly, save_draft
 from annotation.models import Assignment, Budget, CrowdSession, Judgment, LedgerEntry, Publication, Worker
 from common.errors import NotThere
 from judgments.access.permissions import IsStaff, VisibleRows
-from judgments.api.resources import Filters, Resource, TrueOrFalse, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFalse, filters_of, study_filter
 from judgments.kinds import KINDS
 
 
-class WorkerFilters(Filters):
-    """Of workers; ``study`` gives those who took part."""
-
-    study = study_filter(field_name="participations__study")
-
-    class Meta:
-        model = Worker
-        fields = ["study", "name", "source", "anonymous"]
-
-
-class AssignmentFilters(Filters):
-    """Of assignments."""
-
-    study = study_filter()
-    hit = filters.CharFilter(field_name="hit__key")
-    worker = filters.CharFilter(field_name="worker__name")
-
-    class Meta:
-        model = Assignment
-        fields = ["study", "hit", "worker", "state", "simulated"]
-
-
-class JudgmentFilters(Filters):
-    """Of judgments."""
-
-    study = study_filter(field_name="assignment__study")
-    unit = filters.CharFilter(field_name="unit__key")
-    hit = filters.CharFilter(field_name="assignment__hit__key")
-    worker = filters.CharFilter(field_name="assignment__worker__name")
-    control = TrueOrFalse(field_name="unit__control")
-    simulated = TrueOrFalse(field_name="assignment__simulated")
-
-    class Meta:
-        model = Judgment
-        fields = ["study", "unit", "hit", "worker", "assignment", "value", "control", "simulated"]
-
-
 def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
-    """The row of this id; None too where the text is no id."""
+    """Return the row of this id; None if the text is no id."""
     try:
         return rows.filter(pk=UUID(id)).first()
     except ValueError:
         return None
 
 
-class WorkerSerializer(serializers.ModelSerializer[Worker]):
+class WorkerSerializer(RowSerializer[Worker]):
     """A worker; ``study`` only for those that a rehearsal or an import made."""
 
-    study = serializers.CharField(source="study.slug", default=None, allow_null=True, read_only=True)
+    study = Related("study.slug", optional=True)
 
     class Meta:
         model = Worker
         fields = ["id", "name", "source", "study", "anonymous", "created_at"]
-        read_only_fields = fields
 
 
-class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
+class AssignmentSerializer(RowSerializer[Assignment]):
     """An assignment; its answers are judgments once it is submitted."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    hit = serializers.CharField(source="hit.key", default=None, allow_null=True, read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    study = Related("study.slug")
+    hit = Related("hit.key", optional=True)
+    worker = Related("worker.name")
 
     class Meta:
         model = Assignment
@@ -94,35 +55,26 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
             *("id", "study", "hit", "worker", "state", "seat", "simulated"),
             *("accepted_at", "expires_at", "submitted_at", "consent_version", "instructions_version"),
         ]
-        read_only_fields = fields
 
 
-class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
+class JudgmentSerializer(RowSerializer[Judgment]):
     """A judgment as in the judgments file, without ``used``."""
 
-    study = serializers.CharField(source="assignment.study.slug", read_only=True)
-    unit = serializers.CharField(source="unit.key", read_only=True)
-    protocol = serializers.CharField(source="assignment.study.protocol", read_only=True)
-    image = serializers.CharField(source="unit.item.name", read_only=True)
-    reference = serializers.CharField(
-        source="unit.reference.key", default=None, allow_null=True, read_only=True
-    )
-    first = serializers.CharField(source="unit.first.key", default=None, allow_null=True, read_only=True)
-    second = serializers.CharField(source="unit.second.key", default=None, allow_null=True, read_only=True)
-    reference_text = serializers.CharField(
-        source="unit.reference.text", default=None, allow_null=True, read_only=True
-    )
-    first_text = serializers.CharField(
-        source="unit.first.text", default=None, allow_null=True, read_only=True
-    )
-    second_text = serializers.CharField(
-        source="unit.second.text", default=None, allow_null=True, read_only=True
-    )
-    kind = serializers.CharField(source="unit.kind", read_only=True)
-    pair = serializers.CharField(source="unit.pair.key", default=None, allow_null=True, read_only=True)
-    worker = serializers.CharField(source="assignment.worker.name", read_only=True)
+    study = Related("assignment.study.slug")
+    unit = Related("unit.key")
+    protocol = Related("assignment.study.protocol")
+    image = Related("unit.item.name")
+    reference = Related("unit.reference.key", optional=True)
+    first = Related("unit.first.key", optional=True)
+    second = Related("unit.second.key", optional=True)
+    reference_text = Related("unit.reference.text", optional=True)
+    first_text = Related("unit.first.text", optional=True)
+    second_text = Related("unit.second.text", optional=True)
+    kind = Related("unit.kind")
+    pair = Related("unit.pair.key", optional=True)
+    worker = Related("assignment.worker.name")
     assignment = serializers.UUIDField(source="assignment_id", read_only=True)
-    hit = serializers.CharField(source="assignment.hit.key", default=None, allow_null=True, read_only=True)
+    hit = Related("assignment.hit.key", optional=True)
     answer = serializers.SerializerMethodField()
     control = serializers.BooleanField(source="unit.control", read_only=True)
     expected = serializers.SerializerMethodField()
@@ -139,7 +91,6 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             *("control", "expected", "set_aside", "presented", "simulated", "accepted_at", "submitted_at"),
             *("seconds", "wall_seconds", "comment", "signals", "replaces", "made_at"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
     def get_presented(self, row: Judgment) -> str | None:
@@ -170,7 +121,9 @@ class WorkerResource(Resource):
     reading, study_path, several, scope = "annotation.view_worker", "participations__study", True, "workers"
     queryset = Worker.objects.select_related("study")
     serializer_class = WorkerSerializer
-    filterset_class = WorkerFilters
+    filterset_class = filters_of(
+        Worker, "name", "source", "anonymous", study=study_filter(field_name="participations__study")
+    )
     orderings = {"id": "pk", "name": "name", "created_at": "created_at"}
 
 
@@ -180,7 +133,9 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
     reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
     queryset = ASSIGNMENTS
     serializer_class = AssignmentSerializer
-    filterset_class = AssignmentFilters
+    filterset_class = filters_of(
+        Assignment, "state", "simulated", study=study_filter(), hit="hit__key", worker="worker__name"
+    )
     orderings: ClassVar[dict[str, str]] = {"accepted_at": "accepted_at"}
 
 
@@ -191,7 +146,6 @@ class AssignmentView(APIView):
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
-        """PATCH is the worker's, everything else the staff's."""
         return [WorkersOnly() if self.request.method == "PATCH" else IsStaff()]
 
     @extend_schema(
@@ -233,29 +187,28 @@ class JudgmentResource(Resource):
         "unit__pair",
     )
     serializer_class = JudgmentSerializer
-    filterset_class = JudgmentFilters
+    filterset_class = filters_of(
+        Judgment,
+        "assignment",
+        "value",
+        study=study_filter(field_name="assignment__study"),
+        unit="unit__key",
+        hit="assignment__hit__key",
+        worker="assignment__worker__name",
+        control=TrueOrFalse(field_name="unit__control"),
+        simulated=TrueOrFalse(field_name="assignment__simulated"),
+    )
 
 
-class BudgetSerializer(serializers.ModelSerializer[Budget]):
+class BudgetSerializer(RowSerializer[Budget]):
     """Integer cents."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
+    study = Related("study.slug")
     left_cents = serializers.IntegerField(read_only=True)
 
     class Meta:
         model = Budget
         fields = ["id", "study", "place", "budget_cents", "reserved_cents", "spent_cents", "left_cents"]
-        read_only_fields = fields
-
-
-class BudgetFilters(Filters):
-    """Of budgets."""
-
-    study = study_filter()
-
-    class Meta:
-        model = Budget
-        fields = ["study", "place"]
 
 
 class BudgetResource(Resource):
@@ -264,14 +217,14 @@ class BudgetResource(Resource):
     reading, scope = "annotation.view_budget", "money"
     queryset = Budget.objects.select_related("study")
     serializer_class = BudgetSerializer
-    filterset_class = BudgetFilters
+    filterset_class = filters_of(Budget, "place", study=study_filter())
 
 
-class LedgerSerializer(serializers.ModelSerializer[LedgerEntry]):
+class LedgerSerializer(RowSerializer[LedgerEntry]):
     """A move of money, in cents."""
 
-    study = serializers.CharField(source="budget.study.slug", read_only=True)
-    place = serializers.CharField(source="budget.place", read_only=True)
+    study = Related("budget.study.slug")
+    place = Related("budget.place")
 
     class Meta:
         model = LedgerEntry
@@ -279,18 +232,6 @@ class LedgerSerializer(serializers.ModelSerializer[LedgerEntry]):
             *("id", "study", "place", "key", "what", "reserved_cents", "spent_cents", "publication"),
             *("session", "at"),
         ]
-        read_only_fields = fields
-
-
-class LedgerFilters(Filters):
-    """Of the ledger."""
-
-    study = study_filter(field_name="budget__study")
-    place = filters.CharFilter(field_name="budget__place")
-
-    class Meta:
-        model = LedgerEntry
-        fields = ["study", "place", "what"]
 
 
 class LedgerResource(Resource):
@@ -299,14 +240,16 @@ class LedgerResource(Resource):
     reading, study_path, scope = "annotation.view_ledgerentry", "budget__study", "money"
     queryset = LedgerEntry.objects.select_related("budget__study")
     serializer_class = LedgerSerializer
-    filterset_class = LedgerFilters
+    filterset_class = filters_of(
+        LedgerEntry, "what", study=study_filter(field_name="budget__study"), place="budget__place"
+    )
 
 
-class PublicationSerializer(serializers.ModelSerializer[Publication]):
+class PublicationSerializer(RowSerializer[Publication]):
     """What was put up at a crowd."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    hit = serializers.CharField(source="hit.key", default=None, allow_null=True, read_only=True)
+    study = Related("study.slug")
+    hit = Related("hit.key", optional=True)
 
     class Meta:
         model = Publication
@@ -314,18 +257,6 @@ class PublicationSerializer(serializers.ModelSerializer[Publication]):
             *("id", "study", "place", "hit", "number", "external_id", "group_id", "state", "places", "held"),
             *("reward_cents", "fee_cents", "expires_at", "looked_at", "created_at"),
         ]
-        read_only_fields = fields
-
-
-class PublicationFilters(Filters):
-    """Of publications."""
-
-    study = study_filter()
-    hit = filters.CharFilter(field_name="hit__key")
-
-    class Meta:
-        model = Publication
-        fields = ["study", "place", "hit", "state"]
 
 
 class PublicationResource(Resource):
@@ -334,14 +265,14 @@ class PublicationResource(Resource):
     reading, scope = "annotation.view_publication", "money"
     queryset = Publication.objects.select_related("study", "hit")
     serializer_class = PublicationSerializer
-    filterset_class = PublicationFilters
+    filterset_class = filters_of(Publication, "place", "state", study=study_filter(), hit="hit__key")
 
 
-class SessionSerializer(serializers.ModelSerializer[CrowdSession]):
+class SessionSerializer(RowSerializer[CrowdSession]):
     """A piece of paid work; never what the crowd itself calls the person."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name")
 
     class Meta:
         model = CrowdSession
@@ -349,18 +280,6 @@ class SessionSerializer(serializers.ModelSerializer[CrowdSession]):
             *("id", "study", "place", "publication", "worker", "status", "confirmed", "booked"),
             *("arrived_at", "submitted_at", "auto_approval_at", "decided_at", "seen_at"),
         ]
-        read_only_fields = fields
-
-
-class SessionFilters(Filters):
-    """Of sessions."""
-
-    study = study_filter()
-    worker = filters.CharFilter(field_name="worker__name")
-
-    class Meta:
-        model = CrowdSession
-        fields = ["study", "place", "worker", "status"]
 
 
 class SessionResource(Resource):
@@ -369,4 +288,4 @@ class SessionResource(Resource):
     reading, scope = "annotation.view_crowdsession", "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
     serializer_class = SessionSerializer
-    filterset_class = SessionFilters
+    filterset_class = filters_of(CrowdSession, "place", "status", study=study_filter(), worker="worker__name")

@@ -1,10 +1,10 @@
-"""What the worker's calls take and give, for the schema. The rules are in the services: nothing here checks."""
+"""The calls of a worker's client: what they take and give. The services check answers."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
@@ -28,7 +28,7 @@ from annotation.work.submissions import (
     submit_and_claim,
     submit_assignment,
 )
-from judgments.api.bodies import body_of, member
+from common.parameters import Parameters
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.studies.studies import design_of, find_study
@@ -49,16 +49,23 @@ class Problem(Schema):
     errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
 
 
-class JoinRequest(Schema):
+class TextField(serializers.CharField):
+    """A text as it was sent, which a service checks."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_blank=True, trim_whitespace=False, **kwargs)
+
+
+class JoinRequest(Parameters):
     """A name, and what the study asks for."""
 
-    worker = serializers.CharField(max_length=100)
-    code = serializers.CharField(required=False)
+    worker = TextField(max_length=100)
+    code = TextField(required=False)
     consent = serializers.BooleanField(required=False)
-    country = serializers.CharField(
+    country = TextField(
         required=False, max_length=2, help_text="Two letters (ISO 3166-1), where the study asks for it."
     )
-    resume = serializers.CharField(required=False, help_text="Gives a new token; the old one stops working.")
+    resume = TextField(required=False, help_text="Gives a new token; the old one stops working.")
 
 
 class JoinedReply(Schema):
@@ -125,10 +132,15 @@ class Answer(Schema):
     )
 
 
-class SaveRequest(Schema):
+@extend_schema_field(Answer(many=True))
+class AnswersField(serializers.ListField):
+    """Answers, whose members the services check."""
+
+
+class SaveRequest(Parameters):
     """Some answers."""
 
-    answers = Answer(many=True)
+    answers = AnswersField()
 
 
 class SavedReply(Schema):
@@ -171,12 +183,12 @@ class SubmittedReply(StateReply):
     next = AssignmentReply(required=False, allow_null=True)
 
 
-class ReportRequest(Schema):
+class ReportRequest(Parameters):
     """What is wrong with the unit at a position."""
 
     position = serializers.IntegerField()
     what = serializers.ChoiceField(choices=ProblemReport.What.choices, required=False)
-    comment = serializers.CharField(required=False, max_length=2000)
+    comment = TextField(required=False, max_length=2000)
 
 
 class ReportReply(Schema):
@@ -241,10 +253,15 @@ class QuizReply(Schema):
     attempt = QuizAttemptReply(allow_null=True)
 
 
-class QuizRequest(Schema):
+@extend_schema_field(QuizAnswer(many=True))
+class QuizAnswersField(serializers.ListField):
+    """Answers, whose members the services check."""
+
+
+class QuizRequest(Parameters):
     """Nothing to start an attempt; answers to give some."""
 
-    answers = QuizAnswer(many=True, required=False)
+    answers = QuizAnswersField(required=False)
     number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
 
 
@@ -258,7 +275,6 @@ class WorkersOnly(BasePermission):
     message = "This call takes the token of a worker who joined."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Staff have resources of their own."""
         return isinstance(request.user, Worker) and request.method in view.worker_methods
 
 
@@ -268,7 +284,6 @@ class AnyoneMayPost(BasePermission):
     message = "This call is POST alone."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Workers too, who join another study."""
         return request.method == "POST" or not isinstance(request.user, Worker)
 
 
@@ -295,18 +310,17 @@ class JoinView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """A name makes a worker; a taken name needs its token or its resume code."""
-        body = body_of(request)
+        asked = JoinRequest.read(request.data)
         study = find_study(slug)
         terms: dict[str, Any] = {
             "study": study,
-            "name": member(body, "worker", str),
-            "code": member(body, "code", str, ""),
-            "consent": member(body, "consent", bool, False),
-            "country": member(body, "country", str, ""),
+            "name": asked["worker"],
+            "code": asked.get("code", ""),
+            "consent": asked.get("consent", False),
+            "country": asked.get("country", ""),
         }
-        resume = member(body, "resume", str, None)
-        if resume is not None:
-            joined = resume_worker(**terms, resume=resume)
+        if "resume" in asked:
+            joined = resume_worker(**terms, resume=asked["resume"])
         else:
             known = request.user if isinstance(request.user, Worker) else None
             joined = join_study(**terms, known=known)
@@ -356,16 +370,14 @@ class SubmitView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Submit; with ``next`` the reply brings the next HIT."""
-        body = body_of(request)
-        answers, wants_next = member(body, "answers", list), member(body, "next", bool, False)
-        worker = _worker(request)
-        assignment = own_assignment(worker=worker, assignment_id=id)
+        asked = SubmitRequest.read(request.data)
+        assignment = own_assignment(worker=_worker(request), assignment_id=id)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
-        if wants_next:
-            _, claim = submit_and_claim(assignment=assignment, answers=answers)
+        if asked.get("next"):
+            _, claim = submit_and_claim(assignment=assignment, answers=asked["answers"])
             reply["next"] = _shown(claim, design_of(assignment.study)) if claim is not None else None
         else:
-            submit_assignment(assignment=assignment, answers=answers)
+            submit_assignment(assignment=assignment, answers=asked["answers"])
         return _private(Response(reply))
 
 
@@ -386,7 +398,7 @@ class ReviseView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Each answer that differs is kept beside the one before; twice is harmless."""
-        answers = member(body_of(request), "answers", list)
+        answers = SaveRequest.read(request.data)["answers"]
         assignment = own_assignment(worker=_worker(request), assignment_id=id)
         revised = revise_judgments(assignment=assignment, answers=answers)
         return Response({"id": str(assignment.pk), "state": assignment.state, "revised": revised})
@@ -471,22 +483,17 @@ class ReportView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """A picture that cannot be seen, a broken sentence, something else."""
-        body = body_of(request)
+        asked = ReportRequest.read(request.data)
         assignment = own_assignment(worker=_worker(request), assignment_id=id)
-        report = report_problem(
-            assignment=assignment,
-            position=member(body, "position", int),
-            what=member(body, "what", str, "other"),
-            comment=member(body, "comment", str, ""),
-        )
+        report = report_problem(assignment=assignment, **{"what": "other", **asked})
         return Response(
-            {"id": str(assignment.pk), "position": body["position"], "what": report.what}, status=201
+            {"id": str(assignment.pk), "position": asked["position"], "what": report.what}, status=201
         )
 
 
 def save_draft(request: Request, id: str) -> Response:
     """PATCH /api/assignments/{id}/: lay answers over the draft; the reply is the whole draft."""
-    answers = member(body_of(request), "answers", list)
+    answers = SaveRequest.read(request.data)["answers"]
     assignment = own_assignment(worker=_worker(request), assignment_id=id)
     saved = save_answers(assignment=assignment, answers=answers)
     key = answer_key(KINDS[saved.study.protocol])
@@ -504,7 +511,6 @@ def _worker(request: Request) -> Worker:
 
 
 def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
-    """The assignment as its worker may see it."""
     assignment = claim.assignment
     return {
         "id": str(assignment.pk),
@@ -521,6 +527,6 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
 
 
 def _private(response: Response) -> Response:
-    """Tokens and answers stay out of every cache on the way."""
+    """Forbid caches to keep tokens and answers."""
     response["Cache-Control"] = "no-store"
     return response

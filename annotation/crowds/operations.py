@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from annotation.crowds import outbox
-from annotation.crowds.delivery import carry_out_calls, retry_call, say_it_was_done, say_it_was_not
+from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, left_to_do
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
@@ -16,7 +16,7 @@ from common.parameters import Parameters
 from judgments.access.roles import Right
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.study_operations import FollowUp, Outcome, operation, row_of
+from judgments.study_operations import FollowUp, Outcome, operation
 
 
 def _ask_now(study: Study) -> str:
@@ -64,11 +64,13 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
 
 # --- single workers ----------------------------------------------------------------------------
 
+WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
+
 
 class BlockRequest(Parameters):
     """Whom, and why."""
 
-    worker = serializers.CharField(max_length=80)
+    worker = serializers.CharField(max_length=80, style=WORKERS)
     why = serializers.CharField(
         max_length=500,
         error_messages=dict.fromkeys(("required", "blank"), "A block needs a reason; the crowd may ask."),
@@ -93,7 +95,7 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 class UnblockRequest(Parameters):
     """Whose block is taken back, and why."""
 
-    worker = serializers.CharField(max_length=80)
+    worker = serializers.CharField(max_length=80, style=WORKERS)
     why = serializers.CharField(max_length=500, required=False, allow_blank=True)
 
 
@@ -115,9 +117,9 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
 class QualifyRequest(Parameters):
     """Whom, and what the crowd calls the qualification."""
 
-    worker = serializers.CharField(max_length=80)
+    worker = serializers.CharField(max_length=80, style=WORKERS)
     qualification = serializers.CharField(max_length=80)
-    value = serializers.IntegerField(min_value=0, max_value=999_999_999)
+    value = serializers.IntegerField(min_value=0, max_value=999_999_999, initial=1)
 
 
 @operation(
@@ -137,9 +139,9 @@ def qualify(*, study: Study, by: User | None, worker: str, qualification: str, v
 class MessageRequest(Parameters):
     """What is written to one worker, or to all whose work was decided on."""
 
-    worker = serializers.CharField(max_length=80, required=False, allow_blank=True)
+    worker = serializers.CharField(max_length=80, required=False, allow_blank=True, style=WORKERS)
     subject = serializers.CharField(max_length=outbox.LONGEST_SUBJECT)
-    text = serializers.CharField(max_length=outbox.LONGEST_MESSAGE)
+    text = serializers.CharField(max_length=outbox.LONGEST_MESSAGE, style={"base_template": "textarea.html"})
 
 
 @operation(
@@ -167,28 +169,3 @@ def write(*, study: Study, by: User | None, subject: str, text: str, worker: str
     return Outcome(
         "One message is on its way." if len(calls) == 1 else f"{len(calls)} messages are on their way."
     )
-
-
-# --- calls that were given up ------------------------------------------------------------------
-
-
-@operation("retry-call", "Try a call again", scope="money", row="call", then=SYNC_LATER)
-def retry(*, study: Study, by: User | None, call: str) -> Outcome:
-    """Its money is reserved anew."""
-    return Outcome("It is tried again.", retry_call(call=_call(study, call), by=by))
-
-
-@operation("call-was-done", "Say that a call was done", scope="money", row="call")
-def was_done(*, study: Study, by: User | None, call: str) -> Outcome:
-    """Somebody looked at the crowd: it ends as done, and its money is spent."""
-    return Outcome("It counts as done.", say_it_was_done(call=_call(study, call), by=by))
-
-
-@operation("call-was-not-done", "Say that a call was not done", scope="money", row="call", then=SYNC_LATER)
-def was_not_done(*, study: Study, by: User | None, call: str) -> Outcome:
-    """Somebody looked at the crowd: it is asked for again from the start."""
-    return Outcome("It is asked for again.", say_it_was_not(call=_call(study, call), by=by))
-
-
-def _call(study: Study, key: str) -> CrowdCall:
-    return row_of(CrowdCall.objects.filter(study=study), key)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -28,161 +27,59 @@ from annotation.money.costs import (
 from annotation.money.ledger import spell_cents
 from annotation.money.wages import unopposed
 from annotation.snapshots import much_work
-from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study, StudyEvent
 from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 
-WORKER = "Worker"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field.
-
-    Attributes:
-        kind: amount, number, worker, line or text.
-        most: how many characters it takes.
-    """
-
-    name: str
-    label: str
-    kind: str = "line"
-    help: str = ""
-    value: str = ""
-    required: bool = True
-    most: int = 500
-
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """What one step of the page asks for.
+    """The form of a step.
 
     Attributes:
         step: its name in ``judgments.studies.study_page.STEPS``.
         needs: what the crowd must be able to do; None where it need not be asked.
-        other: another step that the same fields serve, and its button.
-        problem: why it was refused a moment ago; the fields hold what was sent.
+        button: a class of the button.
     """
 
     step: str
     title: str
-    button: str
-    fields: tuple[Field, ...]
+    help: str = ""
     needs: Ability | None = None
-    danger: bool = False
-    other: tuple[str, str] = ("", "")
-    problem: str = ""
-
-    @property
-    def steps(self) -> set[str]:
-        """Both."""
-        return {self.step, self.other[0]}
+    button: str = ""
 
 
-WHY = Field("why", "Why", help="For the log.", required=False)
-
-
-def money_forms(design: StudyDesign, budget_cents: int) -> list[CrowdForm]:
-    """What concerns the study as a whole."""
-    hours = str(design.crowd.lifetime_hours)
-    return [
-        CrowdForm(
-            "set-budget",
-            "Budget",
-            "Change the budget",
-            (
-                Field(
-                    "budget",
-                    "All that may be spent",
-                    "amount",
-                    "Fees and bonuses included, such as 12.30.",
-                    spell_cents(budget_cents),
-                ),
-                WHY,
-            ),
-        ),
-        CrowdForm(
-            "extend-crowd",
-            "Time",
-            "Offer longer",
-            (
-                Field(
-                    "hours", "Hours from now", "number", "As long as new people may begin; 1 to 8760.", hours
-                ),
-                replace(WHY, required=True),
-            ),
-            needs=Ability.EXTEND,
-        ),
-    ]
-
-
-def people_forms() -> list[CrowdForm]:
-    """What concerns single workers."""
-    worker = Field("worker", WORKER, "worker", most=80)
-    return [
-        CrowdForm(
-            "write-workers",
-            "Write to workers",
-            "Send",
-            (
-                replace(
-                    worker,
-                    required=False,
-                    help="Empty: all of this study whose work was approved or rejected.",
-                ),
-                Field("subject", "Subject", most=200),
-                Field("text", "Text", "text", most=4096),
-            ),
-            needs=Ability.MESSAGE,
-        ),
-        CrowdForm(
-            "bonus",
-            "Pay a bonus",
-            "Pay the bonus",
-            (
-                replace(worker, help="Whose work here was approved."),
-                Field("amount", "Amount", "amount", "Such as 0.50; the crowd's fee comes on top."),
-                Field("why", "What the worker reads with it"),
-            ),
-            needs=Ability.BONUS,
-        ),
-        CrowdForm(
-            "qualify-worker",
-            "Give a qualification",
-            "Qualify",
-            (
-                worker,
-                Field("qualification", "Qualification", help="As the crowd names it.", most=80),
-                Field("value", "Value", "number", value="1"),
-            ),
-            needs=Ability.QUALIFY,
-        ),
-        CrowdForm(
-            "block-worker",
-            "Block a worker",
-            "Block",
-            (
-                replace(worker, help="Kept away from all your work at this crowd, now and later."),
-                Field("why", "Why", help="The crowd may ask."),
-            ),
-            needs=Ability.BLOCK,
-            danger=True,
-            other=("unblock-worker", "Take the block back"),
-        ),
-    ]
-
-
-def offered(forms: Iterable[CrowdForm], can: frozenset[Ability], refused: Refusal | None) -> list[CrowdForm]:
-    """Those that the crowd can answer; one that was just refused as it was sent, with the reason."""
-    found = [form for form in forms if form.needs is None or form.needs in can]
-    return [_as_sent(form, refused) if refused and refused.step in form.steps else form for form in found]
-
-
-def _as_sent(form: CrowdForm, refused: Refusal) -> CrowdForm:
-    fields = tuple(replace(field, value=refused.sent.get(field.name, "")) for field in form.fields)
-    return replace(form, fields=fields, problem=refused.words)
+FORMS = (
+    CrowdForm("set-budget", "Budget", "An amount such as 12.30, fees and bonuses included."),
+    CrowdForm("extend-crowd", "Time", "As long as new people may begin, from now.", Ability.EXTEND),
+    CrowdForm(
+        "write-workers",
+        "Write to workers",
+        "Without a worker: to all of this study whose work was approved or rejected.",
+        Ability.MESSAGE,
+    ),
+    CrowdForm(
+        "bonus",
+        "Pay a bonus",
+        "An amount such as 0.50 for a worker whose work here was approved; the crowd's fee comes on top.",
+        Ability.BONUS,
+    ),
+    CrowdForm(
+        "qualify-worker",
+        "Give a qualification",
+        "The qualification as the crowd names it.",
+        Ability.QUALIFY,
+    ),
+    CrowdForm(
+        "block-worker",
+        "Block a worker",
+        "Kept away from all your work at this crowd, now and later. The crowd may ask why.",
+        Ability.BLOCK,
+        "q-danger",
+    ),
+    CrowdForm("unblock-worker", "Take a block back", needs=Ability.BLOCK),
+)
 
 
 SHOWN = 20
@@ -218,12 +115,11 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Calls that stand in one line.
+    """Similar calls in one line of the log.
 
     Attributes:
-        count: how many.
-        about: the worker or HIT, where it is one.
-        cents: of a bonus, without fees; all of them.
+        about: the worker or HIT, if there is one.
+        cents: the sum of bonuses, without fees.
     """
 
     first: CrowdCall
@@ -235,12 +131,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class CrowdFigures:
-    """What is counted over all work of a study.
+    """Figures over all work of a study.
 
     Attributes:
         pays: the lowest of those below the floor.
-        unopposed: pages of work that nothing speaks against.
-        overclaims: the largest of them; ``overclaimed`` is how many there are.
+        unopposed: the number of assignments that nothing speaks against.
+        overclaims: the largest; ``overclaimed`` is their number.
     """
 
     forecast: Forecast
@@ -252,12 +148,11 @@ class CrowdFigures:
 
     @property
     def rows(self) -> int:
-        """Roughly, what was gone through: a piece of work is a page of many judgments."""
+        """Estimate the number of rows that were counted."""
         return UNITS_A_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
-    """As of now."""
     pays, overclaims = pay_and_claims(study)
     return CrowdFigures(
         forecast=forecast_of(study),
@@ -293,19 +188,24 @@ FIGURES = add_figures(
 
 
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """What waits for a person first, then money, wages, what is up, forms for what this crowd can do, and the log."""
+    """Show what waits for a person, money, wages, external HITs, forms for what this crowd can do, and the log."""
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
     here = {"study": study, "place": study.place}
     spending = spending_of(study)
     asks = bool(study.place) and backend.sends_people and context["may_review"]
-    refused = take_refusal(request, study)
+    refusal = take_refusal(request, study)
     counted = remembered(study, FIGURES)
     figures = certain(counted)
     budget = spending.budget_cents if spending else 0
     can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
-    forms = offered([*money_forms(design, budget), *people_forms()], can, refused) if asks else []
-    forms = [form for form in forms if STEPS[form.step].permission in context["rights"]]
+    forms = [
+        form
+        for form in FORMS
+        if asks
+        and (form.needs is None or form.needs in can)
+        and STEPS[form.step].permission in context["rights"]
+    ]
     states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
     context |= {
         "backend": backend,
@@ -330,23 +230,28 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         if states.get("waiting")
         else None,
         "latest": _lines(calls)[:SHOWN] if states else [],
-        "seen": str(
-            calls.latest("pk").pk if states else 0
-        ),  # what is asked for after this page was loaded is news to whoever reads it
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
         "compared": _compared(study),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
         "names": _names(study) if asks else [],
-        "refused": refused,
-        "refused_alone": refused is not None and not _has_a_place(refused, forms, figures.wages),
+        "begin": {
+            "set-budget": {"amount": spell_cents(budget)},
+            "extend-crowd": {"hours": design.crowd.lifetime_hours},
+            # a bonus that is asked for after this page was loaded is news to whoever sends the form
+            "bonus": {"seen": calls.latest("pk").pk if states else 0},
+        },
+        "refusal": refusal,
+        "refusal_alone": refusal is not None and not _has_a_place(refusal, forms, figures.wages),
     }
     return TemplateResponse(request, "admin/annotation/study_crowd.html", context)
 
 
-def _has_a_place(refused: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
-    """Whether the page has the form that was refused, and shows the reason there."""
-    return any(form.problem for form in forms) or (refused.step == "top-up" and wages.top_ups > 0)
+def _has_a_place(refusal: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
+    """Return whether a form of the page shows why it was refused."""
+    return any(form.step == refusal.step for form in forms) or (
+        refusal.step == "top-up" and wages.top_ups > 0
+    )
 
 
 def _pause(seconds: int) -> str:
@@ -354,7 +259,7 @@ def _pause(seconds: int) -> str:
 
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
-    """With what can be said about each: where nobody knows whether it was done, a person looks there and says so."""
+    """Return failed calls; of an indeterminate one, a person decides whether it was done."""
     rows = calls.filter(state=CrowdCall.State.PARKED).select_related("worker", "publication__hit")[:SHOWN]
     return [
         {
@@ -368,7 +273,7 @@ def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
 
 
 def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
-    """The latest calls; neighbours of one kind, state, person and minute stand in one line."""
+    """Return the latest calls, those of one kind, state, person and minute in one line."""
     rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
     lines = []
     for _, group in groupby(rows, key=_alike):
@@ -397,19 +302,18 @@ def _about(call: CrowdCall) -> str:
 
 
 def _names(study: Study) -> list[str]:
-    """To choose from: pseudonyms are nothing to type."""
     taking_part = Worker.objects.filter(participations__study=study)
     return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
 
 
 def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
-    """(state in words, how many), in the order of the states."""
+    """Return (label, count) by state, in the order of the states."""
     found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
     return [(str(label), found[value]) for value, label in words.choices if value in found]
 
 
 def _compared(study: Study) -> dict[str, object] | None:
-    """What the last comparison with the crowd found; what is parked stands on the page anyway, as it is now."""
+    """Return what the last comparison with the crowd found, without failed calls, which the page shows anyway."""
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if last is None or not last.result:
         return None

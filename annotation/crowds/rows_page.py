@@ -12,8 +12,6 @@ from judgments.templatetags.quorum_figures import cents
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
-    """What stands at a crowd."""
-
     list_display = ("__str__", study_column, "place", "hit", "state", "places", "held", "price", "until")
     list_filter = ("place", "state", "study")
     list_select_related = ("study", "hit")
@@ -21,19 +19,15 @@ class PublicationAdmin(ReadOnlyAdmin):
 
     @display(description="offered until", ordering="expires_at")
     def until(self, publication: Publication) -> str:
-        """To new workers."""
         return short_time(publication.expires_at) if publication.expires_at else "–"
 
     @display(description="price of a place")
     def price(self, publication: Publication) -> str:
-        """With the fee."""
         return cents(publication.price_cents)
 
 
 @admin.register(CrowdSession)
 class CrowdSessionAdmin(ReadOnlyAdmin):
-    """People's paid work there; by pseudonym."""
-
     list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
     ordering = ("-pk",)
     list_filter = ("place", "status", "confirmed", "study")
@@ -43,14 +37,11 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 
     @display(description="submitted", ordering="submitted_at")
     def handed_in(self, session: CrowdSession) -> str:
-        """By the crowd's clock, where known."""
         return short_time(session.submitted_at) if session.submitted_at else "–"
 
 
 @admin.register(CrowdCall)
 class CrowdCallAdmin(ReadOnlyAdmin):
-    """What was asked of a crowd, by whom and why, and what it answered."""
-
     list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
     list_filter = ("place", "kind", "state", "study")
@@ -59,14 +50,11 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 
     @display(description="made at", ordering="pk")
     def when(self, call: CrowdCall) -> str:
-        """Short: it stands beside many columns."""
         return short_time(call.made_at)
 
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
-    """Every move of money."""
-
     list_display = ("when", "study", "what", "reserved", "spent", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__place", "budget__study")
@@ -75,20 +63,16 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
 
     @display(description="at", ordering="pk")
     def when(self, entry: LedgerEntry) -> str:
-        """Short."""
         return short_time(entry.at)
 
     @display(description="study")
     def study(self, entry: LedgerEntry) -> str:
-        """Whose budget."""
         return f"{entry.budget.study.slug} at {entry.budget.place}"
 
     @display(description="reserved")
     def reserved(self, entry: LedgerEntry) -> str:
-        """The change of what is reserved."""
         return cents(entry.reserved_cents)
 
     @display(description="spent")
     def spent(self, entry: LedgerEntry) -> str:
-        """The change of what is spent."""
         return cents(entry.spent_cents)

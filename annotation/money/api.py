@@ -1,12 +1,11 @@
-"""Steps that move money: bonuses, top-ups, budgets, and calls that were given up. Each by a preview and its
-``confirm``, under an ``Idempotency-Key``."""
+"""The HTTP door of operations that move money: a preview, and then its ``confirm`` under an ``Idempotency-Key``."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any, ClassVar
 
+from django.urls import URLPattern, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
@@ -22,8 +21,8 @@ from annotation.money import steps
 from common.errors import NotThere
 from common.parameters import Parameters
 from judgments.access.permissions import require, staff_of, studies_of, study_for
-from judgments.access.roles import Right
 from judgments.models import Study
+from judgments.study_operations import Operation
 
 KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -33,10 +32,7 @@ KEY = OpenApiParameter(
     description=f"1 to {KEY_LENGTH} visible characters of your choice, new for every new request. The same request "
     "under the same key is answered as the first time and changes nothing.",
 )
-WORKER = OpenApiParameter("worker", OpenApiTypes.STR, required=True, description="Whose work was approved.")
-CENTS = OpenApiParameter("cents", OpenApiTypes.INT, required=True)
 REPLAYED = "Idempotency-Replayed"
-LONGEST_WHY = 1000
 
 
 class PreviewReply(work.Schema):
@@ -60,46 +56,6 @@ class DoneReply(work.Schema):
     )
 
 
-class ConfirmRequest(Parameters):
-    """The preview's word, and why."""
-
-    confirm = serializers.CharField()
-    why = serializers.CharField(
-        required=False, allow_blank=True, max_length=LONGEST_WHY, help_text="For the log."
-    )
-
-
-class TopUpRequest(ConfirmRequest):
-    """With what the workers read."""
-
-    why = serializers.CharField(max_length=LONGEST_WHY, help_text="What the workers read with it.")
-
-
-class BonusQuery(Parameters):
-    """A worker, and how much."""
-
-    worker = serializers.CharField()
-    cents = serializers.IntegerField(
-        min_value=1, max_value=steps.MOST_CENTS, help_text="Without the crowd's fee."
-    )
-
-
-class BonusRequest(BonusQuery, TopUpRequest):
-    """A worker, and how much."""
-
-
-class BudgetQuery(Parameters):
-    """All that may be spent."""
-
-    cents = serializers.IntegerField(
-        min_value=0, max_value=steps.MOST_CENTS, help_text="Fees and bonuses included."
-    )
-
-
-class BudgetRequest(BudgetQuery, ConfirmRequest):
-    """All that may be spent."""
-
-
 PREVIEWS: dict[Any, Any] = {
     200: PreviewReply,
     400: work.Problem,
@@ -118,218 +74,100 @@ DONE: dict[Any, Any] = {
 }
 
 
-class MoneyStep(APIView, ABC):
+class MoneyView(APIView):
     """GET: what it would cost. POST: do it, once. Both are for who may spend the study's money."""
 
     scope: ClassVar[str] = "money"
     reading: ClassVar[str] = "annotation.view_budget"
-    parameters: ClassVar[type[Parameters]] = ConfirmRequest
+    operation: ClassVar[Operation]
+    previewed: ClassVar[type[Parameters]]
+    confirmed: ClassVar[type[Parameters]]
 
-    def preview_reply(self, found: steps.Preview) -> Response:
-        """The preview."""
-        return Response(found.as_json(), headers={"Cache-Control": "no-store"})
+    def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
+        """Return the study, and the row that the address names as an argument of the operation."""
+        return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
-    def do(
-        self, request: Request, study: Study, step: str, about: Mapping[str, Any] | None = None
-    ) -> Response:
-        """Do what the body confirms, or tell what was answered to it before."""
-        sent = request.data  # before the key: a body of another type is 415
-        key = _key_of(request)
-        asked = {"why": "", **self.parameters.read(sent)}
-        by = staff_of(request)
+    def get(self, request: Request, **place: str) -> Response:
+        study, row = self.study_and_row(request)
+        assert self.operation.preview is not None
+        asked = self.previewed.read(request.query_params)
+        preview: steps.Preview = self.operation.preview(study=study, **asked, **row)
+        return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
+
+    def post(self, request: Request, **place: str) -> Response:
+        study, row = self.study_and_row(request)
+        sent, operation, by = request.data, self.operation, staff_of(request)
+        key = _key_of(request)  # after the body: one of another type is 415
+        asked = {"why": "", **self.confirmed.read(sent)}
+        assert operation.do is not None
+        do = partial(operation.do, study=study, by=by, **asked, **row)
         answer, replayed = steps.once(
             key=key,
             study=study,
-            step=step,
-            asked={**asked, **(about or {})},
+            step=operation.name,
+            asked={**asked, **row},
             by=by,
-            do=lambda: self.done(study, asked, request),
+            do=lambda: do().value,
         )
         headers = {REPLAYED: "true"} if replayed else {}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
 
-    @abstractmethod
-    def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
-        """The step itself."""
 
+class CallView(MoneyView):
+    """The same about a crowd call."""
 
-class BonusView(MoneyStep):
-    """/api/studies/{slug}/bonus/"""
-
-    parameters = BonusRequest
-
-    @extend_schema(
-        parameters=[WORKER, CENTS],
-        responses=PREVIEWS,
-        operation_id="studies_bonus_preview",
-        summary="What a bonus would cost",
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        """For a worker's latest approved work."""
-        study = study_for(request, slug, Right.CHANGE)
-        return self.preview_reply(steps.preview_bonus(study=study, **BonusQuery.read(request.query_params)))
-
-    @extend_schema(
-        request=BonusRequest,
-        parameters=[KEY],
-        responses=DONE,
-        operation_id="studies_bonus",
-        summary="Pay a bonus",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """The crowd is asked in the background; follow the call."""
-        return self.do(request, study_for(request, slug, Right.CHANGE), "bonus")
-
-    def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Pay."""
-        return steps.pay_confirmed_bonus(study=study, by=staff_of(request), **asked)
-
-
-class TopUpView(MoneyStep):
-    """/api/studies/{slug}/top-up/"""
-
-    parameters = TopUpRequest
-
-    @extend_schema(
-        responses=PREVIEWS, operation_id="studies_top_up_preview", summary="What top-ups would cost"
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        """For all approved work below the study's floor."""
-        return self.preview_reply(steps.preview_top_ups(study=study_for(request, slug, Right.CHANGE)))
-
-    @extend_schema(
-        request=TopUpRequest,
-        parameters=[KEY],
-        responses=DONE,
-        operation_id="studies_top_up",
-        summary="Pay top-ups",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """All of them or none; the crowd is asked in the background."""
-        return self.do(request, study_for(request, slug, Right.CHANGE), "top-up")
-
-    def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Pay."""
-        return steps.pay_confirmed_top_ups(study=study, by=staff_of(request), **asked)
-
-
-class BudgetView(MoneyStep):
-    """/api/studies/{slug}/budget/"""
-
-    parameters = BudgetRequest
-
-    @extend_schema(
-        parameters=[CENTS],
-        responses=PREVIEWS,
-        operation_id="studies_budget_preview",
-        summary="What another budget would change",
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        """Of a study that was opened."""
-        study = study_for(request, slug, Right.CHANGE)
-        return self.preview_reply(steps.preview_budget(study=study, **BudgetQuery.read(request.query_params)))
-
-    @extend_schema(
-        request=BudgetRequest,
-        parameters=[KEY],
-        responses=DONE,
-        operation_id="studies_budget",
-        summary="Set the budget",
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """Never below what is spent and reserved."""
-        return self.do(request, study_for(request, slug, Right.CHANGE), "budget")
-
-    def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Set it."""
-        return steps.set_confirmed_budget(study=study, by=staff_of(request), **asked)
-
-
-class CallStep(MoneyStep):
-    """/api/crowd-calls/{id}/…/"""
-
-    step: ClassVar[str]
-
-    def found(self, request: Request, id: str) -> CrowdCall:
-        """The call, for who may spend its study's money.
-
-        Raises:
-            NotThere: there is none that this person may see.
-            PermissionDenied: they may see it, and not do this.
-        """
+    def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
+        key = self.kwargs["id"]
         calls = CrowdCall.objects.filter(study__in=studies_of(request)).select_related("study")
-        call = calls.filter(pk=int(id)).first() if id.isascii() and id.isdecimal() and len(id) <= 18 else None
+        known = key.isascii() and key.isdecimal() and len(key) <= 18
+        call = calls.filter(pk=int(key)).first() if known else None
         if call is None:
-            raise NotThere(f"There is no call {id[:20]!r}.")
-        require(request, Right.CHANGE, call.study)
-        return call
-
-    def get(self, request: Request, id: str) -> Response:
-        """Of a call that is parked."""
-        return self.preview_reply(steps.preview_call(call=self.found(request, id), step=self.step))
-
-    def post(self, request: Request, id: str) -> Response:
-        """Do it, once."""
-        call = self.found(request, id)
-        return self.do(request, call.study, self.step, {"call": call.pk})
-
-    def done(self, study: Study, asked: dict[str, Any], request: Request) -> dict[str, Any]:
-        """Do it."""
-        call = self.found(request, self.kwargs["id"])
-        return steps.decide_confirmed_call(call=call, step=self.step, by=staff_of(request), **asked)
+            raise NotThere(f"There is no call {key[:20]!r}.")
+        require(request, self.operation.right, call.study)
+        return call.study, {"call": call.pk}
 
 
-def _described(
-    name: str, *, preview: str, done: str, words: str
-) -> Callable[[type[CallStep]], type[CallStep]]:
-    """The calls of a step in the schema: ``crowd_calls_<name>`` and its preview."""
-    return extend_schema_view(
-        get=extend_schema(responses=PREVIEWS, operation_id=f"crowd_calls_{name}_preview", summary=preview),
+def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
+    """Return the address of an operation that moves money.
+
+    Args:
+        preview, of: the summary and the description of its preview in the schema.
+    """
+    of_call = operation.row == "call"
+    name, parameters = operation.name.replace("-", "_"), operation.parameters
+    previewed = type("Previewed", (parameters,), {"why": None})
+    base = CallView if of_call else MoneyView
+    view = type(
+        f"{name.title()}View",
+        (base,),
+        {"operation": operation, "previewed": previewed, "confirmed": _with_confirm(parameters)},
+    )
+    operation_id = f"{'crowd_calls' if of_call else 'studies'}_{name}"
+    described = extend_schema_view(
+        get=extend_schema(
+            parameters=[previewed] if previewed().fields else [],
+            responses=PREVIEWS,
+            operation_id=f"{operation_id}_preview",
+            summary=preview,
+            description=of,
+        ),
         post=extend_schema(
-            request=ConfirmRequest,
+            request=_with_confirm(parameters),
             parameters=[KEY],
             responses=DONE,
-            operation_id=f"crowd_calls_{name}",
-            summary=done,
-            description=words,
+            operation_id=operation_id,
+            summary=operation.summary,
+            description=operation.description,
         ),
-    )
+    )(view)
+    start = "crowd-calls/<str:id>" if of_call else "studies/<str:slug>"
+    return path(f"{start}/{operation.name}/", described.as_view(), name=f"do-{operation.name}")
 
 
-@_described(
-    "retry",
-    preview="What trying again costs",
-    done="Try a call again",
-    words="Of a call that was given up. Its money is kept anew; the crowd is asked in the background.",
-)
-class RetryView(CallStep):
-    """A call that was given up."""
-
-    step = "retry"
-
-
-@_described(
-    "was_done",
-    preview="What saying so would book",
-    done="Say that a call was done",
-    words="Somebody looked at the crowd: it ends as done, and its money is spent.",
-)
-class WasDoneView(CallStep):
-    """A call of which nobody could tell."""
-
-    step = "was-done"
-
-
-@_described(
-    "was_not_done",
-    preview="What asking again costs",
-    done="Say that a call was not done",
-    words="Somebody looked at the crowd: it is asked for again from the start.",
-)
-class WasNotDoneView(CallStep):
-    """The same, the other way."""
-
-    step = "was-not-done"
+@cache  # a component of the schema is one class
+def _with_confirm(parameters: type[Parameters]) -> type[Parameters]:
+    members = {"confirm": serializers.CharField(), "__doc__": parameters.__doc__}
+    return type(parameters.__name__, (parameters,), members)
 
 
 def _key_of(request: Request) -> str:

@@ -15,11 +15,11 @@ from judgments.templatetags.quorum_figures import cents
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """Money of a plan.
+    """The money of a plan.
 
     Attributes:
-        sends_people: whether the crowd is one that is paid through it, out of the study's budget.
-        fair_cents: what a HIT would have to pay to reach the floor; 0 where it does.
+        sends_people: whether workers are paid by the crowd, from the study's budget.
+        fair_cents: the reward that would reach the floor; 0 if the reward does.
     """
 
     crowd: Crowd
@@ -29,17 +29,14 @@ class PlanCost:
 
     @property
     def missing_cents(self) -> int:
-        """To the budget that opening needs."""
         return max(0, self.forecast.cents - self.crowd.budget_cents)
 
     @property
     def left_cents(self) -> int:
-        """Of the budget once all is paid."""
         return max(0, self.crowd.budget_cents - self.forecast.cents)
 
 
 def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
-    """Before anything is generated."""
     forecast = forecast_of_design(design, hits=hits, items=items)
     crowd = design.crowd
     missing = top_up(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
@@ -52,7 +49,7 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
 
 
 def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
-    """What of the money would stand against opening, or pays people too little."""
+    """Return what prevents opening, or pays people too little."""
     cost = cost_of_plan(design, hits, items)
     found = []
     if cost.sends_people and cost.missing_cents:

@@ -1,9 +1,8 @@
-"""Money operations for programs: preview with the total, then confirm once.
+"""Previews of what moves money, and requests that are carried out once.
 
-A preview has the cost and a ``confirm`` word derived from all of it: the step is done only while the same preview
-would be given. Every request has a key chosen by the caller; a repeated one gets the first answer and changes
-nothing (draft-ietf-httpapi-idempotency-key-header). The services of the pages move the money, and write a row
-before the crowd is asked.
+A preview has the cost and a ``confirm`` word derived from all of it: the operation is done only while the same preview
+would be given. Every HTTP request has a key chosen by the caller; a repeated one gets the first answer and changes
+nothing (draft-ietf-httpapi-idempotency-key-header).
 """
 
 from __future__ import annotations
@@ -16,19 +15,14 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.delivery import retry_call, say_it_was_done, say_it_was_not
 from annotation.crowds.sync import ask_to_sync
-from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest, Worker
+from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest
 from annotation.money.costs import overclaims_of, pay_of_sessions
-from annotation.money.ledger import budget_of, set_budget, spell_cents
-from annotation.money.payments import hold_for_bonus, pay_bonus
-from annotation.money.wages import pay_top_ups
-from common.errors import NotThere, QuorumError, WrongState
+from annotation.money.ledger import spell_cents
+from annotation.work.joining import worker_of
+from common.errors import QuorumError, WrongState
 from judgments.drawing.draws import content_key
 from judgments.models import Study
-
-MOST_CENTS = 10**9
-CALL_STEPS = ("retry", "was-done", "was-not-done")
 
 
 class KeyUsed(QuorumError):
@@ -86,10 +80,8 @@ def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
         NotThere: no such worker takes part.
         WrongState: none of their work was approved, or the crowd pays no bonuses.
     """
-    session = _session_of(study, worker)
+    session = approved_session(study, worker)
     _can_pay(study)
-    if not 0 < cents <= MOST_CENTS:
-        raise WrongState(f"Nothing was paid: a bonus is from 1 to {MOST_CENTS:,} cents.")
     fee = backend_of(study).bonus_fee(cents)
     asked = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
     facts = {
@@ -99,13 +91,17 @@ def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
         "fee_cents": fee,
         "bonuses_before": asked,
     }
-    return Preview(study, "bonus", cents + fee, _left(study), facts)
+    return Preview(study, "bonus", cents + fee, left_cents(study), facts)
 
 
-def _session_of(study: Study, name: str) -> CrowdSession:
-    worker = Worker.objects.filter(participations__study=study, name=name).first()
-    if worker is None:
-        raise NotThere(f"No worker {name[:80]!r} takes part in study {study.slug!r}.")
+def approved_session(study: Study, name: str) -> CrowdSession:
+    """Return the latest approved session of a worker.
+
+    Raises:
+        NotThere: no such worker takes part.
+        WrongState: none of their work was approved.
+    """
+    worker = worker_of(study, name)
     session = (
         CrowdSession.objects.filter(study=study, worker=worker, status="approved").order_by("-pk").first()
     )
@@ -142,23 +138,21 @@ def preview_top_ups(*, study: Study) -> Preview:
         "claims_not_paid": len(overclaims_of(study)),
         "of": content_key("top-ups", wanting),
     }
-    return Preview(study, "top-up", cents + fees, _left(study), facts)
+    return Preview(study, "top-up", cents + fees, left_cents(study), facts)
 
 
 def preview_budget(*, study: Study, cents: int) -> Preview:
     """Preview a new budget; ``total_cents`` is the increase.
 
     Raises:
-        WrongState: the study was never opened, or the amount is invalid.
+        WrongState: the study was never opened.
     """
     if not study.place:
         raise WrongState("Nothing was changed: the budget of a study that was never opened is in its design.")
-    if not 0 <= cents <= MOST_CENTS:
-        raise WrongState(f"Nothing was changed: a budget is from 0 to {MOST_CENTS:,} cents.")
     budget = Budget.objects.filter(study=study, place=study.place).first()
     before = budget.budget_cents if budget else 0
     facts = {"place": study.place, "budget_cents": cents, "budget_cents_before": before}
-    return Preview(study, "budget", max(0, cents - before), _left(study), facts)
+    return Preview(study, "budget", max(0, cents - before), left_cents(study), facts)
 
 
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
@@ -175,91 +169,22 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     cents = int(call.payload.get("cents", 0))
     new = 0 if call.reserved_cents or step == "was-done" else cents
     facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
-    return Preview(call.study, step, new, _left(call.study), facts)
+    return Preview(call.study, step, new, left_cents(call.study), facts)
 
 
-def _left(study: Study) -> int:
+def left_cents(study: Study) -> int:
+    """Return what is neither spent nor reserved."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     return budget.left_cents if budget else 0
 
 
-def pay_confirmed_bonus(
-    *, study: Study, worker: str, cents: int, why: str, confirm: str, by: User
-) -> dict[str, Any]:
-    """Pay a previewed bonus, within the caller's transaction.
-
-    Raises:
-        NotConfirmed, NotThere, WrongState, OverBudget: nothing was paid.
-    """
-    session = _session_of(study, worker)
-    number = hold_for_bonus(session)
-    found = preview_bonus(study=study, worker=worker, cents=cents)
-    _check(found, confirm)
-    call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
-    return _done(found, [call])
-
-
-def pay_confirmed_top_ups(*, study: Study, why: str, confirm: str, by: User) -> dict[str, Any]:
-    """Pay previewed top-ups atomically, within the caller's transaction.
-
-    Raises:
-        NotConfirmed, WrongState, OverBudget: nothing was paid.
-    """
-    approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
-    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    found = preview_top_ups(study=study)
-    _check(found, confirm)
-    return _done(found, pay_top_ups(study=study, why=why, by=by))
-
-
-def set_confirmed_budget(*, study: Study, cents: int, why: str, confirm: str, by: User) -> dict[str, Any]:
-    """Set a previewed budget, within the caller's transaction.
-
-    Raises:
-        NotConfirmed: it was changed since.
-        WrongState: more is spent or reserved.
-    """
-    if study.place:  # ensures a row to lock
-        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
-    found = preview_budget(study=study, cents=cents)
-    _check(found, confirm)
-    set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
-    return _done(found, [])
-
-
-def decide_confirmed_call(*, call: CrowdCall, step: str, why: str, confirm: str, by: User) -> dict[str, Any]:
-    """Carry out a previewed decision about a failed call, within the caller's transaction.
-
-    Raises:
-        NotConfirmed, WrongState, OverBudget: nothing was changed.
-    """
-    locked = CrowdCall.objects.select_for_update(of=("self",)).select_related("study").get(pk=call.pk)
-    found = preview_call(call=locked, step=step)
-    _check(found, confirm)
-    if step == "retry":
-        retry_call(call=locked, by=by)
-    elif step == "was-done":
-        say_it_was_done(call=locked, by=by)
-    else:
-        say_it_was_not(call=locked, by=by)
-    return _done(found, [locked])
-
-
-def _check(found: Preview, confirm: str) -> None:
-    if confirm != found.confirm:
+def check_confirmed(found: Preview, confirm: str | None) -> None:
+    """Raise NotConfirmed unless this preview is the one that was confirmed; a page (None) confirms nothing."""
+    if confirm is not None and confirm != found.confirm:
         raise NotConfirmed(
             "Nothing was done: it is not what was confirmed, or no longer; now it would take "
             f"{spell_cents(found.total_cents)}. Look at the preview again, and send its confirm."
         )
-
-
-def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
-    return {
-        "step": found.step,
-        "total_cents": found.total_cents,
-        "left_cents": _left(found.study),
-        "calls": [call.pk for call in calls],
-    }
 
 
 def once(

@@ -36,7 +36,7 @@ def _refuse_others(request: HttpRequest) -> None:
 @require_safe
 @staff_member_required
 def waiting(request: HttpRequest) -> HttpResponse:
-    """What waits for this person, study by study."""
+    """Show the units that wait for this person, by study."""
     _refuse_others(request)
     user = signed_in(request)
     rows = services.waiting_for(user).order_by().values("study__name", "study__slug", "study__simulated")
@@ -54,7 +54,7 @@ def waiting(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @staff_member_required
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
-    """One unit, as its kind shows it; a post decides it and leads to the next."""
+    """Show a unit; a post decides it and leads to the next."""
     _refuse_others(request)
     try:
         adjudication = services.own_adjudication(user=signed_in(request), pk=pk)
@@ -75,10 +75,10 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    """Store the answer of the form, and go on.
+    """Store the answer of the form and go on.
 
     Raises:
-        AnswerProblem: there is none, or it is not allowed.
+        AnswerProblem: it is missing or not allowed.
         WrongState: it was decided otherwise, or withdrawn.
     """
     kind, places = KINDS[adjudication.study.protocol], [services.place_of(adjudication)]

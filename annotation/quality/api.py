@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import django_filters as filters
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import (
     OpenApiParameter,
@@ -47,35 +46,30 @@ from annotation.work.presentation import shown_unit
 from common.errors import WrongState
 from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.api.operations import OperationView, create_action, row_action
-from judgments.api.resources import Filters, Resource, TrueOrFalse, UnitSerializer, study_filter
+from judgments.api.resources import (
+    Related,
+    Resource,
+    RowSerializer,
+    TrueOrFalse,
+    UnitSerializer,
+    filters_of,
+    study_filter,
+)
 from judgments.models import Study, Unit
 from judgments.remembered import certain, remembered
 from judgments.studies.studies import design_of
 
 
-class RuleSerializer(serializers.ModelSerializer[QualityRule]):
+class RuleSerializer(RowSerializer[QualityRule]):
     """A rule of behaviour of a study."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
+    study = Related("study.slug")
     settings = serializers.DictField(read_only=True, help_text="Settings that differ from the defaults.")
-    changed_by = serializers.CharField(
-        source="changed_by.username", default=None, allow_null=True, read_only=True
-    )
+    changed_by = Related("changed_by.username", optional=True)
 
     class Meta:
         model = QualityRule
         fields = ["id", "study", "rule", "action", "enabled", "settings", "changed_by", "changed_at"]
-        read_only_fields = fields
-
-
-class RuleFilters(Filters):
-    """Of rules."""
-
-    study = study_filter()
-
-    class Meta:
-        model = QualityRule
-        fields = ["study", "rule", "action", "enabled"]
 
 
 class RuleResource(Resource):
@@ -84,7 +78,7 @@ class RuleResource(Resource):
     reading, scope = "annotation.view_qualityrule", "workers"
     queryset = QualityRule.objects.select_related("study", "changed_by")
     serializer_class = RuleSerializer
-    filterset_class = RuleFilters
+    filterset_class = filters_of(QualityRule, "rule", "action", "enabled", study=study_filter())
 
 
 class RuleView(OperationView):
@@ -161,7 +155,6 @@ class ControlItemSerializer(UnitSerializer):
 
     class Meta(UnitSerializer.Meta):
         fields = [*UnitSerializer.Meta.fields, "control_kind", "seen", "right", "suspect"]
-        read_only_fields = fields
 
     def _figures(self) -> ControlFigures:
         found: ControlFigures = self.context["view"].figures
@@ -183,7 +176,6 @@ class ControlItemSerializer(UnitSerializer):
 
 
 def known_figures(study: Study) -> ControlFigures:
-    """As the page of control items shows them: kept for a minute where they stand for many rows."""
     return certain(remembered(study, FIGURES, wait=True))
 
 
@@ -199,7 +191,6 @@ class ControlItemResource(Resource):
     suspects: frozenset[int] = frozenset()
 
     def get_queryset(self) -> QuerySet[Unit]:
-        """Of the study in the address; items of its quiz are in ``quiz-attempts``."""
         if getattr(self, "swagger_fake_view", False):
             return Unit.objects.none()
         study = study_for(self.request, self.kwargs["slug"])
@@ -257,11 +248,11 @@ class ControlsView(APIView):
         )
 
 
-class QuizAttemptSerializer(serializers.ModelSerializer[QuizAttempt]):
+class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
     """A worker's try at a quiz: what was asked, what was answered."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name")
     items = serializers.ListField(read_only=True)
     answers = serializers.DictField(read_only=True, help_text="Position -> answer, as the worker saw it.")
 
@@ -271,18 +262,6 @@ class QuizAttemptSerializer(serializers.ModelSerializer[QuizAttempt]):
             *("id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed"),
             *("simulated", "started_at", "finished_at"),
         ]
-        read_only_fields = fields
-
-
-class QuizAttemptFilters(Filters):
-    """Of quiz attempts."""
-
-    study = study_filter()
-    worker = filters.CharFilter(field_name="worker__name")
-
-    class Meta:
-        model = QuizAttempt
-        fields = ["study", "worker", "qualification", "passed", "simulated"]
 
 
 class QuizAttemptResource(Resource):
@@ -291,32 +270,21 @@ class QuizAttemptResource(Resource):
     reading, scope = "annotation.view_quizattempt", "workers"
     queryset = QuizAttempt.objects.select_related("study", "worker")
     serializer_class = QuizAttemptSerializer
-    filterset_class = QuizAttemptFilters
+    filterset_class = filters_of(
+        QuizAttempt, "qualification", "passed", "simulated", study=study_filter(), worker="worker__name"
+    )
     orderings = {"id": "pk", "started_at": "started_at"}
 
 
-class ParticipationSerializer(serializers.ModelSerializer[Participation]):
+class ParticipationSerializer(RowSerializer[Participation]):
     """A worker's part in a study; never their completion code."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name")
 
     class Meta:
         model = Participation
         fields = ["id", "study", "worker", "standing", "joined_at", "consent_version", "consented_at"]
-        read_only_fields = fields
-
-
-class ParticipationFilters(Filters):
-    """Of participations."""
-
-    study = study_filter()
-    worker = filters.CharFilter(field_name="worker__name")
-    consented = TrueOrFalse(field_name="consented_at", lookup_expr="isnull", exclude=True)
-
-    class Meta:
-        model = Participation
-        fields = ["study", "worker", "standing", "consented"]
 
 
 class ParticipationResource(Resource):
@@ -325,20 +293,24 @@ class ParticipationResource(Resource):
     reading, scope = "annotation.view_participation", "workers"
     queryset = Participation.objects.select_related("study", "worker")
     serializer_class = ParticipationSerializer
-    filterset_class = ParticipationFilters
+    filterset_class = filters_of(
+        Participation,
+        "standing",
+        study=study_filter(),
+        worker="worker__name",
+        consented=TrueOrFalse(field_name="consented_at", lookup_expr="isnull", exclude=True),
+    )
     orderings = {"id": "pk", "joined_at": "joined_at"}
 
 
-class ExclusionSerializer(serializers.ModelSerializer[Exclusion]):
+class ExclusionSerializer(RowSerializer[Exclusion]):
     """A worker whose answers in a study do not count."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name")
     evidence = serializers.DictField(read_only=True)
-    made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True, read_only=True)
-    lifted_by = serializers.CharField(
-        source="lifted_by.username", default=None, allow_null=True, read_only=True
-    )
+    made_by = Related("made_by.username", optional=True)
+    lifted_by = Related("lifted_by.username", optional=True)
 
     class Meta:
         model = Exclusion
@@ -346,19 +318,6 @@ class ExclusionSerializer(serializers.ModelSerializer[Exclusion]):
             *("id", "study", "worker", "rule", "why", "evidence", "made_by", "made_at", "lifted_by"),
             *("lifted_at", "lifted_why"),
         ]
-        read_only_fields = fields
-
-
-class ExclusionFilters(Filters):
-    """Of exclusions."""
-
-    study = study_filter()
-    worker = filters.CharFilter(field_name="worker__name")
-    lifted = TrueOrFalse(field_name="lifted_at", lookup_expr="isnull", exclude=True)
-
-    class Meta:
-        model = Exclusion
-        fields = ["study", "worker", "rule", "lifted"]
 
 
 class ExclusionResource(Resource):
@@ -367,18 +326,22 @@ class ExclusionResource(Resource):
     reading, scope = "annotation.view_exclusion", "workers"
     queryset = Exclusion.objects.select_related("study", "worker", "made_by", "lifted_by")
     serializer_class = ExclusionSerializer
-    filterset_class = ExclusionFilters
+    filterset_class = filters_of(
+        Exclusion,
+        "rule",
+        study=study_filter(),
+        worker="worker__name",
+        lifted=TrueOrFalse(field_name="lifted_at", lookup_expr="isnull", exclude=True),
+    )
 
 
-class CaseSerializer(serializers.ModelSerializer[Case]):
+class CaseSerializer(RowSerializer[Case]):
     """What a rule found about a worker."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name")
     evidence = serializers.DictField(read_only=True)
-    decided_by = serializers.CharField(
-        source="decided_by.username", default=None, allow_null=True, read_only=True
-    )
+    decided_by = Related("decided_by.username", optional=True)
 
     class Meta:
         model = Case
@@ -386,18 +349,6 @@ class CaseSerializer(serializers.ModelSerializer[Case]):
             *("id", "study", "worker", "rule", "action", "evidence", "answers", "state", "opened_at"),
             *("decided_by", "decided_at", "decision"),
         ]
-        read_only_fields = fields
-
-
-class CaseFilters(Filters):
-    """Of findings."""
-
-    study = study_filter()
-    worker = filters.CharFilter(field_name="worker__name")
-
-    class Meta:
-        model = Case
-        fields = ["study", "worker", "rule", "state"]
 
 
 DECIDED_BEFORE = {
@@ -411,33 +362,22 @@ class CaseResource(Resource):
     reading, scope = "annotation.view_case", "workers"
     queryset = Case.objects.select_related("study", "worker", "decided_by")
     serializer_class = CaseSerializer
-    filterset_class = CaseFilters
+    filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
 
     confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED_BEFORE)
     dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_BEFORE)
 
 
-class ProblemReportSerializer(serializers.ModelSerializer[ProblemReport]):
+class ProblemReportSerializer(RowSerializer[ProblemReport]):
     """Something a worker found wrong with a unit."""
 
-    study = serializers.CharField(source="assignment.study.slug", read_only=True)
-    worker = serializers.CharField(source="assignment.worker.name", read_only=True)
-    unit = serializers.CharField(source="unit.key", read_only=True)
+    study = Related("assignment.study.slug")
+    worker = Related("assignment.worker.name")
+    unit = Related("unit.key")
 
     class Meta:
         model = ProblemReport
         fields = ["id", "study", "assignment", "worker", "unit", "what", "comment"]
-        read_only_fields = fields
-
-
-class ProblemReportFilters(Filters):
-    """Of problem reports."""
-
-    study = study_filter(field_name="assignment__study")
-
-    class Meta:
-        model = ProblemReport
-        fields = ["study", "what"]
 
 
 class ProblemReportResource(Resource):
@@ -446,7 +386,7 @@ class ProblemReportResource(Resource):
     reading, study_path, scope = "annotation.view_problemreport", "assignment__study", "judgments"
     queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
     serializer_class = ProblemReportSerializer
-    filterset_class = ProblemReportFilters
+    filterset_class = filters_of(ProblemReport, "what", study=study_filter(field_name="assignment__study"))
 
 
 class ChangedReply(work.Schema):
@@ -473,16 +413,14 @@ class ExclusionView(OperationView):
     responses: ClassVar[dict[Any, Any]] = {200: ExclusionSerializer, **PROBLEMS}
 
 
-class AdjudicationSerializer(serializers.ModelSerializer[Adjudication]):
+class AdjudicationSerializer(RowSerializer[Adjudication]):
     """A disputed unit before a person. Who is still to decide it is not told the votes."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    unit = serializers.CharField(source="unit.key", read_only=True)
-    adjudicator = serializers.CharField(source="adjudicator.username", read_only=True)
-    sent_by = serializers.CharField(source="sent_by.username", default=None, allow_null=True, read_only=True)
-    withdrawn_by = serializers.CharField(
-        source="withdrawn_by.username", default=None, allow_null=True, read_only=True
-    )
+    study = Related("study.slug")
+    unit = Related("unit.key")
+    adjudicator = Related("adjudicator.username")
+    sent_by = Related("sent_by.username", optional=True)
+    withdrawn_by = Related("withdrawn_by.username", optional=True)
     votes = serializers.SerializerMethodField()
     answer = serializers.JSONField(read_only=True, allow_null=True)
 
@@ -492,7 +430,6 @@ class AdjudicationSerializer(serializers.ModelSerializer[Adjudication]):
             *("id", "study", "unit", "adjudicator", "state", "value", "answer", "reason", "votes", "sent_by"),
             *("sent_at", "decided_at", "withdrawn_by", "withdrawn_at"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
@@ -501,31 +438,20 @@ class AdjudicationSerializer(serializers.ModelSerializer[Adjudication]):
         return None if own and row.state == Adjudication.State.WAITING else row.votes
 
 
-class AdjudicationFilters(Filters):
-    """Of adjudications."""
-
-    study = study_filter()
-    unit = filters.CharFilter(field_name="unit__key")
-    adjudicator = filters.CharFilter(field_name="adjudicator__username")
-
-    class Meta:
-        model = Adjudication
-        fields = ["study", "unit", "adjudicator", "state"]
-
-
 class AdjudicationResource(Resource):
     """Disputed units that a person decides."""
 
     reading, scope = "annotation.view_adjudication", "workers"
     queryset = Adjudication.objects.select_related("study", "unit", "adjudicator", "sent_by", "withdrawn_by")
     serializer_class = AdjudicationSerializer
-    filterset_class = AdjudicationFilters
+    filterset_class = filters_of(
+        Adjudication, "state", study=study_filter(), unit="unit__key", adjudicator="adjudicator__username"
+    )
     orderings = {"id": "pk", "sent_at": "sent_at"}
 
     def rows_for(
         self, queryset: QuerySet[Adjudication], studies: QuerySet[Study], request: Request
     ) -> QuerySet[Adjudication]:
-        """Of studies that who asks may see; their own too, unless a token opens some studies alone."""
         token = token_of(request)
         seen = Q(study__in=studies)
         if token is None or not token.limited:
@@ -570,31 +496,19 @@ class AdjudicationResource(Resource):
         return Response(self.get_serializer(decided).data)
 
     def _own(self, request: Request) -> Adjudication:
-        """The unit, before this person. Whoever sees the row and is somebody else learns no more than that."""
+        """Return the unit for its adjudicator only."""
         return services.own_adjudication(user=staff_of(request), pk=self.get_object().pk)
 
 
-class InvitationSerializer(serializers.ModelSerializer[Invitation]):
+class InvitationSerializer(RowSerializer[Invitation]):
     """A personal code, good for one person."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", default=None, allow_null=True, read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name", optional=True)
 
     class Meta:
         model = Invitation
         fields = ["id", "study", "code", "note", "worker", "used_at"]
-        read_only_fields = fields
-
-
-class InvitationFilters(Filters):
-    """Of invitations."""
-
-    study = study_filter()
-    used = TrueOrFalse(field_name="used_at", lookup_expr="isnull", exclude=True)
-
-    class Meta:
-        model = Invitation
-        fields = ["study", "note", "used"]
 
 
 class InvitationResource(Resource):
@@ -603,19 +517,24 @@ class InvitationResource(Resource):
     reading, scope = "annotation.view_invitation", "workers"
     queryset = Invitation.objects.select_related("study", "worker")
     serializer_class = InvitationSerializer
-    filterset_class = InvitationFilters
+    filterset_class = filters_of(
+        Invitation,
+        "note",
+        study=study_filter(),
+        used=TrueOrFalse(field_name="used_at", lookup_expr="isnull", exclude=True),
+    )
 
     create = create_action(
         invite, reply=InvitationSerializer, many=True, responses={404: work.Problem, 409: NOT_NOW}
     )
 
 
-class CrowdCallSerializer(serializers.ModelSerializer[CrowdCall]):
+class CrowdCallSerializer(RowSerializer[CrowdCall]):
     """Something asked of a crowd; never what the crowd itself calls a person."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    worker = serializers.CharField(source="worker.name", default=None, allow_null=True, read_only=True)
-    made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True, read_only=True)
+    study = Related("study.slug")
+    worker = Related("worker.name", optional=True)
+    made_by = Related("made_by.username", optional=True)
     unsure = serializers.BooleanField(
         read_only=True, help_text="Nobody can tell whether the crowd carried it out."
     )
@@ -626,18 +545,6 @@ class CrowdCallSerializer(serializers.ModelSerializer[CrowdCall]):
             *("id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure"),
             *("attempts", "reserved_cents", "why", "problem", "made_by", "made_at", "next_at", "done_at"),
         ]
-        read_only_fields = fields
-
-
-class CrowdCallFilters(Filters):
-    """Of calls."""
-
-    study = study_filter()
-    worker = filters.CharFilter(field_name="worker__name")
-
-    class Meta:
-        model = CrowdCall
-        fields = ["study", "place", "kind", "worker", "state"]
 
 
 class CrowdCallResource(Resource):
@@ -646,40 +553,29 @@ class CrowdCallResource(Resource):
     reading, scope = "annotation.view_crowdcall", "money"
     queryset = CrowdCall.objects.select_related("study", "worker", "made_by")
     serializer_class = CrowdCallSerializer
-    filterset_class = CrowdCallFilters
+    filterset_class = filters_of(
+        CrowdCall, "place", "kind", "state", study=study_filter(), worker="worker__name"
+    )
 
 
-class WrittenCaptionSerializer(serializers.ModelSerializer[WrittenCaption]):
+class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
     """A caption of a dataset that a worker wrote."""
 
     study = serializers.SerializerMethodField(help_text="Where it was written; null where that was deleted.")
-    dataset = serializers.CharField(source="caption.dataset.name", read_only=True)
-    caption = serializers.CharField(source="caption.key", read_only=True)
-    text = serializers.CharField(source="caption.text", read_only=True)
-    role = serializers.CharField(source="caption.role", read_only=True)
-    worker = serializers.CharField(source="worker.name", read_only=True)
+    dataset = Related("caption.dataset.name")
+    caption = Related("caption.key")
+    text = Related("caption.text")
+    role = Related("caption.role")
+    worker = Related("worker.name")
 
     class Meta:
         model = WrittenCaption
         fields = ["id", "study", "dataset", "caption", "text", "role", "worker", "judgment"]
-        read_only_fields = fields
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_study(self, row: WrittenCaption) -> str | None:
         """Its slug."""
         return row.judgment.assignment.study.slug if row.judgment else None
-
-
-class WrittenCaptionFilters(Filters):
-    """Of written captions."""
-
-    study = study_filter(field_name="judgment__assignment__study")
-    dataset = filters.CharFilter(field_name="caption__dataset__name")
-    worker = filters.CharFilter(field_name="worker__name")
-
-    class Meta:
-        model = WrittenCaption
-        fields = ["study", "dataset", "worker"]
 
 
 class WrittenCaptionResource(Resource):
@@ -691,4 +587,9 @@ class WrittenCaptionResource(Resource):
         "caption__dataset", "worker", "judgment__assignment__study"
     )
     serializer_class = WrittenCaptionSerializer
-    filterset_class = WrittenCaptionFilters
+    filterset_class = filters_of(
+        WrittenCaption,
+        study=study_filter(field_name="judgment__assignment__study"),
+        dataset="caption__dataset__name",
+        worker="worker__name",
+    )

@@ -29,7 +29,7 @@ LONGEST_CELL = 300  # characters of a row's cell on the page
 
 @dataclass(frozen=True, slots=True)
 class Fared:
-    """How workers fared on a unit: right answers of those seen."""
+    """The right answers to a unit, of those seen."""
 
     seen: int
     right: int
@@ -37,21 +37,18 @@ class Fared:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A suspect item, for a row of the page's table."""
-
     units: list[Unit]
     shown: dict[str, Any]
     found: Suspicion
 
     @property
     def keys(self) -> str:
-        """Its units in all HITs, for the button that strikes them."""
         return " ".join(unit.key for unit in self.units)
 
 
 @dataclass(slots=True)
 class ControlGroup:
-    """Control items that stand under one image on a page of work."""
+    """Control items under one image of an assignment."""
 
     image: Item
     picture: str
@@ -59,17 +56,16 @@ class ControlGroup:
 
     @property
     def keys(self) -> str:
-        """The items that are not struck yet, for the button that strikes them all."""
         return " ".join(item["unit"].key for item in self.items if not item["unit"].struck)
 
 
 @dataclass(frozen=True, slots=True)
 class ControlFigures:
-    """What was answered on a study's control items.
+    """The answers to a study's control items.
 
     Attributes:
-        fared: unit row id -> how workers did on it, in whatever HITs the same item stands.
-        by_kind: kind of control item, and how workers did on all of them.
+        fared: unit row id -> answers to that item, in any HIT.
+        by_kind: kind of control item, and answers to all of them.
         suspects: the items that careful workers miss, the surest first.
     """
 
@@ -79,12 +75,11 @@ class ControlFigures:
 
 
 def seen_in(figures: ControlFigures) -> int:
-    """How many answers stand behind the figures."""
     return sum(fared.seen for _, fared in figures.by_kind)
 
 
 def as_json(figures: ControlFigures) -> dict[str, Any]:
-    """To be kept; of a suspect item the row ids of its units."""
+    """Return the figures with row ids for the suspects' units."""
     return {
         "fared": {unit: [one.seen, one.right] for unit, one in figures.fared.items()},
         "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
@@ -93,7 +88,7 @@ def as_json(figures: ControlFigures) -> dict[str, Any]:
 
 
 def from_json(value: dict[str, Any]) -> ControlFigures:
-    """What ``as_json`` made; the suspects as they stand now."""
+    """Return the figures of ``as_json`` with the suspects' current rows."""
     texts = ("study", "item", "reference", "first", "second")
     pks = [pk for units, _ in value["suspects"] for pk in units]
     units = Unit.objects.filter(struck=False).select_related(*texts).in_bulk(pks) if pks else {}
@@ -111,7 +106,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
 
 
 def figures_of(study: Study) -> ControlFigures:
-    """The figures of a study: three queries, whatever its size."""
+    """Return a study's figures, in three queries."""
     kind = kind_of(study)
     answers = control_answers(study)
     if not answers:
@@ -141,7 +136,7 @@ def figures_of(study: Study) -> ControlFigures:
 
 
 def _item(kind: Kind, row: Sequence[Any]) -> Hashable:
-    """What makes two units the same item: image, texts and right answer, in whatever order the texts stand."""
+    """Return a key of the item: image, texts in any order, and right answer."""
     pk, item, reference, first, second, expected, control_kind = row
     if control_kind == REPEATED:
         return pk
@@ -161,7 +156,7 @@ def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Su
 
 
 def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
-    """What the worker reads, which of it is right, and the right answer in words."""
+    """Return the texts that workers read, the right one marked, and the right answer in words."""
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,
@@ -179,8 +174,7 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
 
 
 def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
-    """The captions of a unit, none of them marked as the right one: rows, or the options of a list; or the cells that
-    stand on its page."""
+    """Return a unit's captions, the options of a list, or the cells of its page."""
     rows = [text for text in (unit.first, unit.second) if text is not None]
     cells = kind.exchange.mturk_inputs(unit.content).items()
     told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
@@ -188,7 +182,7 @@ def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    """In the words of its choices; of a range, those of its ends."""
+    """Return the right choices in words; of a range, its ends."""
     words = {str(choice.value): choice.label for choice in kind.choices}
     low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in words:
@@ -197,7 +191,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
 
 
 def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:
-    """Runs of units under the same image, as workers see them; kinds that show one at a time give single ones."""
+    """Return runs of units under one image as workers see them."""
     groups: list[ControlGroup] = []
     before: Unit | None = None
     for unit in units:
@@ -215,7 +209,7 @@ def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[
 
 
 def used_up(study: Study) -> dict[str, Any]:
-    """How many workers have met the control items, and what their pages lacked."""
+    """Return the number of workers who met all control items, and what their assignments lacked."""
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
@@ -229,7 +223,7 @@ ITEMS_ON_A_PAGE = 60
 
 
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Each control item with its picture, what is shown, which answer counts as right, and how workers fared."""
+    """Show each control item with its picture, its right answer, and how workers did."""
     units = (
         Unit.objects.filter(study=study, control=True)
         .exclude(control_kind=Unit.ControlKind.QUIZ)

@@ -17,7 +17,8 @@ from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.wages import approve_unopposed as approve_all_unopposed
 from annotation.quality import adjudication as adjudications
-from annotation.quality import flags, reviews, rules
+from annotation.quality import flags, reviews
+from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.exclusions import exclude_worker
 from annotation.work.joining import worker_of
@@ -74,7 +75,7 @@ def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, 
         WrongState: there is no such rule.
         rest_framework.exceptions.ValidationError: there is no such setting, or it is no number.
     """
-    usual = rules.rule_of(study, rule, {}).model_dump()
+    usual = rule_services.rule_of(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in usual), None)
     if unknown is not None:
@@ -96,12 +97,27 @@ def set_rule(
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
     """From now on; what it did stays. The same again changes nothing but who said it last."""
-    usual = rules.rule_of(study, rule, {}).model_dump()
-    chosen = rules.rule_of(study, rule, settings or {}).model_dump()
+    usual = rule_services.rule_of(study, rule, {}).model_dump()
+    chosen = rule_services.rule_of(study, rule, settings or {}).model_dump()
     differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
-    row = rules.set_rule(study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by)
+    row = rule_services.set_rule(
+        study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
+    )
     title = RULES[rule].title
     return Outcome(f"“{title}” watches from now on." if enabled else f"“{title}” is saved, and off.", row)
+
+
+class ReplayRequest(Parameters):
+    """The rules to replay."""
+
+    rules = KeysField(required=False, help_text=f"Names; all of {', '.join(RULES)} where missing.")
+
+
+@operation("replay", "Run rules over finished work", parameters=ReplayRequest, right=Right.VIEW)
+def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
+    """Nothing is stored and nobody is stopped; the rules look at each page as it was submitted."""
+    replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
+    return Outcome(f"{len(replays)} rules were replayed.", replays)
 
 
 # --- flags and exclusions ----------------------------------------------------------------------

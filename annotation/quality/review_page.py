@@ -33,14 +33,14 @@ TALLEST = 34
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One answer: how high it is drawn (0 to 1; None where answers are open), and its seconds."""
+    """An answer: its height from 0 to 1 (None for open answers), and its seconds."""
 
     level: float | None
     seconds: float | None
 
 
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot]]:
-    """The latest answers of each worker, oldest first, those that do not count any more among them; one query."""
+    """Return the latest answers of each worker, oldest first, excluded ones too; one query."""
     kind = KINDS[study.protocol]
     place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
@@ -61,21 +61,20 @@ def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot
 
 
 def _level(kind: Kind, seen: Any) -> float:
-    """The left above the right; else the scale from below to above."""
     low, high = min(kind.values), max(kind.values)
     height = (seen - low) / (high - low) if high > low else 0.5
     return 1 - height if kind.two_sided else height
 
 
 def usual_seconds(study: Study) -> float | None:
-    """The median time of an answer among the study's latest; None where none is known."""
+    """Return the median seconds of the study's latest answers, or None."""
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
     found = median([one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None])
     return None if math.isnan(found) else found
 
 
 def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: str) -> SafeString:
-    """The picture; '' without answers. ``about`` says in words what it shows."""
+    """Draw a worker's answers as SVG; '' without answers. ``about`` is its description."""
     if not dots:
         return SafeString("")
     width = LEFT + STEP * SHOWN + 8
@@ -123,7 +122,7 @@ def _ends(kind: Kind) -> tuple[str, str]:
 
 
 def _scale(dots: Sequence[Dot], usual: float | None) -> float:
-    """Pixels a second: the usual time stands at half of the height, or the median where none is known."""
+    """Return pixels per second, so that the usual time is at half of the height."""
     middle = usual or median([dot.seconds if dot.seconds is not None else math.nan for dot in dots])
     return TALLEST / (2 * middle) if middle and not math.isnan(middle) else 1.0
 
@@ -134,7 +133,7 @@ DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
 
 
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Cases with their evidence, open ones first; exclusions; and a form to exclude by hand."""
+    """Show flags with their evidence, pending ones first, exclusions, and a form to exclude a worker."""
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
     shows_all = "all" in request.GET or not counts["open"]
@@ -172,7 +171,6 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _cases(study: Study, cases: Sequence[Case], standings: dict[int, str]) -> list[dict[str, Any]]:
-    """Each case with what its card shows."""
     if not cases:
         return []
     kind = KINDS[study.protocol]

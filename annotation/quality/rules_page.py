@@ -18,7 +18,7 @@ from annotation.quality.operations import TryRequest, set_rule, settings_of
 from annotation.quality.rules import RECOMMENDED, replay_rule, rule_of
 from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
-from judgments.admin.operations import add_operation
+from judgments.admin.operations import add_operation, posted
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -50,7 +50,6 @@ LABELS = {
 
 
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Every rule as a form."""
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
     chosen = {name: (action, settings) for name, action, settings in RECOMMENDED}
@@ -99,12 +98,11 @@ def _fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str,
 
 
 def label_of(rule: str, setting: str) -> str:
-    """What a setting is called on the page."""
     return LABELS.get(f"{rule} {setting}") or LABELS.get(setting, setting)
 
 
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Whom one rule would have found in the finished work, with the settings of the query."""
+    """Show whom a rule would have flagged in finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
     # counted no further than the bound, and revised ones too: which are current, a database looks up for all of them
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
@@ -125,11 +123,8 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
-    """Lead to the replay with the settings of the form."""
-    try:
-        values = TryRequest.read(request.POST)
-    except serializers.ValidationError as error:
-        raise QuorumError(sentence_of(error.detail)) from error
+    """Redirect to the replay with the settings of the form."""
+    values = posted(request, TryRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
 

@@ -37,7 +37,7 @@ ON_CONTROLS = add_figures(
 
 
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Finished pages of work, those that wait first."""
+    """Show finished assignments, those that wait for a decision first."""
     work = Assignment.objects.filter(study=study, state__in=SHOWN, submitted_at__isnull=False)
     counts = dict.fromkeys(SHOWN, 0) | dict(work.order_by().values_list("state").annotate(n=Count("pk")))
     chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")

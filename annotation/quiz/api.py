@@ -17,7 +17,6 @@ from annotation.work.joining import require_participation
 from annotation.work.pictures import quiz_picture_url
 from annotation.work.presentation import Place
 from common.errors import NotThere
-from judgments.api.bodies import body_of, member
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
 
@@ -55,21 +54,22 @@ class QuizView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Without ``answers``: start, or go on. With them: keep them; the last one ends the attempt."""
-        body = body_of(request)
+        asked = work.QuizRequest.read(request.data)
         study, worker = find_study(slug), _worker(request)
         require_participation(study=study, worker=worker)
-        answers = member(body, "answers", list, None)
-        if answers is None:
+        if "answers" not in asked:
             before = standing_of(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
             return _private(self._standing(study, worker), status=201 if before.running is None else 200)
-        number = member(body, "number", int, None)
+        number = asked.get("number")
         if number is None:  # a repeat of the last answers finds its attempt over
             last = standing_of(study=study, worker=worker).last
             if last is None:
                 raise NotThere("No attempt at the test is under way; start one by a call without answers.")
             number = last.number
-        answer_attempt(attempt=own_attempt(study=study, worker=worker, number=number), answers=answers)
+        answer_attempt(
+            attempt=own_attempt(study=study, worker=worker, number=number), answers=asked["answers"]
+        )
         return _private(self._standing(study, worker))
 
     @staticmethod
@@ -119,5 +119,4 @@ def _worker(request: Request) -> Worker:
 
 
 def _private(body: dict[str, Any], status: int = 200) -> Response:
-    """Out of every cache on the way."""
     return Response(body, status=status, headers={"Cache-Control": "no-store"})

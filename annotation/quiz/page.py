@@ -24,7 +24,7 @@ MOST_ATTEMPTS = 2_000  # of the latest, the figures are made
 
 
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Questions with their right answers, and the figures of those who answered."""
+    """Show the questions with their right answers, and the figures of those who answered."""
     design = design_of(study)
     context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
     if not context["has_quiz"]:
@@ -52,7 +52,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
-    """Each question with what became of it; what is missed most comes first."""
+    """Return each question with its results, the most missed first."""
     asked = questions_of(design_of(study).quiz).values()
     rows = [
         {
@@ -66,7 +66,6 @@ def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[st
 
 
 def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
-    """Each known item of the study's own kind."""
     kind = kind_of(study)
     rows = []
     for unit in quiz_units(study):
@@ -85,7 +84,7 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
 
 
 def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Two candidates have no fixed side, so the right one is quoted."""
+    """Return the right answer in words; of two candidates, which have no fixed side, the text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))

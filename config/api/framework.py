@@ -20,9 +20,8 @@ from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import TokenAuthentication as StaffTokens
-from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -44,10 +43,9 @@ TOO_DEEP = "The body is nested too deeply."
 
 
 class TokenAuthentication(BaseAuthentication):
-    """``Authorization: Token ...``, a worker's or a staff member's; permissions tell the two apart."""
+    """``Authorization: Token ...`` of a worker or a staff member; permissions tell them apart."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
-        """Who the token belongs to, with the token; None where the request carries none."""
         parts = get_authorization_header(request).split()
         if not parts or parts[0].lower() != b"token":
             return None
@@ -73,15 +71,14 @@ class TokenAuthentication(BaseAuthentication):
         return worker, token
 
     def authenticate_header(self, request: Request) -> str:
-        """Makes a missing token a 401."""
         return "Token"
 
 
 class StrictJSONParser(JSONParser):
-    """JSON that neither exhausts the stack, nor holds text that a database cannot, nor can be read in two ways."""
+    """Refuse JSON that is ambiguous, too deep, or holds what a database cannot store."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The body as Python values.
+        """Return the body as Python values.
 
         Raises:
             ParseError: it is no JSON, names a member twice, is nested deeper than ``DEEPEST``, or holds U+0000, half
@@ -110,7 +107,7 @@ class StrictJSONParser(JSONParser):
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; which of two equal members counts would be chance."""
+    """Return an object without duplicate members."""
     found = dict(pairs)
     if len(found) < len(pairs):
         (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
@@ -123,7 +120,7 @@ def _no_number(text: str) -> Any:
 
 
 def _finite(text: str) -> float:
-    """What is beyond any float would be infinite, which is no JSON again: no database keeps it as such."""
+    """Return a finite number: infinity cannot be stored as JSON."""
     number = float(text)
     if math.isinf(number):
         raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
@@ -131,7 +128,7 @@ def _finite(text: str) -> float:
 
 
 def _deeper(value: Any, most: int) -> bool:
-    """Whether lists and objects stand within each other more than ``most`` times; without recursion."""
+    """Return whether lists and objects are nested deeper than ``most``, without recursion."""
     level = [value]
     for _ in range(most + 1):
         level = [
@@ -145,31 +142,15 @@ def _deeper(value: Any, most: int) -> bool:
     return True
 
 
-class JSONAlone(BaseContentNegotiation):
-    """JSON, whatever the request would rather have: it is all there is, and `format` is free for filters."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        """By the body's media type; None is a 415."""
-        return DefaultContentNegotiation().select_parser(request, parsers)
+class JSONAlone(DefaultContentNegotiation):
+    """Answer JSON whatever the request accepts; a download asked for as ZIP would be a 406 otherwise."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
-        """The first and only one."""
         return renderers[0], renderers[0].media_type
 
 
-class ProblemRenderer(JSONRenderer):
-    """JSON; an error goes out under the media type of RFC 9457."""
-
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> Any:
-        """The body; the media type is set on the response, whose status is known only now."""
-        response = (renderer_context or {}).get("response")
-        if response is not None and response.status_code >= 400:
-            response["Content-Type"] = PROBLEM_TYPE
-        return super().render(data, accepted_media_type, renderer_context)
-
-
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """An RFC 9457 problem document; ``members`` are its extensions. What was sent is not sent back at length."""
+    """Return an RFC 9457 problem document with ``members`` as extensions; long input is shortened."""
     return {
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
@@ -180,7 +161,7 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
 
 
 def _shortened(told: Any) -> Any:
-    """The text, or each of the texts, without its middle where it is long."""
+    """Cut the middle out of long texts."""
     if isinstance(told, list):
         return [_shortened(one) for one in told]
     if not isinstance(told, str) or len(told) <= LONGEST_DETAIL:
@@ -189,7 +170,7 @@ def _shortened(told: Any) -> Any:
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The exception handler of every API view; None leaves an unforeseen error to Django, which reports it."""
+    """Handle exceptions of API views; None leaves an unforeseen one to Django, which reports it."""
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
         members = {
@@ -206,7 +187,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
         body, headers = _framework_problem(error)
     else:
         return None
-    response = Response(body, status=body["status"], headers=headers)
+    response = Response(body, status=body["status"], headers=headers, content_type=PROBLEM_TYPE)
     patch_vary_headers(response, ("Authorization",))
     return response
 
@@ -226,7 +207,7 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
 
 @csrf_exempt  # nothing is done here, and a problem document says more than a page about cookies
 def nothing_here(request: HttpRequest) -> HttpResponse:
-    """Addresses below /api/ that do not exist; one without its last slash is led to it, where that is safe."""
+    """Answer unknown addresses below /api/; redirect a GET without the last slash."""
     if not request.path.endswith("/") and request.method in ("GET", "HEAD"):
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")
     hint = "" if request.path.endswith("/") else " Addresses end with a slash."
@@ -234,19 +215,19 @@ def nothing_here(request: HttpRequest) -> HttpResponse:
 
 
 def problem_page(status: int, detail: str) -> JsonResponse:
-    """A problem document outside of the framework's views."""
+    """Return a problem document outside of DRF's views."""
     return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: a problem document below /api/, the page elsewhere. The log has the reason."""
+    """Handle status 500: a problem document below /api/, a page elsewhere."""
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     return default_server_error(request)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler400, likewise."""
+    """Handle status 400 likewise."""
     if request.path.startswith("/api/"):
         return problem_page(400, "The request is malformed.")
     return default_bad_request(request, exception)

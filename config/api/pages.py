@@ -22,7 +22,7 @@ PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
 class StrictFilters(DjangoFilterBackend):
-    """Refuses parameters that the list does not know: ignoring them would return too much."""
+    """Refuse unknown parameters: ignoring them would return too much."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         if view.action != "list":
@@ -38,8 +38,7 @@ class StrictFilters(DjangoFilterBackend):
 
 
 class CursorPages(BasePagination):
-    """Pages by key: a cursor holds the start of the next page, so that new or deleted rows shift nothing and late
-    pages are as fast as early ones.
+    """Pages by key: a cursor holds where the next page starts, so late pages are as fast as early ones.
 
     A view's ``orderings`` map public names to fields that are never null; the first is the default. Equal values
     are ordered by id, so that no row is lost between pages.
@@ -119,7 +118,7 @@ class CursorPages(BasePagination):
         return name, given.startswith("-")
 
     def _place(self, request: Request, queryset: QuerySet[Any], field: str) -> tuple[bool, Any, Any] | None:
-        """Parse the cursor: direction, the field's value, the id."""
+        """Return direction, value and id of the cursor."""
         given = request.query_params.get("cursor")
         if given is None:
             return None

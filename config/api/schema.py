@@ -29,7 +29,7 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class ProblemsAsElsewhere:
-    """These two views render YAML and HTML; their errors are problem documents all the same."""
+    """Return errors of views that render YAML or HTML as problem documents."""
 
     def handle_exception(self, exc: Exception) -> Any:
         response = super().handle_exception(exc)  # type: ignore[misc]  # of the view this is mixed into

@@ -8,7 +8,8 @@ from rest_framework.routers import SimpleRouter
 from annotation.api import resources, work
 from annotation.api import resources as annotation
 from annotation.crowds.operations import close, open_to_workers
-from annotation.money import api as money_api
+from annotation.money import operations as money
+from annotation.money.api import money_path
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
@@ -118,12 +119,16 @@ urlpatterns = [
     operation_path(quality.reject, quality_api.ChangedView),
     operation_path(quality.exclude, quality_api.ExclusionView),
     operation_path(quality.readmit, quality_api.ExclusionView),
-    path("studies/<str:slug>/bonus/", money_api.BonusView.as_view(), name="bonus"),
-    path("studies/<str:slug>/top-up/", money_api.TopUpView.as_view(), name="top-up"),
-    path("studies/<str:slug>/budget/", money_api.BudgetView.as_view(), name="budget"),
-    path("crowd-calls/<str:id>/retry/", money_api.RetryView.as_view(), name="call-retry"),
-    path("crowd-calls/<str:id>/was-done/", money_api.WasDoneView.as_view(), name="call-was-done"),
-    path("crowd-calls/<str:id>/was-not-done/", money_api.WasNotDoneView.as_view(), name="call-was-not-done"),
+    money_path(money.bonus, preview="What a bonus would cost", of="For a worker's latest approved work."),
+    money_path(
+        money.top_up,
+        preview="What top-ups would cost",
+        of="For all approved work below the study's floor.",
+    ),
+    money_path(money.budget, preview="What another budget would change", of="Of a study that was opened."),
+    money_path(money.retry, preview="What trying again costs", of="Of a call that is parked."),
+    money_path(money.was_done, preview="What saying so would book", of="Of a call that is parked."),
+    money_path(money.was_not_done, preview="What asking again costs", of="Of a call that is parked."),
     path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
     path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),

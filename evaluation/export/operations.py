@@ -28,7 +28,11 @@ class ExportRequest(Parameters):
     """What to export."""
 
     format = FormatField(choices=sorted(FORMATS))
-    task = serializers.ChoiceField(choices=sorted(TASKS), required=False, help_text="qrels only.")
+    task = serializers.ChoiceField(
+        choices=sorted(TASKS),
+        required=False,
+        help_text="qrels: an image asks for captions (annotation), or a caption for images (search).",
+    )
 
 
 @background_operation(

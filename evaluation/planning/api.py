@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import django_filters as filters
-from django.db import transaction
 from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers, status
-from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import OF, copy_for_rehearsal, delete_rehearsal
-from common.errors import WrongState
-from common.parameters import Parameters
+from annotation.rehearsal.operations import RehearsalRequest, rehearse_copy
+from annotation.rehearsal.rehearsal import OF, delete_rehearsal
 from evaluation.models import Analysis
-from evaluation.planning.planning import assumptions_for, read_assumptions
+from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import rehearsal_shown
 from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
-from judgments.api.operations import named_study
+from judgments.api.operations import named_study, with_study
 from judgments.api.resources import (
     SLUG,
     Filters,
@@ -36,11 +32,7 @@ from judgments.api.resources import (
     jobs_about,
     study_filter,
 )
-from judgments.kinds import KINDS
 from judgments.models import Job, Study
-
-JOB_KIND = "plan_power"
-LONGEST_NAME = 200
 
 
 def may_create(request: Request) -> None:
@@ -110,33 +102,20 @@ class PlanFilters(Filters):
         fields = ["study", "state"]
 
 
-class PowerPlanRequest(Parameters):
-    """What is assumed (docs/planning.md), and of which study and pilot."""
-
-    study = serializers.CharField(required=False, help_text="Slug; without one, a plan of no study yet.")
-    assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
-    pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
-    first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
-    second = serializers.CharField(required=False, max_length=LONGEST_NAME)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        first, second = attrs.get("first"), attrs.get("second")
-        if bool(first) != bool(second):
-            raise ValidationError({"second" if first else "first": ["Name both, or neither."]})
-        if first and not attrs.get("pilot"):
-            raise ValidationError({"pilot": ["Name the study in which the two were compared."]})
-        return super().validate(attrs)
+NamedPlanRequest = with_study(
+    PowerPlanRequest, required=False, help_text="Slug; without one, a plan of no study yet."
+)
 
 
 @extend_schema_view(
     create=extend_schema(
-        request=PowerPlanRequest,
+        request=NamedPlanRequest,
         responses={
             202: PowerPlanHeadSerializer,
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="The study compares no pairs, or is being planned already."),
         },
-        description="Starts a simulation of how many pairs, references and votes a difference takes; follow `state`.",
+        description=plan_power.description,
     )
 )
 class PlanResource(Resource):
@@ -155,30 +134,17 @@ class PlanResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind plan_power."""
-        asked = PowerPlanRequest.read(request.data)
-        slug = asked.get("study", "")
-        study = study_for(request, slug, Right.CHANGE) if slug else None
-        if study is None:
+        asked = NamedPlanRequest.read(request.data)
+        if "pilot" in asked:
+            asked["pilot"] = study_for(request, asked["pilot"]).slug
+        slug = asked.pop("study", "")
+        if slug:
+            job = plan_power.start(study_for(request, slug, Right.CHANGE), asked, by=staff_of(request))
+        else:
             may_create(request)
-        elif not KINDS[study.protocol].compares_pairs:
-            raise WrongState(f"Study {slug!r} compares no pairs; there is nothing to plan so.")
-        begin: Mapping[str, Any] = assumptions_for(study) if study else {}
-        assumptions = read_assumptions({**begin, **asked.get("assumptions", {})}).model_dump(mode="json")
-        pilot = study_for(request, asked["pilot"]).slug if "pilot" in asked else ""
-        of_job: dict[str, Any] = {
-            "assumptions": assumptions,
-            "pilot": pilot,
-            "first": asked.get("first", ""),
-            "second": asked.get("second", ""),
-        }
-        if study is not None:
-            waiting = Job.objects.filter(
-                kind=JOB_KIND, args__study=slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
+            job = jobs.enqueue(
+                kind=JOB_KIND, args=plan_args(**{"assumptions": {}, **asked}), user=staff_of(request)
             )
-            if waiting.exists():
-                raise WrongState(f"Study {slug!r} is being planned already.")
-            of_job["study"] = slug
-        job = jobs.enqueue(kind=JOB_KIND, args=of_job, user=staff_of(request))
         place = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place}
@@ -230,30 +196,15 @@ class RehearsalFilters(Filters):
         return queryset.filter(**{f"notes__{OF}": value.pk})
 
 
-class RehearsalRequest(Parameters):
-    """A study, and who answers a copy of it."""
-
-    study = serializers.CharField()
-    workers = serializers.IntegerField(min_value=1, max_value=2000, required=False)
-    spammers = serializers.FloatField(min_value=0, max_value=1, required=False)
-    accuracy = serializers.FloatField(min_value=0, max_value=1, required=False)
-    drop_outs = serializers.FloatField(min_value=0, max_value=0.9, required=False)
-    speed = serializers.FloatField(min_value=0.01, max_value=100, required=False)
-    seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
-    sorts = serializers.CharField(required=False, help_text="Of spammers, with commas between them.")
-    rules = serializers.BooleanField(required=False, help_text="Run the recommended detectors.")
-
-
 @extend_schema_view(
     create=extend_schema(
-        request=RehearsalRequest,
+        request=with_study(RehearsalRequest),
         responses={
             202: JobSerializer,
             404: OpenApiResponse(description="No such study."),
             409: OpenApiResponse(description="There is nothing to rehearse, or the crowd is none."),
         },
-        description="Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The "
-        "study itself stays clean.",
+        description=rehearse_copy.description,
     ),
     destroy=extend_schema(
         responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
@@ -281,14 +232,10 @@ class RehearsalResource(Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A copy, and a job that answers it."""
-        study = named_study(request, Right.CHANGE)
+        study = named_study(request, rehearse_copy.right)
         may_create(request)
-        asked = RehearsalRequest.read(request.data)
-        del asked["study"]
-        Crowd(**asked)  # check before anything is copied
-        with transaction.atomic():  # no copy without its job
-            copy = copy_for_rehearsal(study=study, user=staff_of(request))
-            job = jobs.enqueue(kind="rehearse", args={"study": copy.slug, **asked}, user=staff_of(request))
+        copy = rehearse_copy.run(study, rehearse_copy.read(request.data), by=staff_of(request)).value
+        job = Job.objects.filter(kind="rehearse", args__study=copy.slug).latest("pk")
         place = reverse("api:rehearsals-detail", args=[copy.slug], request=request)
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 

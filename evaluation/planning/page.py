@@ -16,7 +16,7 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError, WrongState
-from evaluation.planning.operations import use_plan
+from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
 from evaluation.results.tables_page import drawn
 from judgments.admin.base import signed_in
@@ -25,7 +25,6 @@ from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.study_page import (
-    UNDER_WAY,
     Context,
     Group,
     StartPage,
@@ -34,10 +33,10 @@ from judgments.studies.study_page import (
     add_page,
     add_start_page,
     add_step,
-    enqueue_once,
     page_address,
     take_refusal,
 )
+from judgments.study_operations import UNDER_WAY
 
 WORDS = {
     "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
@@ -223,7 +222,8 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
 
 def _plan(request: HttpRequest, study: Study) -> HttpResponse:
     form = PlanningForm(request.POST, pilots=_pilots(request))
-    enqueue_once(request, study, "plan_power", assumptions=_assumed(form), **form.source())
+    values = {"assumptions": _assumed(form), **form.source()}
+    plan_power.start(study, values, by=signed_in(request), page=True)
     return redirect(page_address(study, "planning"))
 
 
@@ -231,7 +231,7 @@ def _assumed(form: PlanningForm) -> dict[str, Any]:
     """Return the posted assumptions for the job.
 
     Raises:
-        WrongState, EvaluationError: with the first problem.
+        WrongState, EvaluationError: the first problem.
     """
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))

@@ -5,24 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.admin.workers_page import RehearsalForm
-from annotation.rehearsal.rehearsal import (
-    OF,
-    copy_for_rehearsal,
-    delete_rehearsal,
-    rehearsals_of,
-    study_rehearsed,
-)
-from common.errors import WrongState
+from annotation.rehearsal.operations import rehearse_copy
+from annotation.rehearsal.rehearsal import OF, delete_rehearsal, rehearsals_of, study_rehearsed
 from evaluation.models import Analysis
 from evaluation.planning.rehearsals import rehearsal_shown
 from judgments.admin.base import signed_in
-from judgments.jobs import enqueue
+from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.study_page import (
     Context,
@@ -39,7 +31,7 @@ MOST_SHOWN = 20
 
 
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Of a study the form and its copies, the newest result with them; of a copy what came of it."""
+    """Show the form, the copies and the newest result; of a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():
@@ -55,9 +47,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         }
         copies = [{"study": one, "analysis": found.get(one.pk)} for one in seen]
     shown = rehearsal_shown(study) if study.simulated else _newest(copies)
-    form = RehearsalForm(initial=refusal.sent if refusal else {})
     context |= {
-        "form": form,
         "refusal": refusal,
         "copies": copies,
         "of_whom": of_whom,
@@ -71,19 +61,6 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
 
 def _newest(copies: list[dict[str, Any]]) -> Analysis | None:
     return next((one["analysis"] for one in copies if one["analysis"]), None)
-
-
-def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """A copy of the study answered by a simulated crowd; the study itself stays clean."""
-    form = RehearsalForm(request.POST)
-    if not form.is_valid():
-        name, errors = next(iter(form.errors.items()))
-        raise WrongState(f"Nothing was rehearsed. {form.fields[name].label}: {errors[0]}")
-    with transaction.atomic():  # a copy without its job would stand there for nothing
-        copy = copy_for_rehearsal(study=study, user=signed_in(request))
-        enqueue(kind="rehearse", args={"study": copy.slug, **form.cleaned_data}, user=signed_in(request))
-    messages.success(request, f"“{copy.name}” is a copy that simulated workers answer now.")
-    return redirect(page_address(copy, "rehearsal"))
 
 
 def _delete(request: HttpRequest, study: Study) -> HttpResponse:
@@ -109,10 +86,12 @@ add_page(
         group=Group.PREPARE,
     )
 )
-add_step(
-    StudyStep(
-        name="rehearse", label="Rehearse a copy", run=_rehearse, also="judgments.add_study", beside=True
-    )
+add_operation(
+    rehearse_copy,
+    name="rehearse",
+    label="Rehearse a copy",
+    also="judgments.add_study",
+    leads_away="rehearsal",
 )
 add_step(
     StudyStep(

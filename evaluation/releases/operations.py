@@ -37,7 +37,11 @@ class ReleaseRequest(Parameters):
     """The terms of a release."""
 
     version = serializers.CharField(
-        required=False, allow_blank=True, max_length=20, label="Version", help_text="Left out: the next one."
+        required=False,
+        allow_blank=True,
+        max_length=20,
+        label="Version",
+        help_text="Such as 1.0. Left out: the next one.",
     )
     licence = LicenceField(
         choices=[(name, f"{name}: {one['name']}") for name, one in LICENCES.items()],
@@ -82,9 +86,14 @@ class ReleaseRequest(Parameters):
 )
 def release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
     """Starts making a release of a closed study, as its owner; follow `state`, then list and download."""
-    made = Terms(version=version or next_version(study), **terms)
+    made = terms_of(study, version, **terms)
     check_terms(study, made)
     return asdict(made)
+
+
+def terms_of(study: Study, version: str = "", **terms: Any) -> Terms:
+    """Return the terms with the version that was asked for, or the next one."""
+    return Terms(version=version or next_version(study), **terms)
 
 
 class VerifyRequest(Parameters):

@@ -19,11 +19,36 @@ def aggregate(*, study: Study) -> dict[str, Any]:
     return {}
 
 
+# The names are looked up late: the metrics bring a compiler along, which pages of workers never need.
+def _metric_names() -> list[tuple[str, str]]:
+    from evaluation.metrics.registry import METRICS
+
+    return [(name, name) for name in METRICS]
+
+
+def _tokenizer_names() -> list[tuple[str, str]]:
+    from evaluation.metrics.text import TOKENIZERS
+
+    return [(name, name) for name in TOKENIZERS]
+
+
 class EvaluateRequest(Parameters):
     """Which metrics, on which tokens."""
 
-    metrics = KeysField(required=False, min_length=1)
-    tokenizer = serializers.CharField(required=False)
+    metrics = KeysField(
+        required=False,
+        min_length=1,
+        initial=list(DEFAULT_METRICS),
+        help_text=f"Names; {', '.join(DEFAULT_METRICS)} where missing.",
+        style={"choices": _metric_names},
+    )
+    tokenizer = serializers.CharField(
+        required=False,
+        initial=DEFAULT_TOKENIZER,
+        label="Words are cut as in",
+        help_text=f"ptb, space, h13, rouge or v15; {DEFAULT_TOKENIZER} where missing.",
+        style={"choices": _tokenizer_names, "kind": "select"},
+    )
 
 
 @background_operation(

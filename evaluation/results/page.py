@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django import forms
 from django.db import transaction
 from django.db.models import Q, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,7 +13,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from annotation.snapshots import much_work
@@ -27,7 +25,7 @@ from evaluation.export.operations import export
 from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
 from evaluation.results.filter_audit import audit_sentence
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.operations import EvaluateRequest, aggregate, evaluate
 from evaluation.results.rankings import outputs_of
 from evaluation.results.tables_page import (
     accuracy_table,
@@ -44,7 +42,8 @@ from evaluation.results.tables_page import (
     ranking_tables,
     worker_note,
 )
-from judgments.admin.operations import add_operation
+from judgments.admin.base import signed_in
+from judgments.admin.operations import add_operation, posted
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.remembered import Figures, add_figures, certain, remembered
@@ -52,31 +51,12 @@ from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
     Context,
     Group,
+    StepForm,
     StudyPage,
     StudyStep,
     add_page,
     add_step,
-    enqueue_once,
 )
-
-
-class MetricsForm(forms.Form):
-    metrics = forms.MultipleChoiceField(
-        label="Metrics", initial=DEFAULT_METRICS, widget=UnfoldAdminCheckboxSelectMultipleWidget
-    )
-    tokenizer = forms.ChoiceField(
-        label="Words are cut as in", initial=DEFAULT_TOKENIZER, widget=UnfoldAdminSelectWidget
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Here and not above: the metrics bring a compiler along, which pages of workers never need.
-        from evaluation.metrics.registry import METRICS
-        from evaluation.metrics.text import TOKENIZERS
-
-        super().__init__(*args, **kwargs)
-        self.fields["metrics"].choices = [(name, name) for name in METRICS]  # type: ignore[attr-defined]
-        self.fields["tokenizer"].choices = [(name, name) for name in TOKENIZERS]  # type: ignore[attr-defined]
-
 
 WORKERS_SHOWN = 200
 NEWEST = 5
@@ -110,7 +90,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "formats": formats_for(study),
         "aggregation": aggregation,
         "evaluation": evaluation,
-        "metrics_form": MetricsForm(),
         "compares_pairs": KINDS[study.protocol].compares_pairs,
         "instead_of_evaluate": KINDS[study.protocol].comparison.refusal,
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
@@ -246,19 +225,14 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
-    """Start two jobs: consensus and agreement, then metrics."""
-    form = MetricsForm(request.POST if "metrics" in request.POST else None)
-    chosen: dict[str, Any] = {}
-    if form.is_bound:
-        if not form.is_valid():
-            raise WrongState("Nothing was computed: choose metrics and a way to cut words from the lists.")
-        chosen = {"metrics": form.cleaned_data["metrics"], "tokenizer": form.cleaned_data["tokenizer"]}
+    """Consensus and agreement, then the metrics against them: two jobs."""
+    values = posted(request, evaluate)
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
     with transaction.atomic():
-        enqueue_once(request, study, "aggregate")
+        aggregate.start(study, {}, by=signed_in(request), page=True)
         if not KINDS[study.protocol].comparison.refusal:
-            enqueue_once(request, study, "evaluate", **chosen)
+            evaluate.start(study, values, by=signed_in(request), page=True)
 
 
 def _can_be_adopted(study: Study) -> bool:
@@ -290,6 +264,7 @@ add_step(
         primary_on=frozenset({"results"}),
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
+        form=StepForm(EvaluateRequest, ("metrics", "tokenizer")),
     )
 )
 add_operation(adopt, label="Adopt captions", fields=(), offered=_can_be_adopted)

@@ -16,7 +16,7 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class AccountAdmin(UserAdmin, ModelAdmin):
-    """People who sign in: designers and administrators. Workers have no account."""
+    """Accounts of staff; workers have none."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -30,8 +30,6 @@ class AccountAdmin(UserAdmin, ModelAdmin):
 
 @admin.register(Group)
 class AccountGroupAdmin(GroupAdmin, ModelAdmin):
-    """Groups of accounts with the same permissions."""
-
     list_fullwidth = True
     list_per_page = PER_PAGE
     paginator = BoundedPaginator

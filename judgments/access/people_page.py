@@ -40,7 +40,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Who has which role, since when and by whom; owners give, change and take roles."""
+    """Show roles; owners give, change and take them."""
     roles = (
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
     )
@@ -58,12 +58,12 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _accounts() -> QuerySet[User]:
-    """Who can be given a role: those who can sign in to these pages."""
+    """Return accounts that can sign in to these pages."""
     return User.objects.filter(is_active=True, is_staff=True).order_by("username")
 
 
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """What was done, newest first; narrowed by kind and person."""
+    """Show the log, newest first, filtered by kind and person."""
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
     people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
@@ -101,7 +101,7 @@ def _spelled(details: dict[str, Any]) -> str:
 
 
 def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """The same rows as a file: ``?as=csv`` or ``?as=jsonl``, oldest first."""
+    """Stream the log, oldest first: ``?as=csv`` or ``?as=jsonl``."""
     events = _narrowed(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
     rows = (_as_row(event) for event in events.iterator(chunk_size=AT_ONCE))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
@@ -126,10 +126,9 @@ def _as_row(event: StudyEvent) -> dict[str, Any]:
 
 
 class _Echo:
-    """Gives csv's lines back as they are written."""
+    """Return csv's lines instead of writing them."""
 
     def write(self, line: str) -> str:
-        """The line."""
         return line
 
 

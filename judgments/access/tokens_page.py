@@ -28,8 +28,6 @@ GOOD_FOR = [("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until
 
 
 class TokenForm(forms.Form):
-    """What it is for, what it opens, and how long."""
-
     name = forms.CharField(
         max_length=100, label="What it is for", help_text="Such as: notebook of the pilot."
     )
@@ -56,14 +54,13 @@ class TokenForm(forms.Form):
 
     @property
     def expires_at(self) -> datetime | None:
-        """When it stops working."""
         days = self.cleaned_data["good_for"]
         return timezone.now() + timedelta(days=int(days)) if days else None
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    """A list with what each opens; the key itself is shown on the page after making it, and nowhere else."""
+    """A list of tokens; only the page after making one shows its key."""
 
     empty_words = "A token lets a program use the HTTP interface on your behalf."
     list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
@@ -73,56 +70,46 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     add_label = "Make a token"
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Every staff account has tokens of its own."""
         return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
 
     def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        """One's own; everybody's with the permission to look at tokens."""
         return obj is None or obj.user_id == request.user.pk or super().has_view_permission(request, obj)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """For oneself."""
         return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
-        """The rows this person may see."""
         rows: QuerySet[ApiToken] = self.all_rows(request).prefetch_related("studies")
         return rows if super().has_view_permission(request) else rows.filter(user=signed_in(request))
 
     @display(description="token", ordering="name")
     def token(self, token: ApiToken) -> SafeString:
-        """What it is for, and how it begins."""
         return format_html('<span class="q-name">{}</span> <code>{}…</code>', token.name, token.prefix)
 
     @display(description="opens")
     def opens(self, token: ApiToken) -> str:
-        """Its scopes and studies."""
         studies = [study.slug for study in token.studies.all()]
         only = f" of {', '.join(studies) or 'no study any more'}" if token.limited else ""
         return f"{', '.join(token.scopes)}{only}"
 
     @display(description="last used", ordering="last_used_at", empty_value="never")
     def last_used(self, token: ApiToken) -> str | None:
-        """To the minute."""
         return short_time(token.last_used_at) if token.last_used_at else None
 
     @display(description="good until", ordering="expires_at")
     def good_until(self, token: ApiToken) -> str:
-        """When it stops, or stopped, working."""
         if token.revoked_at is not None:
             return f"revoked {short_time(token.revoked_at)}"
         return short_time(token.expires_at) if token.expires_at else "it is revoked"
 
     @display(description="")
     def revoke(self, token: ApiToken) -> SafeString | str:
-        """The way to its end."""
         if not token.usable_at(timezone.now()):
             return ""
         address = reverse("admin:judgments_apitoken_revoke", args=[token.pk])
         return format_html('<a class="q-button" href="{}">Revoke</a>', address)
 
     def get_urls(self) -> list[URLPattern]:
-        """Revoking has a page of its own: a link alone changes nothing."""
         revoking = path(
             "<int:pk>/revoke/",
             self.admin_site.admin_view(self.revoke_view),
@@ -137,13 +124,12 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """There is nothing on it that the list does not show."""
         return redirect("admin:judgments_apitoken_changelist")
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Make one; the answer to the post is the only page that ever shows the key."""
+        """Make a token; only the answer to the post shows the key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request.POST or None, user=signed_in(request))
@@ -160,7 +146,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         return self._page(request, "judgments/token_new.html", "Make a token", form=form, **made)
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask first, then revoke."""
         token = self.get_queryset(request).filter(pk=pk).first()
         if token is None:
             raise Http404
@@ -177,5 +162,5 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
 @never_cache
 def _unkept(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """A key stays out of every cache on the way."""
+    """Forbid caches to keep a key."""
     return TemplateResponse(request, template, context)

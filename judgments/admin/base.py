@@ -24,19 +24,19 @@ from judgments.models import Dataset, Item, Study
 
 
 def picture_address(item: Item) -> str:
-    """Where staff see an image: where it stands on another host, or the upload; '' where there is neither."""
+    """Return the URL of an image for staff; '' if there is none."""
     if item.picture:
         return reverse("annotation:preview-picture", args=[item.pk])
     return item.url
 
 
 def preview_address(study: Study) -> str:
-    """The worker's page with a few of the study's units, for staff."""
+    """Return the URL of the worker's page with a few units."""
     return reverse("annotation:preview", args=[study.slug])
 
 
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
-    """The link that workers get."""
+    """Return the link for workers."""
     address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
     return f"{address}?code={code}" if code else address
 
@@ -48,13 +48,13 @@ LONGEST_KEY = 18  # digits; a longer number is no row's
 
 
 def signed_in(request: HttpRequest) -> User:
-    """The person at the admin, who is signed in by now."""
+    """Return the user of an admin page."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """How many of ``rows`` belong to the outer row."""
+    """Count the ``rows`` that belong to the outer row."""
     counted = (
         rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
     )
@@ -62,13 +62,13 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
 
 
 def counted_beside(model: type[Any], relation: str) -> Coalesce:
-    """How many rows of ``relation`` an outer row of ``model`` has."""
+    """Count the rows of ``relation`` of an outer row of ``model``."""
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
 
 def in_short(value: float | None) -> str:
-    """A score or share to four places, without zeros at its end; a dash for none."""
+    """Format a score or share with four places, without trailing zeros; a dash for None."""
     if value is None:
         return "–"
     text = f"{value:.4f}".rstrip("0").rstrip(".")
@@ -76,19 +76,16 @@ def in_short(value: float | None) -> str:
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than ``most``: counting a million rows takes longer than showing fifty, and nobody leafs
-    through them."""
+    """Cap the count: counting a million rows is slower than showing one page."""
 
     most = MOST_LEAFED
 
     @cached_property
     def count(self) -> int:
-        """How many rows can be leafed through."""
         return min(self._counted, self.most)
 
     @property
     def has_more(self) -> bool:
-        """Whether there are rows that no page shows."""
         return self._counted > self.most
 
     @cached_property
@@ -99,16 +96,14 @@ class BoundedPaginator(Paginator):
 
 
 class WordsFilter(SimpleListFilter):
-    """Narrows a list by a field whose values are known: asking the rows for them would go through all of them."""
+    """Filter a list by a field with known values, without a query for them."""
 
     words: tuple[str, ...] = ()
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The values."""
         return [(word, word) for word in self.words]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Those of the chosen value; another one finds nothing."""
         chosen = {word for word, _ in self.lookup_choices}
         if self.value() is None:
             return queryset
@@ -120,12 +115,12 @@ class WordsFilter(SimpleListFilter):
 
 
 def short_time(at: datetime) -> str:
-    """20 Nov 2026 18:29, on one line."""
+    """Format as 20 Nov 2026 18:29, on one line."""
     return localtime(at).strftime("%-d %b %Y %H:%M").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Narrows a list by a row of another table: the newest ones are offered, and the one that was chosen."""
+    """Filter a list by a row of another table; offer the newest rows and the chosen one."""
 
     most = MOST_OFFERED
 
@@ -135,12 +130,10 @@ class BoundedChoices(RelatedFieldListFilter):
             self.title = f"{self.title}, the newest {self.most}"
 
     def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
-        """The rows that may be chosen from."""
         rows: QuerySet[Any] = field.related_model._default_manager.all()
         return rows
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
-        """Their names, in order."""
         offered = self.offered(field, request)
         rows = list(offered.order_by("-pk")[: self.most + 1])
         self.has_more = len(rows) > self.most
@@ -152,15 +145,14 @@ class BoundedChoices(RelatedFieldListFilter):
 
 
 class VisibleChoices(BoundedChoices):
-    """Narrows a list by a study or dataset, of those that the person may look at."""
+    """Filter a list by a study or dataset that the person may see."""
 
     def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
-        """Another's name would tell that it is there."""
         return visible_rows(super().offered(field, request), request.user)
 
 
 class BoundedValues(AllValuesFieldListFilter):
-    """Narrows a list by a field's values, those that the newest rows have: all rows are not gone through for them."""
+    """Filter a list by the field's values in the newest rows."""
 
     most = MOST_OFFERED
     looked_at = 10_000
@@ -178,7 +170,7 @@ class BoundedValues(AllValuesFieldListFilter):
 
 
 class QuorumAdmin(ModelAdmin):
-    """Lists of 50 that cost the same for any number of rows, and show those that the person may look at."""
+    """Show lists of 50 rows at constant cost, limited to what the person may see."""
 
     list_per_page = PER_PAGE
     add_label = ""  # the words of the button above a list; empty: "Add ..."
@@ -189,19 +181,16 @@ class QuorumAdmin(ModelAdmin):
     list_before_template = "judgments/parts/bounded.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """What this person may look at: lists, single rows, searches and suggestions all begin here."""
         return visible_rows(self.all_rows(request), request.user)
 
     def all_rows(self, request: HttpRequest) -> QuerySet[Any]:
-        """For lists of what belongs to no study and has a rule of its own."""
+        """Return the rows before the rule of the base class; for lists with another rule."""
         return super().get_queryset(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """A role in a study leads to the lists where its rows stand."""
         return super().has_module_permission(request) or may_view(request.user, self.model)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Django's permission, or a role in a study that the row belongs to."""
         if super().has_view_permission(request, obj):
             return True
         if not may_view(request.user, self.model):
@@ -211,7 +200,7 @@ class QuorumAdmin(ModelAdmin):
         )
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Filters by study or dataset offer what the person may look at; all by other rows, few of them."""
+        """Limit the choices of filters by other rows."""
         return [self._bounded(entry) for entry in super().get_list_filter(request)]
 
     def _bounded(self, entry: Any) -> Any:
@@ -228,20 +217,17 @@ class QuorumAdmin(ModelAdmin):
 
 
 class ReadOnlyAdmin(QuorumAdmin):
-    """To look at, never to change: these rows come from services alone."""
+    """Rows that only services write."""
 
     actions = None
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds a row by hand."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes a row by hand."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody deletes a row by hand."""
         return False
 
 
@@ -249,7 +235,7 @@ SIMULATED = ' <span class="q-mark">simulated</span>'
 
 
 def study_words(study: Study | None) -> SafeString | str:
-    """A study's short name, and whether its answers are simulated."""
+    """Return a study's short name, and whether it is simulated."""
     if study is None:
         return "–"
     return format_html("{}" + (SIMULATED if study.simulated else ""), study.slug)
@@ -257,12 +243,10 @@ def study_words(study: Study | None) -> SafeString | str:
 
 @display(description="study", ordering="study__slug")
 def study_column(row: Any) -> SafeString | str:
-    """The study of a row, for lists."""
     return study_words(row.study)
 
 
 def thumbnail(item: Item) -> SafeString | str:
-    """The image, small."""
     address = picture_address(item)
     if not address:
         return "no picture"
@@ -271,5 +255,4 @@ def thumbnail(item: Item) -> SafeString | str:
 
 @display(description="image")
 def item_thumbnail(row: Any) -> SafeString | str:
-    """The picture of a row's image, for lists."""
     return thumbnail(row.item)

@@ -15,7 +15,7 @@ NEWEST = 8
 
 
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Studies by state, datasets and work under way, as far as this person may look; four queries."""
+    """Show visible studies by state, datasets and running jobs; four queries."""
     user = request.user
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)

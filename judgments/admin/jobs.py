@@ -27,7 +27,7 @@ STATE_COLOURS = {
 
 
 def about(job: Job, person: Person) -> tuple[str, str] | None:
-    """Return name and address of the study or dataset that the job is about, if the person may see it."""
+    """Return the name and address of the job's study or dataset, if visible."""
     study = Study.objects.visible_to(person).filter(slug=job.args.get("study", "")).first()
     if study is not None:
         return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
@@ -102,7 +102,7 @@ class JobAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "judgments/job.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the progress of a job; once it has ended, reload the page around it."""
+        """Return a job's progress; reload the page once it has ended."""
         job = self._job(request, pk)
         response = TemplateResponse(request, "judgments/parts/job.html", {"job": job})
         if job.state in (Job.State.DONE, Job.State.FAILED):

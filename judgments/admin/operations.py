@@ -27,6 +27,7 @@ def add_operation(
     name: str = "",
     fields: tuple[str, ...] | None = None,
     needed: tuple[str, ...] = (),
+    hidden: tuple[str, ...] = (),
     offered: Callable[[Study], bool] = never,
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
@@ -45,6 +46,7 @@ def add_operation(
         fields: the parameters that the step's form asks for (``{% step_form %}``); all if None. () for a form that is
             written by hand, whose mistakes are shown at the top of the page.
         needed: optional parameters without which this form means nothing.
+        hidden: arguments of the operation that are no parameters, which the form holds in hidden fields.
         offered: whether the button stands at the top of the study's pages.
         primary_in, primary_on: the states and pages in which it is the next thing to do.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
@@ -55,7 +57,7 @@ def add_operation(
         shows: answers with a page of its own instead, for what is to be seen this once.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
-    form = StepForm(operation.parameters, asked, needed)
+    form = StepForm(operation.parameters, asked, needed, hidden)
     add_step(
         StudyStep(
             name=name or operation.name,
@@ -66,6 +68,7 @@ def add_operation(
                 _run,
                 operation=operation,
                 needed=needed,
+                hidden=hidden,
                 leads_to=leads_to,
                 leads_away=leads_away,
                 shows=shows,
@@ -100,6 +103,7 @@ def _run(
     study: Study,
     operation: Operation,
     needed: tuple[str, ...],
+    hidden: tuple[str, ...],
     leads_to: Callable[[Study], str] | None,
     leads_away: str,
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None,
@@ -108,7 +112,8 @@ def _run(
     if operation.job:
         operation.start(study, values, by=signed_in(request), page=True)
     else:
-        outcome = operation.run(study, values, by=signed_in(request), wait=False)
+        more = {name: request.POST.get(name, "") for name in hidden}
+        outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
         if shows is not None:
             return shows(request, study, outcome)
         messages.success(request, outcome.words)

@@ -23,8 +23,6 @@ from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Uni
 
 @admin.register(Item)
 class ItemAdmin(ReadOnlyAdmin):
-    """The images of all datasets."""
-
     empty_words = "Importing a dataset brings its images."
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_filter = ("split", "dataset")
@@ -35,18 +33,14 @@ class ItemAdmin(ReadOnlyAdmin):
 
     @display(description="picture")
     def picture_small(self, item: Item) -> SafeString | str:
-        """The image, small."""
         return thumbnail(item)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Item]:
-        """With the dataset, which the picture's place depends on."""
         return super().get_queryset(request).select_related("dataset")
 
 
 @admin.register(Caption)
 class CaptionAdmin(ReadOnlyAdmin):
-    """References and candidates."""
-
     empty_words = "Importing a dataset brings its captions."
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_filter = ("role", "dataset")
@@ -55,18 +49,14 @@ class CaptionAdmin(ReadOnlyAdmin):
 
     @display(description="image", ordering="item__name")
     def image_name(self, caption: Caption) -> str:
-        """The image a reference was written for."""
         return caption.item.name if caption.item else "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Caption]:
-        """With what a row's words need."""
         return super().get_queryset(request).select_related("dataset", "item")
 
 
 @admin.register(System)
 class SystemAdmin(ReadOnlyAdmin):
-    """What produced candidates."""
-
     empty_words = "“Import candidates” on a dataset's page adds a system."
     list_display = ("name", "dataset", "human", "captions", "images_found")
     list_filter = ("human", "dataset")
@@ -75,7 +65,6 @@ class SystemAdmin(ReadOnlyAdmin):
     exclude = ("fingerprint", "search_fingerprint")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[System]:
-        """With the number of outputs of each task."""
         return (
             super()
             .get_queryset(request)
@@ -87,25 +76,19 @@ class SystemAdmin(ReadOnlyAdmin):
 
     @display(description="captions", ordering="n")
     def captions(self, system: System) -> str:
-        """How many it gave."""
         return f"{system.n:,}"  # type: ignore[attr-defined]
 
     @display(description="images found", ordering="found")
     def images_found(self, system: System) -> str:
-        """How many images it ranked for captions."""
         return f"{system.found:,}"  # type: ignore[attr-defined]
 
 
 class KindFilter(WordsFilter):
-    """By the kind of candidate pair."""
-
     title, parameter_name, words = "kind", "kind", ("HC", "HI", "HM", "MM")
 
 
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
-    """The units of all studies, with what they compare and what was answered."""
-
     empty_words = "Generating a study's HITs makes its units."
     list_display = (
         "key",
@@ -138,7 +121,6 @@ class UnitAdmin(ReadOnlyAdmin):
     picture = staticmethod(item_thumbnail)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Unit]:
-        """With everything a row shows."""
         related = ("study", "item__dataset", "reference", "first", "second", "pair")
         return (
             super()
@@ -149,17 +131,14 @@ class UnitAdmin(ReadOnlyAdmin):
 
     @display(description="first")
     def first_text(self, unit: Unit) -> str:
-        """The first candidate, in the unit's own order."""
         return unit.first.text if unit.first else "–"
 
     @display(description="second")
     def second_text(self, unit: Unit) -> str:
-        """The second candidate."""
         return unit.second.text if unit.second else "–"
 
     @display(description="role", label={"control": "info", "struck": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:
-        """Whether it is a control item, or shown although filtered."""
         for name in ("struck", "control", "filtered"):
             if getattr(unit, name):
                 return name, name
@@ -167,14 +146,11 @@ class UnitAdmin(ReadOnlyAdmin):
 
     @display(description="judgments")
     def judgment_count(self, unit: Unit) -> int:
-        """How many answers it has."""
         return unit.n  # type: ignore[attr-defined]
 
 
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
-    """The pages of work of all studies."""
-
     empty_words = "“Generate HITs” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
@@ -184,25 +160,20 @@ class HITAdmin(ReadOnlyAdmin):
     readonly_fields = ("number",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
-        """With the number of its units."""
         rows = super().get_queryset(request).select_related("study")
         return rows.annotate(n=counted_beside(HIT, "places"))
 
     @display(description="number", ordering="position")
     def number(self, hit: HIT) -> int:
-        """Its place in the study."""
         return hit.position + 1
 
     @display(description="units")
     def size(self, hit: HIT) -> int:
-        """How many units it holds."""
         return hit.n  # type: ignore[attr-defined]
 
 
 @admin.register(StudyEvent)
 class StudyEventAdmin(ReadOnlyAdmin):
-    """Who did what, when and why."""
-
     list_display = ("when", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")
@@ -210,5 +181,4 @@ class StudyEventAdmin(ReadOnlyAdmin):
 
     @display(description="at", ordering="pk")
     def when(self, event: StudyEvent) -> str:
-        """Short."""
         return short_time(event.at)

@@ -1,4 +1,4 @@
-"""Reading request bodies: what a call needs, of the type it needs, or a 400 that says so."""
+"""Reading request bodies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from rest_framework.request import Request
 from common.files import can_be_stored
 from common.parameters import Parameters
 
-TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
-
 
 def body_of(request: Request) -> dict[str, Any]:
-    """The body, which must be a JSON object.
+    """Return the body, a JSON object.
 
     Raises:
         ValidationError: it is something else.
@@ -27,22 +25,6 @@ def body_of(request: Request) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValidationError("The body must be a JSON object.")
     return data
-
-
-def member(body: dict[str, Any], name: str, kind: type, default: Any = ...) -> Any:
-    """``body[name]``, of exactly this type (true is no number); without a default it must be there.
-
-    Raises:
-        ValidationError: it is missing, or of another type.
-    """
-    value = body.get(name, default)
-    if value is ...:
-        raise ValidationError({name: [f"is missing; expected {TYPES[kind]}."]})
-    if value is default:
-        return value
-    if type(value) is not kind:
-        raise ValidationError({name: [f"must be {TYPES[kind]}."]})
-    return value
 
 
 class TOMLBody(Parameters):
@@ -57,10 +39,10 @@ def toml_of(body: dict[str, Any]) -> str | None:
 
 
 def refuse_compressed(parser_context: Any) -> None:
-    """Nothing is unpacked here: a small body could hold a very large one.
+    """Refuse a compressed body, which could be very large.
 
     Raises:
-        UnsupportedMediaType: the request says that its body is encoded.
+        UnsupportedMediaType: it has a content encoding.
     """
     coding = parser_context["request"].headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity"):
@@ -70,15 +52,9 @@ def refuse_compressed(parser_context: Any) -> None:
 
 
 class FormParser(MultiPartParser):
-    """A form with files, without a text that no database holds."""
+    """A form with files, without texts that no database holds."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Texts and files.
-
-        Raises:
-            ParseError: it is no form, or a text in it holds U+0000.
-            UnsupportedMediaType: it is compressed.
-        """
         refuse_compressed(parser_context)
         found = super().parse(stream, media_type, parser_context)
         if not can_be_stored({name: found.data.getlist(name) for name in found.data}):
@@ -87,17 +63,11 @@ class FormParser(MultiPartParser):
 
 
 class TOMLParser(BaseParser):
-    """A study file as it stands; judgments.design.study_design reads it."""
+    """A study file as text."""
 
     media_type = "application/toml"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
-        """``{"toml": text}``, which may be sent as JSON as well.
-
-        Raises:
-            ParseError: it is not UTF-8.
-            UnsupportedMediaType: it is compressed.
-        """
         refuse_compressed(parser_context)
         body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
         try:
@@ -118,7 +88,7 @@ RANGE_HEADERS = [
 
 
 def file_responses(*content_types: str) -> dict[Any, Any]:
-    """The file, which has one of these types, a range of it, or why not."""
+    """Return the responses of a download: the file, a range of it, or why not."""
     kinds = sorted({kind.partition(";")[0] for kind in content_types})
     part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {

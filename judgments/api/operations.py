@@ -104,11 +104,10 @@ def named_study(request: Request, right: Right = Right.VIEW) -> Study:
     return study_for(request, OfStudy.read(request.data)["study"], right)
 
 
-def with_study(parameters: type[Parameters]) -> type[Parameters]:
-    """Return the parameters of a call whose body names the study too."""
-    return type(
-        parameters.__name__, (parameters,), {"study": serializers.CharField(), "__doc__": parameters.__doc__}
-    )
+def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
+    """Return the parameters of a call whose body names the study too; ``options`` are those of its field."""
+    members = {"study": serializers.CharField(**options), "__doc__": parameters.__doc__}
+    return type(parameters.__name__, (parameters,), members)
 
 
 def start_named(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
@@ -190,7 +189,7 @@ def create_action(
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:
-        study = study_for(request, OfStudy.read(request.data)["study"], operation.right)
+        study = named_study(request, operation.right)
         outcome = operation.run(study, operation.read(request.data), by=staff_of(request))
         serializer = reply(outcome.value, many=many, context=view.get_serializer_context())
         place = {"Location": reverse(route, args=[outcome.value.pk], request=request)} if route else None

@@ -1,8 +1,8 @@
-"""What the lists of this app can be narrowed by."""
+"""The base of all resources, and those of datasets, systems, studies, units, HITs and jobs."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import django_filters as filters
 from django import forms
@@ -25,10 +25,12 @@ from judgments.design.saved_presets import saved_presets
 from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, Unit
 from judgments.studies.studies import create_study
 
+Row = TypeVar("Row", bound=models.Model)
+
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):
-    """A yes-no parameter; anything but true and false is an error, where the library would ignore it."""
+    """A yes-no parameter that refuses anything but true and false."""
 
     def __init__(self, **options: Any) -> None:
         choices = (("true", "true"), ("false", "false"))
@@ -37,14 +39,12 @@ class TrueOrFalse(filters.TypedChoiceFilter):
 
 @extend_schema_field(OpenApiTypes.INT)
 class WholeNumber(filters.NumberFilter):
-    """Of a column of whole numbers; the library would look for half of one, and find nothing."""
+    """A filter of integer columns that refuses fractions."""
 
     field_class = forms.IntegerField
 
 
 class Filters(filters.FilterSet):
-    """What the lists of all apps have in common."""
-
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
         models.BooleanField: {"filter_class": TrueOrFalse},
@@ -56,60 +56,34 @@ class Filters(filters.FilterSet):
     }
 
 
+def filters_of(
+    model: type[models.Model], *fields: str, **named: str | filters.Filter
+) -> type[filters.FilterSet]:
+    """Return the filters of a list.
+
+    Args:
+        fields: fields of the model.
+        named: further filters by name; a path such as ``worker__name`` compares a text.
+    """
+    members = {
+        name: filters.CharFilter(field_name=one) if isinstance(one, str) else one
+        for name, one in named.items()
+    }
+    meta = type("Meta", (), {"model": model, "fields": [*named, *fields]})
+    return type(f"{model.__name__}Filters", (Filters,), {**members, "Meta": meta})
+
+
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
-    """By the study's slug; an unknown one is an error, not an empty list."""
+    """Filter by the study's slug; an unknown one is an error."""
     return filters.ModelChoiceFilter(queryset=Study.objects.all(), to_field_name="slug", **options)
 
 
 def dataset_filter() -> filters.ModelChoiceFilter:
-    """By the dataset's name."""
+    """Filter by the dataset's name; an unknown one is an error."""
     return filters.ModelChoiceFilter(queryset=Dataset.objects.all(), to_field_name="name")
 
 
-class DatasetFilters(Filters):
-    """Of datasets."""
-
-    class Meta:
-        model = Dataset
-        fields = ["name", "source_format"]
-
-
-class SystemFilters(Filters):
-    """Of systems."""
-
-    dataset = dataset_filter()
-
-    class Meta:
-        model = System
-        fields = ["dataset", "name", "human"]
-
-
-class StudyFilters(Filters):
-    """Of studies."""
-
-    dataset = dataset_filter()
-
-    class Meta:
-        model = Study
-        fields = ["dataset", "protocol", "state", "source", "simulated"]
-
-
-class UnitFilters(Filters):
-    """Of units."""
-
-    study = study_filter()
-    unit = filters.CharFilter(field_name="key")
-    image = filters.CharFilter(field_name="item__name")
-    pair = filters.CharFilter(field_name="pair__key")
-
-    class Meta:
-        model = Unit
-        fields = ["study", "unit", "image", "kind", "pair", "control", "filtered", "struck"]
-
-
 class HITFilters(Filters):
-    """Of HITs."""
-
     study = study_filter()
     hit = filters.CharFilter(field_name="key")
     open = TrueOrFalse(method="with_places", label="Has open slots")
@@ -119,19 +93,25 @@ class HITFilters(Filters):
         fields = ["study", "hit", "open"]
 
     def with_places(self, queryset: QuerySet[HIT], name: str, value: bool) -> QuerySet[HIT]:
-        """HITs that still want workers, or those that want none."""
         return queryset.filter(open_slots__gt=0) if value else queryset.filter(open_slots=0)
 
 
-class JobFilters(Filters):
-    """Of jobs."""
+class RowSerializer(serializers.ModelSerializer[Row]):
+    """A read-only serializer of rows."""
 
-    class Meta:
-        model = Job
-        fields = ["kind", "state"]
+    def get_extra_kwargs(self) -> dict[str, Any]:
+        return {name: {"read_only": True} for name in self.Meta.fields}  # type: ignore[attr-defined]  # a subclass's
 
 
-class DatasetSerializer(serializers.ModelSerializer[Dataset]):
+class Related(serializers.CharField):
+    """A text of a related row; null where it is ``optional`` and there is no such row."""
+
+    def __init__(self, source: str, *, optional: bool = False) -> None:
+        missing: dict[str, Any] = {"default": None, "allow_null": True} if optional else {}
+        super().__init__(source=source, read_only=True, **missing)
+
+
+class DatasetSerializer(RowSerializer[Dataset]):
     """A dataset and the number of its images."""
 
     images = serializers.IntegerField(read_only=True)
@@ -139,25 +119,23 @@ class DatasetSerializer(serializers.ModelSerializer[Dataset]):
     class Meta:
         model = Dataset
         fields = ["name", "source_format", "images", "attribution", "notes", "fingerprint", "created_at"]
-        read_only_fields = fields
 
 
-class SystemSerializer(serializers.ModelSerializer[System]):
+class SystemSerializer(RowSerializer[System]):
     """A system and the number of its captions."""
 
-    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    dataset = Related("dataset.name")
     captions = serializers.IntegerField(read_only=True)
 
     class Meta:
         model = System
         fields = ["id", "dataset", "name", "human", "captions"]
-        read_only_fields = fields
 
 
-class StudySerializer(serializers.ModelSerializer[Study]):
+class StudySerializer(RowSerializer[Study]):
     """A study with its whole design."""
 
-    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    dataset = Related("dataset.name")
     protocol = serializers.CharField(read_only=True)
     design = serializers.DictField(read_only=True, help_text="The study file, complete.")
     notes = serializers.DictField(read_only=True)
@@ -168,7 +146,6 @@ class StudySerializer(serializers.ModelSerializer[Study]):
             *("slug", "name", "dataset", "protocol", "state", "source", "simulated", "design", "notes"),
             *("created_at", "generated_at", "opened_at", "closed_at"),
         ]
-        read_only_fields = fields
 
 
 class DesignSerializer(serializers.Serializer[Any]):
@@ -189,22 +166,20 @@ class DesignSerializer(serializers.Serializer[Any]):
     registration = serializers.DictField(required=False, help_text="The plan, until it is registered.")
 
 
-class UnitSerializer(serializers.ModelSerializer[Unit]):
+class UnitSerializer(RowSerializer[Unit]):
     """A unit with its texts."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    unit = serializers.CharField(source="key", read_only=True)
-    protocol = serializers.CharField(source="study.protocol", read_only=True)
-    image = serializers.CharField(source="item.name", read_only=True)
-    reference = serializers.CharField(source="reference.key", default=None, allow_null=True, read_only=True)
-    first = serializers.CharField(source="first.key", default=None, allow_null=True, read_only=True)
-    second = serializers.CharField(source="second.key", default=None, allow_null=True, read_only=True)
-    reference_text = serializers.CharField(
-        source="reference.text", default=None, allow_null=True, read_only=True
-    )
-    first_text = serializers.CharField(source="first.text", default=None, allow_null=True, read_only=True)
-    second_text = serializers.CharField(source="second.text", default=None, allow_null=True, read_only=True)
-    pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
+    study = Related("study.slug")
+    unit = Related("key")
+    protocol = Related("study.protocol")
+    image = Related("item.name")
+    reference = Related("reference.key", optional=True)
+    first = Related("first.key", optional=True)
+    second = Related("second.key", optional=True)
+    reference_text = Related("reference.text", optional=True)
+    first_text = Related("first.text", optional=True)
+    second_text = Related("second.text", optional=True)
+    pair = Related("pair.key", optional=True)
 
     class Meta:
         model = Unit
@@ -213,20 +188,18 @@ class UnitSerializer(serializers.ModelSerializer[Unit]):
             *("reference_text", "first_text", "second_text", "kind", "pair", "control", "expected"),
             *("filtered", "struck"),
         ]
-        read_only_fields = fields
 
 
-class HITSerializer(serializers.ModelSerializer[HIT]):
+class HITSerializer(RowSerializer[HIT]):
     """A HIT with its units in order."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    hit = serializers.CharField(source="key", read_only=True)
+    study = Related("study.slug")
+    hit = Related("key")
     units = serializers.SerializerMethodField()
 
     class Meta:
         model = HIT
         fields = ["id", "study", "hit", "position", "required", "open_slots", "external_id", "units"]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_units(self, hit: Any) -> list[str]:
@@ -234,7 +207,7 @@ class HITSerializer(serializers.ModelSerializer[HIT]):
         return [place.unit.key for place in hit.places.all()]
 
 
-class JobSerializer(serializers.ModelSerializer[Job]):
+class JobSerializer(RowSerializer[Job]):
     """A piece of long work."""
 
     args = serializers.DictField(read_only=True)
@@ -246,7 +219,6 @@ class JobSerializer(serializers.ModelSerializer[Job]):
             *("id", "kind", "args", "state", "progress", "words", "error", "result"),
             *("created_at", "started_at", "finished_at"),
         ]
-        read_only_fields = fields
 
 
 SLUG = "[-a-zA-Z0-9_]+"
@@ -273,7 +245,7 @@ class DatasetResource(Resource):
     reading, study_path, several = "judgments.view_dataset", "studies", True
     queryset = Dataset.objects.annotate(images=Count("items"))
     serializer_class = DatasetSerializer
-    filterset_class = DatasetFilters
+    filterset_class = filters_of(Dataset, "name", "source_format")
     orderings = {"name": "name", "created_at": "created_at"}
     lookup_field, lookup_value_regex = "name", SLUG
 
@@ -286,7 +258,7 @@ class SystemResource(Resource):
         captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
     )
     serializer_class = SystemSerializer
-    filterset_class = SystemFilters
+    filterset_class = filters_of(System, "name", "human", dataset=dataset_filter())
     orderings = {"id": "pk", "name": "name"}
 
 
@@ -306,7 +278,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
     reading, study_path = "judgments.view_study", "pk"
     queryset = Study.objects.select_related("dataset")
     serializer_class = StudySerializer
-    filterset_class = StudyFilters
+    filterset_class = filters_of(Study, "protocol", "state", "source", "simulated", dataset=dataset_filter())
     orderings = {"created_at": "created_at", "slug": "slug", "name": "name"}
     lookup_field, lookup_value_regex = "slug", SLUG
     parser_classes = [*cast(list[type[BaseParser]], api_settings.DEFAULT_PARSER_CLASSES), TOMLParser]
@@ -331,7 +303,17 @@ class UnitResource(Resource):
     reading = "judgments.view_unit"
     queryset = Unit.objects.select_related("study", "item", "reference", "first", "second", "pair")
     serializer_class = UnitSerializer
-    filterset_class = UnitFilters
+    filterset_class = filters_of(
+        Unit,
+        "kind",
+        "control",
+        "filtered",
+        "struck",
+        study=study_filter(),
+        unit="key",
+        image="item__name",
+        pair="pair__key",
+    )
     orderings = {"id": "pk", "position": "position"}
 
 
@@ -344,7 +326,6 @@ class HITResource(Resource):
     orderings = {"id": "pk", "position": "position"}
 
     def get_queryset(self) -> QuerySet[HIT]:
-        """With the units in their order, in one query more."""
         places = HITUnit.objects.select_related("unit").only("hit_id", "position", "unit__key")
         places = places.order_by("position")
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))
@@ -356,16 +337,15 @@ class JobResource(Resource):
     reading = "judgments.view_job"
     queryset = Job.objects.all()
     serializer_class = JobSerializer
-    filterset_class = JobFilters
+    filterset_class = filters_of(Job, "kind", "state")
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-        """What was asked for by this person, and what is about a study they may see."""
         return jobs_about(rows, studies, request)
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-    """The jobs of visible studies; those that the person asked for too, unless a token opens some studies alone."""
+    """Return jobs of visible studies; without a limited token also those that the person started."""
     token = token_of(request)
     own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
     return rows.filter(own if token is not None and token.limited else own | Q(created_by=staff_of(request)))

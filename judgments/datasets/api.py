@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import django_filters as filters
 from rest_framework import serializers
 
-from judgments.api.resources import Filters, Resource, dataset_filter, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer, dataset_filter, filters_of, study_filter
 from judgments.models import CandidatePair, Caption, Item, Output, StudyEvent, StudyRole
 
 
-class ItemSerializer(serializers.ModelSerializer[Item]):
+class ItemSerializer(RowSerializer[Item]):
     """An image with what stands beside it."""
 
-    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    dataset = Related("dataset.name")
     boxes = serializers.ListField(child=serializers.DictField(), read_only=True)
     url = serializers.CharField(
         read_only=True, help_text="Where the picture is on another host; empty where it is kept here."
@@ -21,17 +20,6 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
     class Meta:
         model = Item
         fields = ["id", "dataset", "name", "position", "split", "url", "text", "boxes"]
-        read_only_fields = fields
-
-
-class ItemFilters(Filters):
-    """Of images."""
-
-    dataset = dataset_filter()
-
-    class Meta:
-        model = Item
-        fields = ["dataset", "name", "split"]
 
 
 class ItemResource(Resource):
@@ -40,31 +28,19 @@ class ItemResource(Resource):
     reading, study_path, several = "judgments.view_item", "dataset__studies", True
     queryset = Item.objects.select_related("dataset")
     serializer_class = ItemSerializer
-    filterset_class = ItemFilters
+    filterset_class = filters_of(Item, "name", "split", dataset=dataset_filter())
     orderings = {"id": "pk", "position": "position"}
 
 
-class CaptionSerializer(serializers.ModelSerializer[Caption]):
+class CaptionSerializer(RowSerializer[Caption]):
     """A sentence; the image is that of a reference."""
 
-    dataset = serializers.CharField(source="dataset.name", read_only=True)
-    image = serializers.CharField(source="item.name", default=None, allow_null=True, read_only=True)
+    dataset = Related("dataset.name")
+    image = Related("item.name", optional=True)
 
     class Meta:
         model = Caption
         fields = ["id", "dataset", "key", "text", "role", "image", "position"]
-        read_only_fields = fields
-
-
-class CaptionFilters(Filters):
-    """Of captions."""
-
-    dataset = dataset_filter()
-    image = filters.CharFilter(field_name="item__name")
-
-    class Meta:
-        model = Caption
-        fields = ["dataset", "key", "role", "image"]
 
 
 class CaptionResource(Resource):
@@ -73,34 +49,21 @@ class CaptionResource(Resource):
     reading, study_path, several = "judgments.view_caption", "dataset__studies", True
     queryset = Caption.objects.select_related("dataset", "item")
     serializer_class = CaptionSerializer
-    filterset_class = CaptionFilters
+    filterset_class = filters_of(Caption, "key", "role", dataset=dataset_filter(), image="item__name")
 
 
-class OutputSerializer(serializers.ModelSerializer[Output]):
+class OutputSerializer(RowSerializer[Output]):
     """Who proposed what for which image."""
 
-    dataset = serializers.CharField(source="system.dataset.name", read_only=True)
-    system = serializers.CharField(source="system.name", read_only=True)
-    image = serializers.CharField(source="item.name", read_only=True)
-    caption = serializers.CharField(source="caption.key", read_only=True)
-    text = serializers.CharField(source="caption.text", read_only=True)
+    dataset = Related("system.dataset.name")
+    system = Related("system.name")
+    image = Related("item.name")
+    caption = Related("caption.key")
+    text = Related("caption.text")
 
     class Meta:
         model = Output
         fields = ["id", "dataset", "system", "task", "image", "caption", "text", "rank", "score"]
-        read_only_fields = fields
-
-
-class OutputFilters(Filters):
-    """Of outputs."""
-
-    dataset = filters.CharFilter(field_name="system__dataset__name")
-    system = filters.CharFilter(field_name="system__name")
-    image = filters.CharFilter(field_name="item__name")
-
-    class Meta:
-        model = Output
-        fields = ["dataset", "system", "task", "image", "rank"]
 
 
 class OutputResource(Resource):
@@ -109,25 +72,23 @@ class OutputResource(Resource):
     reading, study_path, several = "judgments.view_output", "system__dataset__studies", True
     queryset = Output.objects.select_related("system__dataset", "item", "caption")
     serializer_class = OutputSerializer
-    filterset_class = OutputFilters
+    filterset_class = filters_of(
+        Output, "task", "rank", dataset="system__dataset__name", system="system__name", image="item__name"
+    )
 
 
-class PairSerializer(serializers.ModelSerializer[CandidatePair]):
+class PairSerializer(RowSerializer[CandidatePair]):
     """Two candidates that a study compares."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    pair = serializers.CharField(source="key", read_only=True)
-    image = serializers.CharField(source="item.name", read_only=True)
-    first = serializers.CharField(source="first.key", read_only=True)
-    second = serializers.CharField(source="second.key", read_only=True)
-    first_text = serializers.CharField(source="first.text", read_only=True)
-    second_text = serializers.CharField(source="second.text", read_only=True)
-    first_system = serializers.CharField(
-        source="first_system.name", default=None, allow_null=True, read_only=True
-    )
-    second_system = serializers.CharField(
-        source="second_system.name", default=None, allow_null=True, read_only=True
-    )
+    study = Related("study.slug")
+    pair = Related("key")
+    image = Related("item.name")
+    first = Related("first.key")
+    second = Related("second.key")
+    first_text = Related("first.text")
+    second_text = Related("second.text")
+    first_system = Related("first_system.name", optional=True)
+    second_system = Related("second_system.name", optional=True)
 
     class Meta:
         model = CandidatePair
@@ -135,19 +96,6 @@ class PairSerializer(serializers.ModelSerializer[CandidatePair]):
             *("id", "study", "pair", "position", "kind", "image", "first", "second", "first_text"),
             *("second_text", "first_system", "second_system"),
         ]
-        read_only_fields = fields
-
-
-class PairFilters(Filters):
-    """Of candidate pairs."""
-
-    study = study_filter()
-    pair = filters.CharFilter(field_name="key")
-    image = filters.CharFilter(field_name="item__name")
-
-    class Meta:
-        model = CandidatePair
-        fields = ["study", "pair", "kind", "image"]
 
 
 class PairResource(Resource):
@@ -158,32 +106,20 @@ class PairResource(Resource):
         "study", "item", "first", "second", "first_system", "second_system"
     )
     serializer_class = PairSerializer
-    filterset_class = PairFilters
+    filterset_class = filters_of(CandidatePair, "kind", study=study_filter(), pair="key", image="item__name")
     orderings = {"id": "pk", "position": "position"}
 
 
-class EventSerializer(serializers.ModelSerializer[StudyEvent]):
+class EventSerializer(RowSerializer[StudyEvent]):
     """An entry of a study's log."""
 
-    study = serializers.CharField(source="slug", read_only=True)
+    study = Related("slug")
     details = serializers.DictField(read_only=True)
-    by = serializers.CharField(source="by.username", default=None, allow_null=True, read_only=True)
+    by = Related("by.username", optional=True)
 
     class Meta:
         model = StudyEvent
         fields = ["id", "study", "what", "words", "why", "details", "by", "at"]
-        read_only_fields = fields
-
-
-class EventFilters(Filters):
-    """Of the log."""
-
-    study = filters.CharFilter(field_name="slug")
-    by = filters.CharFilter(field_name="by__username")
-
-    class Meta:
-        model = StudyEvent
-        fields = ["study", "what", "by"]
 
 
 class EventResource(Resource):
@@ -191,34 +127,20 @@ class EventResource(Resource):
 
     queryset = StudyEvent.objects.select_related("by")
     serializer_class = EventSerializer
-    filterset_class = EventFilters
+    filterset_class = filters_of(StudyEvent, "what", study="slug", by="by__username")
     orderings = {"id": "pk", "at": "at"}
 
 
-class RoleSerializer(serializers.ModelSerializer[StudyRole]):
+class RoleSerializer(RowSerializer[StudyRole]):
     """A person's part in a study."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    user = serializers.CharField(source="user.username", read_only=True)
-    given_by = serializers.CharField(
-        source="given_by.username", default=None, allow_null=True, read_only=True
-    )
+    study = Related("study.slug")
+    user = Related("user.username")
+    given_by = Related("given_by.username", optional=True)
 
     class Meta:
         model = StudyRole
         fields = ["id", "study", "user", "role", "given_by", "given_at"]
-        read_only_fields = fields
-
-
-class RoleFilters(Filters):
-    """Of roles."""
-
-    study = study_filter()
-    user = filters.CharFilter(field_name="user__username")
-
-    class Meta:
-        model = StudyRole
-        fields = ["study", "user", "role"]
 
 
 class RoleResource(Resource):
@@ -226,4 +148,4 @@ class RoleResource(Resource):
 
     queryset = StudyRole.objects.select_related("study", "user", "given_by")
     serializer_class = RoleSerializer
-    filterset_class = RoleFilters
+    filterset_class = filters_of(StudyRole, "role", study=study_filter(), user="user__username")

@@ -27,15 +27,14 @@ SILENT_SECONDS = 1.0
 class QuorumCommand(BaseCommand):
     """A command that does its work itself and has stored everything when it returns.
 
-    ``example`` ends ``--help``, which keeps the line breaks of ``help``. An error that ``named_errors`` lists ends the
-    command with its one sentence and exit code 1.
+    ``example`` ends ``--help``, which keeps the line breaks of ``help``. An exception in ``named_errors`` ends the
+    command with its message and exit code 1.
     """
 
     example = ""
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """``--help`` as written, with the example; a wrong call gets one line and exit code 2."""
         parser = super().create_parser(
             prog_name,
             subcommand,
@@ -47,7 +46,6 @@ class QuorumCommand(BaseCommand):
         return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Named errors and unusable paths become one line."""
         try:
             return super().execute(*args, **options)
         except self.named_errors as error:
@@ -66,11 +64,10 @@ class QuorumCommand(BaseCommand):
             raise CommandError(f"{where}{error.strerror or error}.") from error
 
     def say(self, text: str = "") -> None:
-        """A line on standard output."""
         self.stdout.write(text)
 
     def say_import(self, what: str, summary: ImportSummary) -> None:
-        """What an import did: non-zero counts and the quirks that were handled, one a line."""
+        """Print an import's non-zero counts and handled quirks."""
         done = "imported" if summary.created else "was there already with the same rows; nothing changed"
         self.say(f"{what} {summary.what}: {done}.")
         for name, count in summary.counts.items():
@@ -81,7 +78,7 @@ class QuorumCommand(BaseCommand):
 
 
 def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
-    """In place of argparse's usage of several lines."""
+    """Replace argparse's usage of several lines."""
     if not parser.called_from_command_line:
         raise CommandError(message)
     parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")
@@ -89,8 +86,7 @@ def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A report function ``(share, words)`` that draws a bar where standard error is a terminal and the work takes
-    longer than a second."""
+    """Yield a function ``(share, words)`` that draws a bar on a terminal after a second."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield no_progress

@@ -23,7 +23,7 @@ from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, 
 
 
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The plan of a draft; the counts of what was generated."""
+    """Show the plan of a draft, or the counts of what was generated."""
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
@@ -33,7 +33,7 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """The figures of a draft, counted on a real draw; a part of a page."""
+    """Show the figures of a draft, counted on a real draw; part of a page."""
     design = design_of(study)
     context["design"] = design
     plan = remembered(study, PLAN).value
@@ -50,7 +50,7 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
-    """What the apps above say about a plan, each with its template.
+    """Return what the apps above add to a plan, each with its template.
 
     Raises:
         QuorumError: one of them cannot tell.
@@ -60,7 +60,7 @@ def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
 
 
 def counts_of(study: Study) -> dict[str, Any]:
-    """What a generated study holds, in four queries."""
+    """Count what a generated study holds, in four queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
         controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
@@ -87,7 +87,7 @@ def counts_of(study: Study) -> dict[str, Any]:
 
 
 def _planned(study: Study) -> Plan | str:
-    """The plan of the study's design, or why there is none."""
+    """Return the plan of the study's design, or why there is none."""
     try:
         return plan_study(design_of(study), study.dataset)
     except QuorumError as error:
@@ -101,7 +101,7 @@ def _plan_from_json(value: dict[str, Any]) -> Plan | str:
 
 
 def _drawn_from(study: Study) -> object:
-    """Everything that a draw depends on: captions are never changed, only added."""
+    """Return all that a draw depends on: captions are never changed, only added."""
     return study.design, study.dataset_id, study.dataset.captions.aggregate(last=Max("pk"))["last"]
 
 

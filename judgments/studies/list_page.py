@@ -59,7 +59,7 @@ STATE_COLOURS = {
 
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
-    """A study from design to results. Services decide; these pages ask and explain."""
+    """The pages of a study; services decide."""
 
     list_display = (
         "study",
@@ -81,7 +81,7 @@ class StudyAdmin(QuorumAdmin):
     # --- the list ------------------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
-        """Studies with how many HITs they ask for and how many were handed in, counted beside them."""
+        """Count HITs and submitted assignments in subqueries."""
         hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
         wanted = hits.annotate(n=Sum("required")).values("n")
         finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
@@ -96,24 +96,20 @@ class StudyAdmin(QuorumAdmin):
 
     @display(description="study", ordering="name")
     def study(self, study: Study) -> SafeString:
-        """The name, leading to the page that matters in the study's state."""
         address = first_page(study)
         shown = '<a class="q-name" href="{}">{}</a>' + (SIMULATED if study.simulated else "")
         return format_html(shown, address, study.name)
 
     @display(description="state", label=STATE_COLOURS, ordering="state")
     def state_label(self, study: Study) -> tuple[str, str]:
-        """The state in a word."""
         return study.state, study.get_state_display()
 
     @display(description="protocol", ordering="protocol")
     def protocol_title(self, study: Study) -> str:
-        """The protocol's name."""
         return KINDS[study.protocol].title.partition(":")[0]
 
     @display(description="HITs handed in")
     def progress(self, study: Study) -> SafeString | str:
-        """How far it is."""
         wanted, finished = study.wanted, study.finished  # type: ignore[attr-defined]
         if study.source == Study.Source.IMPORTED:
             return "imported"
@@ -126,13 +122,11 @@ class StudyAdmin(QuorumAdmin):
 
     @display(description="created", ordering="created_at")
     def created(self, study: Study) -> str:
-        """The day."""
         return date_format(study.created_at, "j M Y")
 
     # --- addresses -----------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        """The pages and steps that the apps have added, before the admin's own."""
         own = [
             path(
                 "numbers/<slug:key>/",
@@ -172,7 +166,6 @@ class StudyAdmin(QuorumAdmin):
         return own + super().get_urls()
 
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
-        """One of the study's pages."""
         study = self._study(request, pk, page.permission)
         context = self.context(request, study, page.name)
         try:
@@ -181,7 +174,6 @@ class StudyAdmin(QuorumAdmin):
             return show_counting(request, study, context)
 
     def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
-        """A page for what comes before there is a study."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         context = {
@@ -193,7 +185,7 @@ class StudyAdmin(QuorumAdmin):
         return page.view(request, context)
 
     def step_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Do a step and say what came of it."""
+        """Do a step and show its outcome."""
         step = STEPS.get(name)
         if step is None:
             raise Http404
@@ -220,8 +212,7 @@ class StudyAdmin(QuorumAdmin):
 
     @staticmethod
     def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
-        """Nothing that a person does stays out of the study's log: where the step's service wrote nothing into it
-        after entry ``last``, because a job will do the work or nothing was left to do, the step itself is written."""
+        """Log the step itself, if its service logged nothing after entry ``last``."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
             return  # the step deleted it, and said so while it stood
@@ -230,17 +221,16 @@ class StudyAdmin(QuorumAdmin):
             note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
-        """To the page of the study that the post came from, and there to ``at``."""
+        """Redirect to the page that the post came from, at ``at``."""
         page = PAGES.get(request.POST.get("page", ""))
         address = page_address(study, page.name) if page and page.label else first_page(study)
         return HttpResponseRedirect(address + at)
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
-        """What every page of a study shows."""
         return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
-        """The study, if the person may do this to it; who may not see it is not told that it is there."""
+        """Return the study if the person has the right; an invisible one is a 404."""
         studies = Study.objects.visible_to(request.user).select_related("dataset")
         known = str(pk).isdecimal() and len(str(pk)) < 19
         study = studies.annotate(warned=Count("alarms")).filter(pk=pk).first() if known else None
@@ -251,19 +241,16 @@ class StudyAdmin(QuorumAdmin):
         return study
 
     def has_view_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
-        """The list is there, empty at first, for who may add studies."""
         if obj is None and self.has_add_permission(request):
             return True
         return super().has_view_permission(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
-        """Of one study, by a role in it too."""
         if obj is None:
             return super().has_change_permission(request)
         return may(request.user, Right.CHANGE, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
-        """Of one study, by its owners too."""
         if obj is None:
             return super().has_delete_permission(request)
         return may(request.user, Right.OWN, obj)
@@ -273,25 +260,21 @@ class StudyAdmin(QuorumAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Choose where to start, then fill in the design."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         return design_page.add_study(self, request)
 
     def file_view(self, request: HttpRequest) -> HttpResponse:
-        """A study from a study file."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         return design_page.add_study_from_file(self, request)
 
     def template_view(self, request: HttpRequest) -> HttpResponse:
-        """A study from a HIT template and its inputs."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         return hit_templates_page.bring_template(self, request)
 
     def compare_view(self, request: HttpRequest) -> HttpResponse:
-        """Two designs side by side, each one of a study, an earlier one, or a preset."""
         return design_page.show_comparison(self, request)
 
     def change_view(
@@ -301,14 +284,14 @@ class StudyAdmin(QuorumAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """The design: a form while the study is a draft, to read afterwards."""
+        """Show the design: a form for a draft, read-only afterwards."""
         study = self._study(request, object_id, Right.VIEW)
         return design_page.show_design(self, request, study)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Ask once, then delete; what workers answered is never deleted."""
+        """Ask, then delete."""
         study = self._study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:

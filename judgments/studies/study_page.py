@@ -13,29 +13,26 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from common.errors import DesignError, WrongState
+from common.errors import DesignError
 from common.parameters import Parameters
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import preview_address, signed_in
 from judgments.design.study_design import StudyDesign
-from judgments.jobs import enqueue
 from judgments.models import Job, Study
 from judgments.remembered import newest_count
 from judgments.studies.studies import kind_of
 
 Context = dict[str, Any]
-UNDER_WAY = [Job.State.QUEUED, Job.State.RUNNING]
 
 
 def always(study: Study) -> bool:
-    """For pages that every study has."""
     return True
 
 
 class Group(StrEnum):
-    """What a researcher does with a study, in the order in which they do it; each of its pages stands under one.
+    """The groups of a study's tabs, in the order of work.
 
-    Verbs, so that no group has the name of one of its pages.
+    Their names are verbs, so that no group has the name of a page.
     """
 
     PREPARE = "Prepare"
@@ -71,7 +68,6 @@ class StudyPage:
 
 
 def never(study: Study) -> bool:
-    """For steps whose button stands on a page of their own."""
     return False
 
 
@@ -80,14 +76,15 @@ class StepForm:
     """The form of a step that does an operation.
 
     Attributes:
-        parameters: the operation's.
-        fields: those that the form asks for.
-        needed: optional parameters without which this form means nothing.
+        fields: the parameters that it asks for.
+        needed: optional parameters that it requires.
+        hidden: further arguments of the operation, in hidden fields.
     """
 
     parameters: type[Parameters]
     fields: tuple[str, ...]
     needed: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +122,13 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page for what comes before there is a study; "New study" leads to it, and whoever may add studies opens it.
+    """A page for what comes before a study; "New study" leads to it.
 
     Attributes:
         name: its address below the list of studies, and the end of its URL name ``admin:judgments_study_start_<name>``.
         label: the link.
         words: the question before the link.
-        view: answers the request; the context holds what every page of the admin shows.
+        view: answers the request, with the context of every admin page.
     """
 
     name: str
@@ -141,17 +138,16 @@ class StartPage:
 
     @property
     def address(self) -> str:
-        """Where it stands."""
         return reverse(f"admin:judgments_study_start_{self.name}")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A step that was refused a moment ago.
+    """A step that was refused.
 
     Attributes:
         words: why.
-        sent: what the form's fields held, to be shown in them again.
+        sent: the values of the form, to be shown again.
     """
 
     step: str
@@ -161,12 +157,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """What an app above adds to the numbers that follow from a design, before anything is generated.
+    """An addition of an app above to the plan of a draft.
 
     Attributes:
-        template: shows it; gets what ``facts`` gives as ``part``.
-        facts: from the design, how many HITs there will be, and how many items (control items too) in all of them.
-        problems: from the same, what speaks against the design, to be said beside the fields that cause it.
+        template: shows it; gets the result of ``facts`` as ``part``.
+        facts: called with the design, the number of HITs, and the number of items with control items.
+        problems: called with the same; returns what speaks against the design.
     """
 
     template: str
@@ -185,27 +181,23 @@ QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go
 
 
 def add_page(page: StudyPage) -> None:
-    """Give every study this page."""
     PAGES[page.name] = page
 
 
 def add_start_page(page: StartPage) -> None:
-    """Offer this where a study begins."""
     START_PAGES[page.name] = page
 
 
 def add_step(step: StudyStep) -> None:
-    """Let this be done to a study."""
     STEPS[step.name] = step
 
 
 def add_plan_part(part: PlanPart) -> None:
-    """Let the plan of every draft show this."""
     PLAN_PARTS.append(part)
 
 
 def keep_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
-    """For the page that follows."""
+    """Keep why a step was refused, for the page that follows."""
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
@@ -213,7 +205,7 @@ def keep_refusal(request: HttpRequest, study: Study, step: str, words: str) -> N
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
-    """What was refused just now on a page of this study; once."""
+    """Return, once, which step of this study was refused."""
     kept = request.session.get(REFUSAL)
     if kept is None or kept["study"] != study.pk:
         return None
@@ -222,12 +214,11 @@ def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
 
 
 def page_address(study: Study, name: str) -> str:
-    """Where a study's page stands."""
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
 def first_page(study: Study) -> str:
-    """Where the page stands that matters in the study's state."""
+    """Return the address of the page that matters in the study's state."""
     names = {
         Study.State.DRAFT.value: "change",
         Study.State.GENERATED.value: "hits",
@@ -237,8 +228,7 @@ def first_page(study: Study) -> str:
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
-    """What every page of a study shows: its name and state, the tabs and steps that are open to this person, and work
-    under way."""
+    """Return the context of every page of a study: name, state, tabs, steps and jobs."""
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
@@ -280,7 +270,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """The groups with the tabs that the study has and the person may open; the one that is looked at is marked."""
+    """Return the groups with the tabs that the study has and the person may open."""
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
     groups = []
@@ -302,26 +292,14 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
 
 
 def next_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    """The one thing to do next: what the page is for, else what the state asks for."""
+    """Return the next step: that of the page, else that of the state."""
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]
     return next(iter([*of_page, *of_state]), None)
 
 
-def enqueue_once(request: HttpRequest, study: Study, kind: str, **args: Any) -> Job:
-    """Ask for work on the study, unless the same work waits or runs already.
-
-    Raises:
-        WrongState: it does.
-    """
-    under_way = Job.objects.filter(kind=kind, args__study=study.slug, state__in=UNDER_WAY)
-    if under_way.exists():
-        raise WrongState(f"This is under way already for study {study.slug!r}.")
-    return enqueue(kind=kind, args={"study": study.slug, **args}, user=signed_in(request))
-
-
 def jobs_to_show(study: Study) -> list[Job]:
-    """Work on the study that waits or runs, and what failed last, until something of its kind succeeds."""
+    """Return waiting and running jobs, and the last failed one of each kind until one succeeds."""
     shown: dict[str, Job] = {}
     for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
@@ -332,8 +310,10 @@ EVERY_SECONDS = 2
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """That they are being counted and since when. Its script asks for the page again until it is there; while there is
-    nothing new it gets no content, so that whoever reads or works on the page is not disturbed."""
+    """Show since when figures are being counted.
+
+    Its script polls the page, and gets no content while there is nothing new.
+    """
     job = newest_count(study)
     failed = job is not None and job.state == Job.State.FAILED
     if request.headers.get("HX-Request") and not failed:

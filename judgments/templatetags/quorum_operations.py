@@ -28,20 +28,23 @@ def step_form(
     help: str = "",
     button: str = "",
     opened: bool = False,
+    reason: bool = False,
     **begin: Any,
 ) -> dict[str, Any]:
-    """The form of a step, folded up until it is opened or was refused.
+    """Return the form of a step, folded up until it is opened or was refused.
 
     Args:
-        title: what it is folded up under.
+        title: its heading.
         help: a sentence below it.
         button: a class of the button.
-        begin: what parameters begin with, where that is not their ``initial``.
+        reason: whether the form itself shows why it was refused.
+        begin: initial values other than ``initial``; a page's context may have them in ``begin``, by step.
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
     sent = refusal.sent if refusal is not None and refusal.step == name else None
     fields = step.form.parameters().fields
+    begin = (context.get("begin") or {}).get(name, {}) | begin
     return {
         "study": context["study"],
         "page": context["active_page"],
@@ -51,6 +54,8 @@ def step_form(
         "help": help,
         "button": button,
         "opened": opened or sent is not None,
+        "reason": refusal.words if reason and refusal is not None and refusal.step == name else "",
+        "hidden": {name: begin[name] for name in step.form.hidden},
         "inputs": [
             _input(
                 fields[name],
@@ -66,16 +71,21 @@ def step_form(
 def _input(
     field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
 ) -> dict[str, Any]:
-    """What the input of a field shows, and how the browser checks it."""
-    name = str(field.field_name)
+    """Return the context of a field's input."""
+    name = str(field.style.get("name", field.field_name))
     initial = field.get_initial() if fresh else ""
     value = begin.get(name, initial)
     multiline = field.style.get("base_template") == "textarea.html"
     kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
+    choices = field.style.get("choices", ())
+    kind = field.style.get("kind", "ticks" if choices else kind)
+    if kind == "ticks" and isinstance(value, str):  # of a refused form, the last that was ticked
+        value = [value]
     return {
         "field": field,
         "name": name,
         "kind": "textarea" if multiline else kind,
+        "choices": choices() if callable(choices) else choices or getattr(field, "choices", {}).items(),
         "required": required,
         "value": "" if value in (None, []) else value,
     }

@@ -111,13 +111,6 @@ def test_a_copy_is_neither_copied_again_nor_deleted_while_it_is_rehearsed(design
     assert Study.objects.count() == 2
 
 
-def test_a_crowd_that_cannot_be_is_refused_and_nothing_is_copied(designer: Client) -> None:
-    study = a_draft()
-    answer = designer.post(do(study, "rehearse"), CROWD | {"accuracy": 1.5, "page": "rehearsal"}, follow=True)
-    assert "Nothing was rehearsed. Chance of the others to be right" in words(answer)
-    assert list(Study.objects.all()) == [study]
-
-
 def test_strangers_get_nothing_and_viewers_change_nothing(client: Client) -> None:
     study = a_draft()
     copy = copy_for_rehearsal(study=study)

@@ -1,7 +1,9 @@
-"""What is asked for of a study's results, by page and over HTTP: the same work, the same sentence about a mistake."""
+"""What is asked for of a study's results, at each door: the same work, the same sentence about a mistake."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from judgments.access.roles import give_role
 from judgments.models import Job, SavedPreset, Study
-from tests.doors import Answer, Call, by_http, by_page
+from tests.doors import Answer, Call, by_command, by_http, by_page
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -63,9 +66,9 @@ DOORS = ["page", "http"]
 def ask(door: str, study: Study, call: Call, user: User) -> Answer:
     if door == "page":
         return by_page(study, call, user)
-    return (by_http_named if call.http in ("exports", "releases", "saved-presets") else by_http)(
-        study, call, user
-    )
+    return (
+        by_http_named if call.http in ("exports", "releases", "saved-presets", "rehearsals") else by_http
+    )(study, call, user)
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -86,12 +89,19 @@ def test_a_job_is_asked_for_with_the_same_arguments(case: str, door: str, study:
 # a mistake, and the parameter that is to blame; "" where the study is
 MISTAKES: dict[str, tuple[Call, str]] = {
     "no format": (Call("export", "exports", "", {}), "format"),
-    "an unknown format": (Call("export", "exports", "", {"format": "jsnl"}), "format"),
-    "a format that does not fit": (Call("export", "exports", "", {"format": "flickr8k"}), ""),
+    "an unknown format": (Call("export", "exports", "export_judgments", {"format": "jsnl"}), "format"),
+    "a format that does not fit": (Call("export", "exports", "export_judgments", {"format": "flickr8k"}), ""),
+    "an unknown task": (
+        Call("export", "exports", "export_judgments", {"format": "qrels", "task": "sorting"}),
+        "task",
+    ),
     "no licence": (Call("release", "releases", "", {}), "licence"),
-    "an unknown licence": (Call("release", "releases", "", {"licence": "CC1"}), "licence"),
-    "no version": (Call("release", "releases", "", {"licence": "MIT", "version": "one"}), ""),
-    "a long title": (Call("release", "releases", "", {"licence": "MIT", "title": "x" * 301}), "title"),
+    "an unknown licence": (Call("release", "releases", "release", {"licence": "CC1"}), "licence"),
+    "no version": (Call("release", "releases", "release", {"licence": "MIT", "version": "one"}), ""),
+    "a long title": (Call("release", "releases", "release", {"licence": "MIT", "title": "x" * 301}), "title"),
+    "too many workers": (Call("rehearse", "rehearsals", "rehearse", {"workers": 200_000}), "workers"),
+    "no share": (Call("rehearse", "rehearsals", "rehearse", {"spammers": 1.5}), "spammers"),
+    "an unknown sort": (Call("rehearse", "rehearsals", "rehearse", {"sorts": "loud"}), ""),
     "no slug": (Call("save-preset", "saved-presets", "", {"title": "One"}), "slug"),
     "a slug of the platform": (
         Call("save-preset", "saved-presets", "", {"title": "One", "slug": "hodosh-2013-graded"}),
@@ -104,11 +114,21 @@ MISTAKES: dict[str, tuple[Call, str]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_gets_the_same_sentence_at_each_door(mistake: str, study: Study, lead: User) -> None:
+def test_a_mistake_gets_the_same_sentence_at_each_door(
+    mistake: str, study: Study, lead: User, tmp_path: Path
+) -> None:
     call, blamed = MISTAKES[mistake]
     answers = [ask(door, study, call, lead).sentence for door in DOORS]
-    assert answers[0] == answers[1] != ""
+    if call.command:
+        written = () if call.command == "rehearse" else (f"--output={tmp_path / 'file'}",)
+        answers.append(by_command(study, replace(call, options=written)).sentence)
+    if mistake == "too many workers":  # a command may ask for more of them
+        assert all(answer.startswith("workers: ") for answer in answers)
+    else:
+        assert len(set(answers)) == 1
+    assert answers[0] != ""
     assert not blamed or answers[0].startswith(f"{blamed}: ")
+    assert not list(tmp_path.glob("file*"))
     assert not asked_for().exists()
     assert not SavedPreset.objects.exists()
     assert Study.objects.count() == 1
@@ -157,3 +177,27 @@ def test_a_report_that_is_under_way_is_not_asked_for_again(study: Study, lead: U
     assert again["http"].status == 409
     assert again["http"].sentence in again["page"].sentence
     assert asked_for().count() == 1
+
+
+@pytest.mark.parametrize("command", ["aggregate", "evaluate", "report", "release", "rehearse"])
+def test_a_command_refuses_what_a_job_does_at_this_moment(command: str, study: Study, tmp_path: Path) -> None:
+    options = {
+        "report": (f"--output={tmp_path / 'report'}",),
+        "release": ("--licence=MIT", f"--output={tmp_path / 'file'}"),
+    }
+    call = Call("", "", command, {}, options=options.get(command, ()))
+    now = timezone.now()
+    about = {"study": study.slug}
+    Job.objects.create(kind=command, args=about, state="running", owner="a|1|2|3", heartbeat=now)
+    answer = by_command(study, call)
+    assert not answer.done
+    assert "under way already" in answer.sentence
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_command_does_not_wait_for_a_worker_that_is_away(state: str, study: Study) -> None:
+    long_ago = timezone.now() - timedelta(days=1)
+    owner = "a|1|2|3" if state == "running" else ""
+    about = {"study": study.slug}
+    Job.objects.create(kind="aggregate", args=about, state=state, owner=owner, heartbeat=long_ago)
+    assert by_command(study, Call("", "", "aggregate", {})).done

@@ -20,12 +20,10 @@ class Command(QuorumCommand):
     example = "manage.py forget_ids triplets-50 --yes"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/crowds/panels.md)."""
         parser.add_argument("study")
         parser.add_argument("--yes", action="store_true", help="delete; without it, only say what would go")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Warn, then delete."""
         study = find_study(options["study"])
         waiting = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED).count()
         if waiting:

@@ -29,7 +29,6 @@ class Command(QuorumCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS])
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
@@ -61,7 +60,6 @@ class Command(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import and say what was found."""
         columns = _columns(
             **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
         )
@@ -96,7 +94,6 @@ class Command(QuorumCommand):
 def _columns(
     *, path: Path, columns: str | None, values: str | None, zone: str | None, mapping: Path | None
 ) -> ResultColumns | None:
-    """What the options say of a result file."""
     if mapping is not None:
         if columns or values or zone:
             raise ImportProblem(mapping, None, "--mapping", "other options beside it", "the file alone")

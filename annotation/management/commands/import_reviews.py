@@ -10,8 +10,6 @@ from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
-    """Thin: parses and calls ``import_reviews``."""
-
     help = (
         "Take reviews from a result file of Mechanical Turk's columns, as export_judgments --format mturk writes it: "
         "an x under Approve, or a reason under Reject (docs/crowds/batch-files.md)."
@@ -19,13 +17,11 @@ class Command(QuorumCommand):
     example = "manage.py import_reviews pairs-50 pairs-50.mturk.csv"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Study and file."""
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("path", type=Path)
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Review and say what changed."""
         study = find_study(options["study"])
         found = import_reviews(study=study, path=options["path"], encoding=options["encoding"])
         self.say(

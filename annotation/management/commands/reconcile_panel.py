@@ -29,7 +29,6 @@ class Command(QuorumCommand):
     example = "manage.py reconcile_panel triplets-50 prolific_export.csv --payments pay.csv"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/crowds/panels.md)."""
         parser.add_argument("study")
         parser.add_argument("submissions", type=Path, help="the panel's CSV")
         for kind in KINDS:
@@ -44,7 +43,6 @@ class Command(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compare, say, and book where asked to."""
         for name in ("output", "payments"):
             if options[name]:
                 check_place(options[name])

@@ -4,37 +4,25 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.quality.detectors import RULES
-from annotation.quality.rules import replay_rules, rules_to_replay
+from annotation.quality import operations
 from common.files import check_place, write_json
-from judgments.management.base import QuorumCommand
-from judgments.studies.studies import find_study
+from judgments.management.operations import OperationCommand
 
 
-class Command(QuorumCommand):
-    """Nothing is stored and nobody is stopped; the rules look at each page as it was submitted."""
-
+class Command(OperationCommand):
+    operation = operations.replay
     help = "Run detectors over the finished work of a study, before they are switched on."
     example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/quality.md)."""
-        parser.add_argument("study")
-        parser.add_argument(
-            "--rules",
-            default="",
-            metavar="LIST",
-            help=f"names with commas between them (default: all of {', '.join(RULES)})",
-        )
+        super().add_arguments(parser)
         parser.add_argument("--output", metavar="PATH", help="write the findings as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Say for each rule whom it would have found."""
         if options["output"]:
             check_place(Path(options["output"]))
-        study = find_study(options["study"])
-        names = [name.strip() for name in options["rules"].split(",") if name.strip()]
-        replays = replay_rules(study=study, rules=rules_to_replay(study, names))
+        study, values = self.asked(options)
+        replays = self.operation.run(study, values, by=None).value
         for one in replays:
             if not one.applies:
                 self.say(f"{one.rule}: means nothing for this kind of answers.")

@@ -13,6 +13,5 @@ class Command(QuorumCommand):
     example = "manage.py send_webhooks"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """One round."""
         delivered = send_webhooks()
         self.say(f"{delivered:,} message{'' if delivered == 1 else 's'} delivered.")

@@ -18,12 +18,10 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whose account, and whether to give it a new password."""
         parser.add_argument("--username", help="the account's name; admin unless told")
         parser.add_argument("--reset", action="store_true", help="give the account a new password")
 
     def handle(self, *args: Any, username: str | None, reset: bool, **options: Any) -> None:
-        """Prints `NAME PASSWORD` for a new password, and otherwise how to get one."""
         with transaction.atomic():
             admins = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
             if username is None:

@@ -24,12 +24,10 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where to tell what was done."""
         parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
         parser.add_argument("--output", metavar="PATH", help="write the admin account as JSON to PATH")
 
     def handle(self, *args: Any, no_demo: bool, output: str | None, **options: Any) -> None:
-        """Each step says what it does, so that a failing one is known by name."""
         try:
             call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
             call_command("migrate", interactive=False, verbosity=0)

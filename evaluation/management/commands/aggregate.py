@@ -9,32 +9,30 @@ from typing import Any
 from common.files import check_place, write_json
 from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, table_lines, with_interval
+from evaluation.results import operations
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS
-from judgments.management.base import QuorumCommand, progress_bar
+from judgments.management.base import progress_bar
+from judgments.management.operations import OperationCommand
 from judgments.models import Study
-from judgments.studies.studies import find_study
 
 NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}
 
 
-class Command(QuorumCommand):
-    """Thin: parses, calls ``aggregate_study``, shows and writes what comes back."""
-
+class Command(OperationCommand):
+    operation = operations.aggregate
     help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
     example = "manage.py aggregate triplets-50 --output consensus.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Study and output."""
-        parser.add_argument("study", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument(
             "--output", type=Path, help="write units, pairs, agreement and workers there as JSON"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Aggregate, print a summary, write the JSON."""
-        study = find_study(options["study"])
+        study, _ = self.asked(options)
         if options["output"]:
             check_place(options["output"])
         with progress_bar() as progress:
@@ -92,7 +90,6 @@ class Command(QuorumCommand):
             self.say(agreement["per_worker"]["reason"])
 
     def _systems(self, result: dict[str, Any]) -> None:
-        """How systems' captions were judged, and how they rank; pairs have a table of their own."""
         systems = [row for row in result.get("systems", []) if "describes" in row]
         if systems:
             names = [name for name in ("mean", "z", "describes") if name in systems[0]]
@@ -160,7 +157,6 @@ def _pair_line(kind: str | None, pairs: list[dict[str, Any]]) -> list[str]:
 
 
 def _mean(figure: dict[str, Any], name: str) -> str:
-    """A mean on its own scale; shares and z as coefficients."""
     if name != "mean":
         return with_interval(figure)
     if figure["value"] is None:

@@ -122,7 +122,6 @@ class Command(QuorumCommand):
         self._measure(options)
 
     def _measure(self, options: dict[str, Any]) -> None:
-        """One judgments file."""
         chosen: str | None = options["level"]
         names = _coefficients(options["coefficient"])
         table = self._read(options["path"], chosen, options["encoding"])
@@ -180,7 +179,7 @@ class Command(QuorumCommand):
             self.stdout.write(f"Written to {output}.")
 
     def _compare(self, options: dict[str, Any]) -> None:
-        """Two sources; the second is the standard."""
+        """Compare two sources; the second is the standard."""
         for name in ("level", "coefficient"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
@@ -230,7 +229,6 @@ def _coefficients(chosen: str | None) -> list[str]:
 
 
 def _report(result: dict[str, Any]) -> list[str]:
-    """The figures for a reader of the terminal."""
     first, second, units = result["first"], result["second"], result["units"]
     lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
     lines.append(
@@ -268,7 +266,7 @@ def _report(result: dict[str, Any]) -> list[str]:
 
 @cache
 def _line_count(path: Path) -> int:
-    """The lines of a file, roughly: enough to say how far a reader has come; those of a folder's largest file."""
+    """Estimate the number of lines, for the progress bar; of a folder, those of its largest file."""
     if path.is_dir():
         path = max(
             (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path

@@ -10,8 +10,6 @@ from judgments.management.base import QuorumCommand
 
 
 class Command(QuorumCommand):
-    """Exits with 0 only when nothing is broken."""
-
     help = (
         "Look for every broken invariant: taken and open slots, judgments without a submission, units outside of "
         "their HIT, pictures that are gone, and more. One line each; exits with 1 when there is one. Notes about "
@@ -20,7 +18,6 @@ class Command(QuorumCommand):
     example = "manage.py check_integrity"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Check, and say what was found."""
         findings = check_integrity()
         for problem in findings.problems:
             self.say(problem)

@@ -15,8 +15,6 @@ FLIPPED_SHOWN = 20
 
 
 class Command(QuorumCommand):
-    """Thin: parses and calls ``compare_releases``."""
-
     help = (
         "Say what changed from one release of a study to another: judgments added, removed, no longer used; consensus\n"
         "that flipped; agreement, metrics and registered hypotheses before and after (docs/releases.md). No database."
@@ -24,13 +22,11 @@ class Command(QuorumCommand):
     example = "manage.py compare_releases triplets-50-1.0.zip triplets-50-1.1.zip"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Two bundles, and where the comparison goes."""
         parser.add_argument("before", type=Path, help="a release bundle")
         parser.add_argument("after", type=Path, help="a later one")
         parser.add_argument("--output", type=Path, help="JSON file for the comparison")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compare and say it."""
         found = compare_releases(options["before"], options["after"])
         if options["output"]:
             write_json(options["output"], found)

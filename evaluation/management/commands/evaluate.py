@@ -8,16 +8,15 @@ from typing import Any
 
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, table_lines, with_interval
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results import operations
 from evaluation.results.metric_scores import evaluate_study
-from judgments.management.base import QuorumCommand, progress_bar
+from judgments.management.base import progress_bar
+from judgments.management.operations import OperationCommand
 from judgments.models import Study
-from judgments.studies.studies import find_study
 
 
-class Command(QuorumCommand):
-    """Thin: parses, calls ``evaluate_study``, shows and writes what comes back."""
-
+class Command(OperationCommand):
+    operation = operations.evaluate
     help = (
         "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
         "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds "
@@ -28,26 +27,15 @@ class Command(QuorumCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Study, metrics, tokenizer and output."""
-        parser.add_argument("study", help="slug of the study")
-        parser.add_argument(
-            "--metrics", default=",".join(DEFAULT_METRICS), help="comma-separated (default: %(default)s)"
-        )
-        parser.add_argument(
-            "--tokenizer", default=DEFAULT_TOKENIZER, help="ptb (default), space, h13, rouge or v15"
-        )
+        super().add_arguments(parser)
         parser.add_argument("--output", type=Path, help="write figures and signatures there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Evaluate, print a summary, write the JSON."""
-        metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
-        study = find_study(options["study"])
+        study, values = self.asked(options)
         if options["output"]:
             check_place(options["output"])
         with progress_bar() as progress:
-            result = evaluate_study(
-                study=study, metrics=metrics, tokenizer=options["tokenizer"], progress=progress
-            )
+            result = evaluate_study(study=study, **values, progress=progress)
         if options["output"]:
             write_json(options["output"], result)
         self._summary(study, result)

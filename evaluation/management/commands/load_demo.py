@@ -13,7 +13,6 @@ class Command(QuorumCommand):
     example = "manage.py load_demo"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Load it and list its studies."""
         with progress_bar() as progress:
             studies = load_demo(progress=progress)
         for study in studies:

@@ -19,13 +19,10 @@ COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahea
 
 
 class Command(QuorumCommand):
-    """Thin: reads the assumptions, calls ``compute_plan``, shows and writes what comes back."""
-
     help = "How many pairs, references and votes tell two systems or metrics apart, by simulation (docs/planning.md)."
     example = "manage.py plan_power assumptions.toml --pilot my-pilot --output plan.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Assumptions, study, pilot and output."""
         parser.add_argument(
             "file", nargs="?", type=Path, help="TOML with the assumptions that differ from the usual"
         )
@@ -41,7 +38,6 @@ class Command(QuorumCommand):
         parser.add_argument("--output", type=Path, help="write assumptions and results there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Simulate, print the table and the cheapest design, write the JSON."""
         study = find_study(options["study"]) if options["study"] else None
         values = assumptions_for(study) if study else {}
         given = _given(options["file"]) if options["file"] else {}

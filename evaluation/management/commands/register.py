@@ -23,8 +23,6 @@ from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
-    """Thin: parses and calls ``register_study`` or ``registered``."""
-
     help = (
         "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
         "(docs/registration.md). Without PLAN: the plan of the study file is registered;\n"
@@ -33,13 +31,11 @@ class Command(QuorumCommand):
     example = "manage.py register triplets-50 plan.toml --output registered.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Study, plan, and where the registered plan goes."""
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("plan", nargs="?", type=Path, help="TOML file with a table [registration]")
         parser.add_argument("--output", type=Path, help="JSON file for what was registered")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Register and say the hash, or say what became of the plan."""
         study = find_study(options["study"])
         path = options["plan"]
         if path is None and (found := registered(study)) is not None:
@@ -66,7 +62,6 @@ def _plan_in(path: Path) -> Plan:
 
 
 def _said(found: Registered, tested: list[Outcome]) -> list[str]:
-    """Hypotheses and deviations of a registered plan, as the command prints them."""
     n = len(found.deviations)
     count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
     heads = ("Hypothesis", "Claim", "Verdict", "Only first right", "Only second right", "p", "p (Holm)")

@@ -8,13 +8,13 @@ from typing import Any
 
 from evaluation.report.building import build_report
 from evaluation.report.files import check_folder, write_report
-from judgments.management.base import QuorumCommand, progress_bar
-from judgments.studies.studies import find_study
+from evaluation.report.operations import make_report
+from judgments.management.base import progress_bar
+from judgments.management.operations import OperationCommand
 
 
-class Command(QuorumCommand):
-    """Thin: parses, builds and writes."""
-
+class Command(OperationCommand):
+    operation = make_report
     help = (
         "Write a report of a study into a folder: index.html, report.md, report.tex, methods, references.bib, figures "
         "(SVG, PDF, PNG), tables (HTML, CSV, LaTeX, Markdown), report.json and a manifest (docs/reports.md). "
@@ -24,8 +24,7 @@ class Command(QuorumCommand):
     example = "manage.py report triplets-50 --output triplets-50-report"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Study, folder, metrics and tokenizer."""
-        parser.add_argument("study", help="slug of the study")
+        super().add_arguments(parser)
         parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="the folder to write")
         parser.add_argument(
             "--metrics",
@@ -36,8 +35,8 @@ class Command(QuorumCommand):
         parser.add_argument("--tokenizer", default="", metavar="NAME", help="how texts are cut into words")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Build, write, and say where it is."""
-        study, folder = find_study(options["study"]), Path(options["output"])
+        study, _ = self.asked(options)
+        folder = options["output"]
         check_folder(folder)
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
         with progress_bar() as progress:

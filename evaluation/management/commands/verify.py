@@ -14,8 +14,6 @@ from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
-    """Thin: parses and calls ``verify_signature`` or ``verify_study``."""
-
     help = (
         "Compute a judgment signature, a study's stored results, or every figure of a release bundle again from the\n"
         "raw rows and say what differs (docs/signatures.md, docs/releases.md). A bundle needs no database. Ends with\n"
@@ -24,12 +22,10 @@ class Command(QuorumCommand):
     example = "manage.py verify triplets-50-1.0.zip"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What is to be verified."""
         parser.add_argument("what", help="a judgment signature, the slug of a study, or a release bundle")
         parser.add_argument("--study", help="slug of the study that the signature is of")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Verify and say what was found."""
         what = options["what"]
         with progress_bar() as progress:
             if "|" in what:

@@ -15,13 +15,10 @@ from judgments.studies.studies import create_study
 
 
 class Command(QuorumCommand):
-    """Creates a draft; nothing is drawn yet."""
-
     help = "Create a study from a TOML file (docs/study-files.md)."
     example = "manage.py create_study demo/studies/triplet.toml"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--titles",
@@ -39,7 +36,6 @@ class Command(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read, check, store."""
         path: Path = options["file"]
         values = toml_values(path.read_text(encoding="utf-8-sig"), source=str(path))
         if options["pairs"] is not None:

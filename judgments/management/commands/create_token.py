@@ -20,7 +20,6 @@ class Command(QuorumCommand):
     example = "manage.py create_token grace 'nightly export' --scopes studies:read,exports:write --days 90"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("user")
         parser.add_argument("name", help="what it is for")
         parser.add_argument(
@@ -35,7 +34,6 @@ class Command(QuorumCommand):
         parser.add_argument("--days", type=int, help="how long it is good; for ever unless told")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Find the account and the studies, make it, print it."""
         user = User.objects.filter(username=options["user"]).first()
         if user is None:
             raise NotThere(f"There is no account {options['user']!r}.")

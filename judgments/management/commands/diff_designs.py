@@ -19,13 +19,11 @@ class Command(QuorumCommand):
     example = "manage.py diff_designs demo-triplet vedantam-2015-triplet"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("this", metavar="A")
         parser.add_argument("that", metavar="B")
         parser.add_argument("--unified", action="store_true", help="as a unified diff of the two study files")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Compare."""
         names = options["this"], options["that"]
         this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
         found = compare_designs(this.values_beside(that), that.values_beside(this), names=names)

@@ -17,12 +17,10 @@ class Command(QuorumCommand):
     example = "manage.py export_study demo-triplet --output triplet.toml"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("study")
         parser.add_argument("--output", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it."""
         text = write_toml(design_of(find_study(options["study"]))).rstrip("\n")
         if options["output"] is None:
             self.say(text)

@@ -6,26 +6,27 @@ from typing import Any
 
 from common.errors import WrongState
 from common.files import check_place, write_lines
-from judgments.management.base import QuorumCommand, progress_bar
+from judgments.management.base import progress_bar
+from judgments.management.operations import OperationCommand
 from judgments.models import Study
-from judgments.studies.generation import batch_lines, build_batch, generate_hits
-from judgments.studies.studies import design_of, find_study
+from judgments.operations import generate
+from judgments.studies.generation import batch_lines, build_batch
+from judgments.studies.studies import design_of
 
 
-class Command(QuorumCommand):
+class Command(OperationCommand):
     """Freezes the design. The same dataset, design and seed give the same HITs on every database."""
 
+    operation = generate
     help = "Generate a study's units, controls and HITs."
     example = "manage.py generate_hits triplets-50 --output hits.jsonl"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
-        parser.add_argument("study")
+        super().add_arguments(parser)
         parser.add_argument("--output", type=Path, help="also write them as canonical JSON lines")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Generate; for a study that has its HITs already, only write them again."""
-        study = find_study(options["study"])
+        study, values = self.asked(options)
         output: Path | None = options["output"]
         if output is not None:
             check_place(output)
@@ -41,7 +42,7 @@ class Command(QuorumCommand):
             )
         else:
             with progress_bar() as progress:
-                batch = generate_hits(study=study, progress=progress)
+                batch = self.operation.run(study, values, by=None, progress=progress).value
         if output is not None:
             write_lines(output, batch_lines(batch, design))
         self.say(

@@ -16,7 +16,6 @@ class Command(QuorumCommand):
     example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("format", choices=list(CANDIDATE_FORMATS))
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
@@ -24,7 +23,6 @@ class Command(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import and say what was found."""
         with progress_bar() as progress:
             summary = import_candidates(
                 format=options["format"],

@@ -16,7 +16,6 @@ class Command(QuorumCommand):
     example = "manage.py import_dataset flickr8k ../Flickr8k --name flickr8k --images ../Flickr8k/images"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("format", choices=list(DATASET_FORMATS))
         parser.add_argument("path", type=Path)
         parser.add_argument("--name", required=True, help="letters, digits, - and _")
@@ -26,7 +25,6 @@ class Command(QuorumCommand):
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import and say what was found."""
         with progress_bar() as progress:
             summary = import_dataset(
                 format=options["format"],

@@ -24,7 +24,6 @@ The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2)
     example = "manage.py import_rankings tri5sem.run --dataset flickr8k --task annotation"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--task", required=True, choices=Output.Task.values)
@@ -34,7 +33,6 @@ The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2)
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Import and say what was found."""
         depth: int | None = options["depth"]
         if depth is not None and depth < 1:
             raise QuorumError(f"--depth is {depth}; expected 1 or more.")

@@ -18,7 +18,6 @@ class Command(QuorumCommand):
     named_errors = (QuorumError, ImportProblem)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
         parser.add_argument("study", help="slug of the study, and name of its dataset")
         parser.add_argument("template", type=Path, help="HTML with ${field} for the cells of a row")
         parser.add_argument("inputs", type=Path, help="CSV with a column for each field, a row for each task")
@@ -32,7 +31,6 @@ class Command(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Look, store unless it is a dry run, and say what was left out."""
         slug: str = options["study"]
         source = read_source(options["template"], encoding=options["encoding"])
         if options["dry_run"]:

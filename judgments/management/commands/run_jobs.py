@@ -9,15 +9,12 @@ from judgments.models import Job
 
 
 class Command(BaseCommand):
-    """`manage.py run_jobs`."""
-
     help = (
         "Does every waiting job, also those that a dead worker left, and ends. A running worker does the "
         "same by itself; this is for a server without one. Example: manage.py run_jobs"
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """One line per job."""
         jobs.sweep_jobs()
         for job in Job.objects.due():
             if jobs.run_job(job.pk):

@@ -42,11 +42,11 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(designer: 
     ledger.book(budget=budget, key="reserve:x", what="reserve", reserved=300)
 
     def change(amount: str) -> str:
-        sent = {"page": "crowd", "budget": amount, "why": "More pairs."}
+        sent = {"page": "crowd", "amount": amount, "why": "More pairs."}
         return words(designer.post(do(study, "set-budget"), sent, follow=True))
 
-    assert "expected an amount such as 12.30" in change("1e3x")
-    assert "expected an amount such as 12.30" in change("1.005")
+    assert "Expected an amount such as 12.30" in change("1e3x")
+    assert "Expected an amount such as 12.30" in change("1.005")
     assert "0.00 are spent and 3.00 reserved" in change("2.99")
     assert "The budget is changed." in change("12.30")
     assert Budget.objects.get(study=study).budget_cents == 1230
@@ -60,5 +60,5 @@ def test_a_stranger_sees_nothing_of_it(client: Client, study: Study) -> None:
     assert client.get(page(study, "crowd")).status_code == 302
     client.force_login(User.objects.create_user("clerk", is_staff=True))
     assert client.get(page(study, "crowd")).status_code in (403, 404)
-    assert client.post(do(study, "set-budget"), {"budget": "1.00"}).status_code in (403, 404)
+    assert client.post(do(study, "set-budget"), {"amount": "1.00"}).status_code in (403, 404)
     assert not StudyEvent.objects.filter(what="budget").exists()

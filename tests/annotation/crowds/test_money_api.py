@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
+from tests.doors import Call, by_page
 
 pytestmark = pytest.mark.django_db
 
@@ -153,7 +155,7 @@ def test_two_accounts_may_use_the_same_key(study: Study, owner: dict[str, str], 
         ({"cents": 51}, "k", 409, "now it would take 0.61"),
         ({"cents": "50"}, "k", 400, "cents: "),
         ({"why": " "}, "k", 400, "why: "),
-        ({"worker": "nobody"}, "k", 404, "No worker 'nobody' takes part"),
+        ({"worker": "nobody"}, "k", 404, "no worker 'nobody' took part"),
     ],
 )
 def test_what_is_not_confirmed_as_it_was_shown_is_refused(
@@ -182,6 +184,30 @@ def test_who_looks_at_an_amount_that_is_none_is_told(study: Study, owner: dict[s
     refused(look(path, owner, cents=5), 400, "worker: ")
     refused(look(path, owner, worker="a\x00b", cents=5), 400, "worker: ")  # PostgreSQL's limit
     refused(look(path, owner, worker=ada, cents=0), 400, "cents: ")
+
+
+@pytest.mark.parametrize(
+    ("worker", "amount", "why"),
+    [
+        ("nobody", "0.50", "Thanks."),
+        ("*", "0.50", " "),
+        ("*", "0", "x"),
+        ("*", "95", "x"),
+    ],
+)
+def test_the_page_says_the_same_of_a_mistake(
+    study: Study, owner: dict[str, str], ada: str, worker: str, amount: str, why: str
+) -> None:
+    name = ada if worker == "*" else worker
+    cents = int(Decimal(amount) * 100)
+    call = Call("bonus", "", "", {"worker": name, "amount": amount, "why": why})
+    page = by_page(study, call, User.objects.get(username="designer"))
+    confirm = look(f"studies/{study.slug}/bonus/", owner, worker=name, cents=cents).json().get("confirm", "x")
+    body = {"worker": name, "cents": cents, "why": why, "confirm": confirm}
+    http = send(f"studies/{study.slug}/bonus/", owner, body)
+    assert (page.done, http.status_code >= 400) == (False, True)
+    assert page.sentence == http.json()["detail"]
+    assert not CrowdCall.objects.filter(kind="bonus").exists()
 
 
 # --- top-ups ------------------------------------------------------------------------------------------------

@@ -20,10 +20,9 @@ from django.contrib.messages import get_messages
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
-from annotation.crowds import steps_page as study_crowd_steps
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
 from annotation.money import ledger as money
-from annotation.money import steps as money_steps
+from annotation.money import operations
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from judgments.models import StudyEvent
 from judgments.access.tokens import create_token
@@ -75,8 +74,8 @@ def meeting(act):
     return held_up
 
 for module, name in (
-    (money_steps, "pay_bonus"), (study_crowd_steps, "pay_bonus"), (money_steps, "retry_call"),
-    (money_steps, "set_budget"), (money_steps, "say_it_was_done"),
+    (operations, "pay_bonus"), (operations, "retry_call"), (operations, "set_budget"),
+    (operations, "say_it_was_done"),
 ):
     setattr(module, name, meeting(getattr(module, name)))
 

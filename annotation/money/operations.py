@@ -1,0 +1,252 @@
+"""Operations that move money: bonuses, top-ups, the budget, and crowd calls that were given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from rest_framework import serializers
+from rest_framework.utils.html import is_html_input
+
+from annotation.crowds import Ability
+from annotation.crowds.delivery import retry_call, say_it_was_done, say_it_was_not
+from annotation.crowds.operations import SYNC_LATER
+from annotation.models import Budget, CrowdCall, CrowdSession
+from annotation.money.ledger import budget_of, set_budget
+from annotation.money.payments import hold_for_bonus, pay_bonus
+from annotation.money.steps import (
+    Preview,
+    approved_session,
+    check_confirmed,
+    left_cents,
+    preview_bonus,
+    preview_budget,
+    preview_call,
+    preview_top_ups,
+)
+from annotation.money.wages import pay_top_ups
+from common.errors import WrongState
+from common.parameters import Parameters
+from judgments.models import Study
+from judgments.study_operations import Outcome, operation, row_of
+
+MOST_CENTS = 10**9
+LONGEST_WHY = 1000
+
+
+class CentsField(serializers.IntegerField):
+    """Whole cents. A form sends an amount such as 12.30 instead, in a field ``amount``."""
+
+    default_error_messages = {"amount": "Expected an amount such as 12.30."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        style = {"name": "amount", "kind": "text", "inputmode": "decimal"}
+        super().__init__(max_value=MOST_CENTS, style=style, **kwargs)
+
+    def get_value(self, dictionary: Any) -> Any:
+        text = dictionary.get("amount") if is_html_input(dictionary) else None
+        if text is None:
+            return super().get_value(dictionary)
+        try:
+            return Decimal(text) * 100
+        except ArithmeticError:  # no number, or one beyond any
+            return Decimal("NaN")
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, Decimal):
+            if not data.is_finite() or not 0 <= data <= MOST_CENTS or data != data.to_integral_value():
+                self.fail("amount")
+            data = int(data)
+        return super().to_internal_value(data)
+
+
+class ConfirmRequest(Parameters):
+    """The preview's word, and why."""
+
+    why = serializers.CharField(
+        required=False, allow_blank=True, max_length=LONGEST_WHY, help_text="For the log."
+    )
+
+
+class TopUpRequest(Parameters):
+    """With what the workers read."""
+
+    why = serializers.CharField(
+        max_length=LONGEST_WHY,
+        label="What the worker reads with it",
+        help_text="What the workers read with it.",
+    )
+
+
+class BonusRequest(TopUpRequest):
+    """A worker, and how much."""
+
+    worker = serializers.CharField(help_text="Whose work was approved.", style={"list": "crowd-workers"})
+    cents = CentsField(min_value=1, label="Amount", help_text="Without the crowd's fee.")
+
+
+class BudgetRequest(ConfirmRequest):
+    """All that may be spent."""
+
+    cents = CentsField(min_value=0, label="All that may be spent", help_text="Fees and bonuses included.")
+
+
+@operation(
+    "bonus",
+    "Pay a bonus",
+    parameters=BonusRequest,
+    scope="money",
+    then=SYNC_LATER,
+    preview=preview_bonus,
+)
+@transaction.atomic
+def bonus(
+    *,
+    study: Study,
+    by: User | None,
+    worker: str,
+    cents: int,
+    why: str,
+    confirm: str | None = None,
+    seen: str | None = None,
+) -> Outcome:
+    """The crowd is asked in the background; follow the call."""
+    session = approved_session(study, worker)
+    number = hold_for_bonus(session)
+    found = preview_bonus(study=study, worker=worker, cents=cents)
+    check_confirmed(found, confirm)
+    if seen is not None:
+        _check_none_since(session, seen)
+    call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
+    return Outcome(f"A bonus for {session.worker} is on its way.", _done(found, [call]))
+
+
+def _check_none_since(session: CrowdSession, seen: str) -> None:
+    """Raise WrongState if a bonus was asked for after the call that was the newest when the page was loaded."""
+    last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
+    if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
+        raise WrongState(
+            f"Nothing was paid: a bonus for {session.worker} was asked for since this page was loaded, here or in "
+            "another window; load it again to pay one more."
+        )
+
+
+@operation(
+    "top-up",
+    "Pay top-ups",
+    parameters=TopUpRequest,
+    scope="money",
+    then=SYNC_LATER,
+    preview=preview_top_ups,
+)
+@transaction.atomic
+def top_up(*, study: Study, by: User | None, why: str, confirm: str | None = None) -> Outcome:
+    """All of them or none; the crowd is asked in the background."""
+    approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
+    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
+    found = preview_top_ups(study=study)
+    check_confirmed(found, confirm)
+    calls = pay_top_ups(study=study, why=why, by=by)
+    words = "One bonus is on its way." if len(calls) == 1 else f"{len(calls)} bonuses are on their way."
+    return Outcome(words, _done(found, calls))
+
+
+@operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)
+@transaction.atomic
+def budget(
+    *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
+) -> Outcome:
+    """Never below what is spent and reserved."""
+    if study.place:  # ensures a row to lock
+        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
+    found = preview_budget(study=study, cents=cents)
+    check_confirmed(found, confirm)
+    set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
+    return Outcome("The budget is changed.", _done(found, []))
+
+
+# --- calls that were given up ------------------------------------------------------------------
+
+
+def _preview_of(step: str) -> Callable[..., Preview]:
+    return lambda *, study, call: preview_call(call=_call(study, call), step=step)
+
+
+@operation(
+    "retry",
+    "Try a call again",
+    parameters=ConfirmRequest,
+    scope="money",
+    row="call",
+    then=SYNC_LATER,
+    preview=_preview_of("retry"),
+)
+@transaction.atomic
+def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None) -> Outcome:
+    """Of a call that was given up. Its money is kept anew; the crowd is asked in the background."""
+    locked, found = _lock(study, call, "retry", confirm)
+    retry_call(call=locked, by=by)
+    return Outcome("It is tried again.", _done(found, [locked]))
+
+
+@operation(
+    "was-done",
+    "Say that a call was done",
+    parameters=ConfirmRequest,
+    scope="money",
+    row="call",
+    preview=_preview_of("was-done"),
+)
+@transaction.atomic
+def was_done(
+    *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
+) -> Outcome:
+    """Somebody looked at the crowd: it ends as done, and its money is spent."""
+    locked, found = _lock(study, call, "was-done", confirm)
+    say_it_was_done(call=locked, by=by)
+    return Outcome("It counts as done.", _done(found, [locked]))
+
+
+@operation(
+    "was-not-done",
+    "Say that a call was not done",
+    parameters=ConfirmRequest,
+    scope="money",
+    row="call",
+    then=SYNC_LATER,
+    preview=_preview_of("was-not-done"),
+)
+@transaction.atomic
+def was_not_done(
+    *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
+) -> Outcome:
+    """Somebody looked at the crowd: it is asked for again from the start."""
+    locked, found = _lock(study, call, "was-not-done", confirm)
+    say_it_was_not(call=locked, by=by)
+    return Outcome("It is asked for again.", _done(found, [locked]))
+
+
+def _call(study: Study, key: str) -> CrowdCall:
+    return row_of(CrowdCall.objects.filter(study=study).select_related("study"), key)
+
+
+def _lock(study: Study, key: str, step: str, confirm: str | None) -> tuple[CrowdCall, Preview]:
+    """Lock a call, and check that the decision about it fits and is the one that was confirmed."""
+    rows = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
+    locked = rows.get(pk=_call(study, key).pk)
+    found = preview_call(call=locked, step=step)
+    check_confirmed(found, confirm)
+    return locked, found
+
+
+def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
+    """Return what an HTTP call is answered."""
+    return {
+        "step": found.step,
+        "total_cents": found.total_cents,
+        "left_cents": left_cents(found.study),
+        "calls": [call.pk for call in calls],
+    }

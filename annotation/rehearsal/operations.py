@@ -1,0 +1,107 @@
+"""Rehearsing a study, or a copy of it, with simulated workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from rest_framework import serializers
+from rest_framework.fields import empty
+from rest_framework.utils.html import is_html_input
+
+from annotation.rehearsal.people import SORTS, Crowd
+from annotation.rehearsal.rehearsal import copy_for_rehearsal
+from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
+from common.parameters import Parameters
+from judgments.jobs import enqueue
+from judgments.models import Study
+from judgments.studies.generation import Progress
+from judgments.study_operations import Outcome, operation
+
+USUAL = Crowd()
+
+
+class SortsField(serializers.CharField):
+    """Names with commas between them; the ticked ones in a form."""
+
+    def get_value(self, dictionary: Any) -> Any:
+        if not is_html_input(dictionary):
+            return super().get_value(dictionary)
+        return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
+
+
+def _number(label: str, usual: float, low: float, high: float) -> serializers.FloatField:
+    return serializers.FloatField(
+        label=label,
+        help_text=f"{label} (default {usual}).",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
+def _whole_number(label: str, usual: int, low: int, high: int) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        label=label,
+        help_text=f"Default {usual}.",
+        min_value=low,
+        max_value=high,
+        initial=usual,
+        required=False,
+    )
+
+
+class RehearsalRequest(Parameters):
+    """A study, and who answers a copy of it."""
+
+    workers = _whole_number("Workers", USUAL.workers, 1, 2000)
+    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
+    accuracy = _number("Mean chance of the others to be right", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
+    seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
+    sorts = SortsField(
+        required=False,
+        initial=USUAL.sort_names,
+        label="Spammers",
+        help_text="Sorts of spammers, with commas between them: "
+        + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
+        + f" (default {USUAL.sorts}).",
+        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()]},
+    )
+    rules = serializers.BooleanField(
+        required=False,
+        label="Run the recommended detectors, where the study has none",
+        help_text="Run the recommended detectors where the study has none; its own always run.",
+    )
+
+
+@operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
+def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
+    """Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The study itself
+    stays clean."""
+    Crowd(**crowd)  # says what is wrong before anything is copied
+    with transaction.atomic():  # a copy without its job would stand there for nothing
+        copy = copy_for_rehearsal(study=study, user=by)
+        enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
+    return Outcome(f"“{copy.name}” is a copy that simulated workers answer now.", copy)
+
+
+class LargeRehearsalRequest(RehearsalRequest):
+    """Who answers the study itself."""
+
+    workers = _whole_number("Workers", USUAL.workers, 1, 100_000)
+
+
+@operation("rehearse", "Let simulated workers answer", parameters=LargeRehearsalRequest, job="rehearse")
+def rehearse(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
+    """Fills every HIT of the study with simulated answers."""
+    report = let_crowd_answer(study=study, crowd=Crowd(**crowd), progress=progress)
+    return Outcome(
+        f"{report.workers} simulated workers ({report.spammers} spammers) filled {report.hits:,} HITs with "
+        f"{report.judgments:,} judgments in {report.hours:.1f} simulated hours; "
+        f"{report.returned:,} HITs were returned.",
+        report,
+    )
