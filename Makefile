@@ -1,13 +1,16 @@
 # The two commands of a newcomer are `make run` and `make test`; nothing but Python 3.11 or newer is needed.
 PYTHON ?= python3
 
-.PHONY: run mturk-demo test coverage lint docs help
+.PHONY: run mturk-demo environment test coverage lint docs help
 
 run: ## set up, load the demo, start the web server and a background worker; Ctrl-C stops both
 	@$(PYTHON) -m scripts.quorum run
 
 mturk-demo: ## the demo study at an emulated Mechanical Turk on this machine, with a worker's link; Ctrl-C stops it
 	@$(PYTHON) -m scripts.mturk_demo
+
+environment: ## set up for the orders below, which do so themselves where it is missing
+	@$(PYTHON) -m scripts.quorum environment
 
 test: ## set up for tests, the browser included, and run the whole suite (ARGS="tests/metrics -q" for a part)
 	@$(PYTHON) -m scripts.quorum test $(ARGS)

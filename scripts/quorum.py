@@ -1,4 +1,4 @@
-"""The orders of the Makefile: `make run`, `make test`, `make coverage`, `make lint` and `make docs`.
+"""The orders of the Makefile: `make run`, `make environment`, `make test`, `make coverage`, `make lint`, `make docs`.
 
 Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
 needs to be told that it is too old.
@@ -16,6 +16,8 @@ def main() -> int:
     """Does what the first argument names."""
     use_a_new_python()
     order, arguments = sys.argv[1], sys.argv[2:]
+    if order == "environment":
+        return checks.environment()
     if order == "test":
         return checks.test(arguments)
     if order == "coverage":

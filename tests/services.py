@@ -11,8 +11,8 @@ import redis
 from playwright.sync_api import sync_playwright
 
 from evaluation.metrics.meteor import find_tables
+from scripts.checks import CHROMIUM_NAMES
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 REQUIRED = os.environ.get("QUORUM_REQUIRE_SERVICES") == "1"
 TITLES = {
     "postgresql": "PostgreSQL",

@@ -21,11 +21,13 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QualityRule
 from config.api.urls import router
+from evaluation.error_analysis import analysis
 from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
 from judgments import remembered
 from judgments.models import Job, Output, Study, System
+from judgments.studies import hits_page
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as make_small_dataset
 from tests.fetching import Question, questions
@@ -35,7 +37,7 @@ from tests.strangers import addresses
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
-ROWS = 21_000  # more than any list shows, and than pages count at each look (remembered.MANY_ROWS)
+ROWS, MANY_ROWS = 2_100, 2_000  # more than any list shows, and than pages count at each look
 A_PAGE = 101  # rows: a page of the API, and one to see whether there is another
 LISTS = (
     r"/admin/(auth|authtoken|judgments|annotation|evaluation)/\w+/",
@@ -69,7 +71,12 @@ class Look:
 @pytest.fixture(scope="module")
 def looks(module_db: None) -> dict[str, Look]:
     """Name -> what the second look at it asked."""
-    with patch.object(remembered, "FRESH", float("inf")):  # a slow machine counts nothing again meanwhile
+    with (
+        patch.object(remembered, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
+        patch.object(remembered, "MANY_ROWS", MANY_ROWS),
+        patch.object(hits_page, "MANY_ROWS", MANY_ROWS),
+        patch.object(analysis, "MANY_ROWS", MANY_ROWS),
+    ):
         study = filled_study()
         client = Client()
         client.force_login(User.objects.create_superuser("designer"))

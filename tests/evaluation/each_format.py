@@ -23,11 +23,11 @@ BOXES = [
 ]
 
 
-def study_for(form: str) -> StudyOf:
+def study_for(form: str, dataset: str = "toy") -> StudyOf:
     """Nine units on three images in three HITs, three workers, of whom one revised an answer. Set
     ``parts.UNITS_A_PART`` to the one here."""
     protocol = PROTOCOLS.get(form, "relevance")
-    made = StudyOf(make_dataset("toy", IMAGES), protocol)
+    made = StudyOf(make_dataset(dataset, IMAGES), protocol)
     units = [_unit(made, place) for place in range(9)]
     if protocol == "relevance":
         _systems(made, units)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from judgments.models import Job
 from judgments.studies.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
 from tests.evaluation.studies import StudyOf, make_dataset
-from tests.installations import Installation
+from tests.installations import Installation, Installations
 
 pytestmark = pytest.mark.django_db
 WRITTEN = {"as_of": "", "created_at": "", "file": ""}
@@ -294,16 +294,23 @@ export_judgments(study=find_study("{slug}"), format="{form}", output=Path("{path
 """
 MADE = """
 from tests.evaluation.each_format import study_for
-print(study_for("{form}").study.slug)
+print(study_for("{form}", "{form}").study.slug)
 """
+# Those that join their parts in a way of their own; all others join them as jsonl does.
+JOINED_DIFFERENTLY = ("jsonl", "csv", "parquet", "captions", "reliability", "mturk", "mtme")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.fixture(scope="module")
+def installation(installations: Installations) -> Iterator[Installation]:
+    with installations.fresh("sqlite") as made:
+        yield made
+
+
+@pytest.mark.parametrize("form", JOINED_DIFFERENTLY)
 def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
-    form: str, installation_on: Callable[[str], Installation], tmp_path: Path
+    form: str, installation: Installation, tmp_path: Path
 ) -> None:
     """Killed with half of what it was writing on the disk: in a part, in what is said of it, or in the file itself."""
-    installation = installation_on("sqlite")
     values = {"slug": installation.python(MADE.format(form=form)), "form": form, "units": UNITS_A_PART}
     whole, path = tmp_path / "whole", tmp_path / "killed"
     installation.python(KILLED.format(writes=-1, path=whole, resume=False, **values))
