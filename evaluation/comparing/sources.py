@@ -145,7 +145,8 @@ class Matched:
         kinds = self.first.kind, self.second.kind
         if kinds[0] is None or kinds[1] is None:
             return kinds[0] is kinds[1]
-        return (kinds[0].level, kinds[0].values) == (kinds[1].level, kinds[1].values)
+        levels = kinds[0].aggregation.level, kinds[1].aggregation.level
+        return levels[0] == levels[1] and kinds[0].values == kinds[1].values
 
 
 def match_sources(first: Source, second: Source) -> Matched:

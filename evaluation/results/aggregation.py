@@ -13,7 +13,7 @@ from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
-from evaluation.provenance import hash_with, signature
+from evaluation.provenance import as_json, hash_with, signature
 from evaluation.results.answer_model import kept_of, model_answers
 from evaluation.results.consensus import (
     NO_ONE,
@@ -31,7 +31,6 @@ from evaluation.results.consensus import (
 )
 from evaluation.results.filter_audit import audit_filter
 from evaluation.results.rankings import Said, judged_systems, newest_output, proposals_of, rankings_of
-from evaluation.statistics.results import as_json
 from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS, Figures, Kind
 from judgments.models import Study
