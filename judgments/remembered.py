@@ -1,8 +1,8 @@
 """Cache the figures of large studies in rows, since counting a million rows is slow.
 
-Figures less than a minute old are shown as they are. Older ones are shown with their time while a job
-recomputes them. On the first view of a large study, the page says that they are being computed and fills
-in later. Figures over few rows are computed at each view and never cached.
+Figures less than a minute old are shown as they are; older ones while a job recomputes them. On the first
+view of a large study, the page says that they are being computed and fills in later. Figures over few rows
+are computed at each view and never cached.
 
 After a person's action on the study, quick figures are recomputed at once, so that the person sees the
 effect; others are marked as being recomputed.
@@ -46,13 +46,9 @@ class Figures(Generic[T]):
     """A figure over the rows of a study.
 
     Attributes:
-        name: unique in the project.
-        compute: computes it.
         rows: number of rows behind a result.
-        as_json, from_json: convert to a JSON value, and back.
         version: as JSON, what else than time makes cached figures stale.
-        exact: whether they depend on the version only: they never expire, and other versions are not
-            shown.
+        exact: whether they depend on the version only: they never expire, and other versions are not shown.
         many: a quick database expression for whether the first computation needs a job.
         beyond_a_page: the same for figures that a page never computes; others are computed at each view.
     """
@@ -109,11 +105,7 @@ class BeingCounted(Exception):
 
 
 def certain(shown: Shown[T]) -> T:
-    """Return figures that a page cannot do without.
-
-    Raises:
-        BeingCounted: there are none yet.
-    """
+    """Return figures that a page cannot do without; raise BeingCounted if there are none yet."""
     if shown.value is None:
         raise BeingCounted
     return shown.value
@@ -184,7 +176,7 @@ def ask_for_figures(study: Study, names: Iterable[str]) -> None:
 
 
 def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
-    """Compute rows of figures by name, for ``store_figures``."""
+    """Compute the figures of these names, for ``store_figures``."""
     rows = []
     for name in names:
         figures = _named(name)
@@ -198,18 +190,12 @@ def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
 
 
 def store_figures(rows: Iterable[KeptFigures]) -> None:
-    """Replace the cached rows."""
-    for row in rows:
-        KeptFigures.objects.update_or_create(
-            study_id=row.study_id,
-            name=row.name,
-            defaults={
-                "version": row.version,
-                "value": row.value,
-                "seconds": row.seconds,
-                "made_at": row.made_at,
-            },
-        )
+    KeptFigures.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["study", "name"],
+        update_fields=["version", "value", "seconds", "made_at"],
+    )
 
 
 def _counted(study: Study, figures: Figures[T]) -> T:
