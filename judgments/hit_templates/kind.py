@@ -48,6 +48,7 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     by_count,
+    or_none,
 )
 
 if TYPE_CHECKING:
@@ -122,19 +123,12 @@ def _flat(values: Iterable[Any]) -> list[str]:
 def _alpha(found: AgreementResult | None) -> dict[str, Any]:
     """Return alpha with its interval, or None and the reason."""
     if found is None:
-        return {
-            "value": None,
-            "low": None,
-            "high": None,
-            "level": "",
-            "n": 0,
-            "reason": "Nobody answered it.",
-        }
-    value, low, high = (None if one != one else float(one) for one in (found.value, found.low, found.high))
+        nothing = {"value": None, "low": None, "high": None}
+        return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
     return {
-        "value": value,
-        "low": low,
-        "high": high,
+        "value": or_none(found.value),
+        "low": or_none(found.low),
+        "high": or_none(found.high),
         "level": found.level,
         "n": found.pairable,
         "reason": found.reason,

@@ -160,15 +160,7 @@ class ImageCaptionKind(ChoiceKind):
         expected: Any,
         control_kind: str = REFERENCE,
     ) -> UnitSpec:
-        """Return a control item; ``place`` distinguishes the same caption in another HIT."""
-        return UnitSpec(
-            key=content_key("control", self.name, design.seed, place, image.name, text.key),
-            image=image.name,
-            first=text,
-            control=True,
-            control_kind=control_kind,
-            expected=expected,
-        )
+        return self.control_unit(design.seed, place, image, (text.key,), expected, control_kind, first=text)
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {

@@ -25,7 +25,6 @@ from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, t
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Exchange,
     Figures,
     Judged,
     OpenAggregation,
@@ -103,10 +102,6 @@ class KeywordResults(Results):
         )
 
 
-class KeywordFormat(Exchange):
-    own_formats = ("keywords",)
-
-
 class KeywordRehearsal(Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """Draw three to six words that are no stop words, and sometimes a collocation."""
@@ -155,7 +150,7 @@ class Keywords(OpenKind):
         refusal="keywords are no captions; export_judgments --format keywords writes the gold standard that the "
         "keyword measures of docs/content-and-keywords.md take."
     )
-    exchange = KeywordFormat()
+    own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
     asks = ("keywords.titles", "keywords.longest")
 

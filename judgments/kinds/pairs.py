@@ -25,7 +25,7 @@ from judgments.drawing.controls import (
     known_items,
     known_problem,
 )
-from judgments.drawing.draws import balanced_sides, content_key, shuffled
+from judgments.drawing.draws import balanced_sides, shuffled
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.drawing.packing import hits_with_an_image_twice
 from judgments.drawing.pairing import draw_pairs, pairs_left_out
@@ -227,15 +227,7 @@ class PairKind(ChoiceKind):
         control_kind: str,
     ) -> Group:
         reference, first, second = texts
-        shown = reference.key if reference else None
-        unit = UnitSpec(
-            key=content_key("control", self.name, seed, place, image.name, shown, first.key, second.key),
-            image=image.name,
-            reference=reference,
-            first=first,
-            second=second,
-            control=True,
-            control_kind=control_kind,
-            expected=expected,
-        )
+        keys = (reference.key if reference else None, first.key, second.key)
+        shown = {"reference": reference, "first": first, "second": second}
+        unit = self.control_unit(seed, place, image, keys, expected, control_kind, **shown)
         return Group(image.name, (unit,))
