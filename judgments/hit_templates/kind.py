@@ -107,8 +107,8 @@ def _figure(question: Question, codes: Codes, judged: Sequence[Judged], *, seed:
     ]
     agreed = None
     if parts:
-        units, names, workers, numbers = zip(*parts, strict=True)
-        agreed = alpha_of_parts(units, names, workers, numbers, "nominal", resamples=RESAMPLES, seed=seed)
+        units, names, workers, coded = zip(*parts, strict=True)
+        agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
     return found | {
         "votes": dict(ordered[:MOST_VALUES]),
         "different": len(ordered),
@@ -147,7 +147,7 @@ STARTER = """<blockquote>${text}</blockquote>
 
 
 class OfTemplate:
-    """A capability that depends on the study's template."""
+    """A capability of a kind that knows its template."""
 
     def __init__(self, kind: HITTemplate) -> None:
         self._kind = kind
@@ -279,7 +279,7 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
 
 
 class HITTemplate(OpenKind):
-    """The researcher's form: majority for closed questions, mean and median for numbers."""
+    """A form of the researcher."""
 
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
@@ -401,9 +401,7 @@ class HITTemplate(OpenKind):
         return self if self._source else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0, and
-        ``u<position>-none`` (accept as is).
-        """
+        """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>`` (0-based), and ``…-none``."""
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
     def in_words(self, given: Any) -> str:

@@ -208,7 +208,6 @@ class Grounding(OpenKind):
         return [image.references[place] for place in chosen]
 
     def unit(self, design: StudyDesign, image: Image, text: Text) -> UnitSpec:
-        """Return a caption of an image with a frozen copy of its boxes."""
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, text.key, _frozen(image)),
             image=image.name,
@@ -240,7 +239,6 @@ class Grounding(OpenKind):
         return Group(image.name, (unit,))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the image, its boxes, and all words of the caption."""
         boxes = unit.content["boxes"]
         return {
             "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
@@ -306,9 +304,7 @@ def boxes_named(answer: Any) -> list[str]:
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the named boxes as 0-based indices of the picture's boxes, for
-    ``evaluation.metrics.content``.
-    """
+    """Return the named boxes as 0-based indices of the picture's boxes."""
     number = {box["id"]: place for place, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 

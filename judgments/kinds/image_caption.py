@@ -42,7 +42,6 @@ class ImageCaptionKind(ChoiceKind):
     bad: ClassVar[Any]
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return HITs of the drawn pairs that pass the filter; no HIT repeats an image."""
         draw = draw_captions(design, material, partial(self.unit_key, design))
         groups = [
             Group(one.image.name, units) for one in draw.images for units in self.groups(design, draw, one)
@@ -82,7 +81,6 @@ class ImageCaptionKind(ChoiceKind):
     def unit(
         self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False, audited: bool = False
     ) -> UnitSpec:
-        """Return the unit of an image-caption pair."""
         return UnitSpec(
             key=self.unit_key(design, image, text),
             image=image.name,

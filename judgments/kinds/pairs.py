@@ -116,7 +116,7 @@ class PairKind(ChoiceKind):
 
     @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
-        """Return the units that judge a candidate pair."""
+        pass
 
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
         """Return sentence A of a control item, for kinds that show one."""
@@ -127,7 +127,6 @@ class PairKind(ChoiceKind):
         return self.values
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return HITs of the pairs' units, with control items from the control split."""
         division = divided(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawn = draw_pairs(
