@@ -142,11 +142,11 @@ class Matched:
 
     @property
     def same_scale(self) -> bool:
-        kinds = self.first.kind, self.second.kind
-        if kinds[0] is None or kinds[1] is None:
-            return kinds[0] is kinds[1]
-        levels = kinds[0].aggregation.level, kinds[1].aggregation.level
-        return levels[0] == levels[1] and kinds[0].values == kinds[1].values
+        first, second = self.first.kind, self.second.kind
+        if first is None or second is None:
+            return first is second
+        same_level = first.aggregation.level == second.aggregation.level
+        return same_level and first.values == second.values
 
 
 def match_sources(first: Source, second: Source) -> Matched:

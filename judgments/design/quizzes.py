@@ -88,7 +88,7 @@ class Quiz(Part):
     preset: str = Field(
         "",
         title="Ready set of questions",
-        json_schema_extra={"words": {"": "None"} | {name: one.title for name, one in QUIZ_PRESETS.items()}},
+        json_schema_extra={"words": {"": "None", **{name: one.title for name, one in QUIZ_PRESETS.items()}}},
     )
     questions: Listed[OwnQuestion] = Field(
         (),

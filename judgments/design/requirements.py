@@ -74,7 +74,7 @@ class Workers(Part):
         title="Ready set of requirements",
         description="Fills what is left empty below. None takes off what it filled.",
         json_schema_extra={
-            "words": {"": "None"} | {name: one.title for name, one in REQUIREMENT_PRESETS.items()}
+            "words": {"": "None", **{name: one.title for name, one in REQUIREMENT_PRESETS.items()}}
         },
     )
     countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(

@@ -34,7 +34,7 @@ def label_words(label: str) -> str:
 
 
 def key_of(place: int) -> str:
-    """Return the key of box ``place`` (0-based), or the number itself beyond the last key."""
+    """Return the key of box ``place`` (0-based), or its number beyond the last key."""
     return KEYS[place] if place < len(KEYS) else str(place + 1)
 
 

@@ -81,8 +81,7 @@ class ImageCaptions:
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
         """Return the judged texts and whether each is for the audit.
 
-        ``rng`` shuffles those that passed. ``audit`` inserts the audited ones from its own stream, so it
-        never changes the order of the others.
+        ``rng`` shuffles those that passed. ``audit`` has its own stream and never changes their order.
         """
         places = shuffled(np.flatnonzero(self.passed).tolist(), rng)
         for place in shuffled(np.flatnonzero(self.audited).tolist(), audit):
@@ -92,10 +91,9 @@ class ImageCaptions:
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of other
-        ``images``.
+        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``.
 
-        Only filtered-out ones if ``pool`` is crossed with the image.
+        If ``pool`` is crossed with the image, return filtered-out ones only.
         """
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         found = [self.texts[place] for place in shuffled(left, rng)[:count]]
@@ -178,7 +176,7 @@ def draw_captions(
 
 
 def _distinct(texts: Iterable[Text]) -> list[Text]:
-    """Return each text once, by its words; the first represents the others."""
+    """Return each text once, by its words."""
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
 
@@ -316,11 +314,6 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
 def _only(
     asked: Sequence[str], captions: Sequence[ImageCaptions], unit_key: Callable[[Image, Text], str]
 ) -> list[ImageCaptions]:
-    """Select the pairs whose units the design names.
-
-    Raises:
-        DesignError: a named unit is not drawn.
-    """
     lacking = set(asked)
     kept = []
     for one in captions:

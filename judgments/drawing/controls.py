@@ -26,10 +26,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 def degraded_text(
     text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
 ) -> Text | None:
-    """Damage a caption of ``image`` with words of other ``images``' captions (see ``degraded``).
-
-    Return it as a candidate, or None.
-    """
+    """Return a caption damaged with words of other ``images``' captions (``degraded``), or None."""
     others = [other for other in images if other.name != image.name and other.references]
     some = shuffled(others, rng)[:MOST_DONORS]
     found = degraded(
@@ -102,7 +99,6 @@ def _spare_words(
 
 
 def _put_in(piece: str, word: str) -> str:
-    """Replace a piece's word, keeping its punctuation and capital."""
     old = _core(piece)
     new = word.lower()
     return piece.replace(old, new[:1].upper() + new[1:] if old[:1].isupper() else new, 1)
@@ -153,11 +149,11 @@ MakeKnown = Callable[[str, Sequence[Known], Sequence[Image], np.random.Generator
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """A kind's factories of control items; None for kinds of controls that it lacks.
+    """A kind's factories of control items; None for those that it lacks.
 
     Attributes:
-        reference: (place, image, control images, generator) -> group; the place tells equal items of
-            different HITs apart. It also makes the items of a quiz.
+        reference: (place, image, control images, generator) -> group; the place tells equal items of different HITs
+            apart. It also makes the items of a quiz.
         degraded: likewise; returns None if no caption can be damaged.
         known: (place, items, control images, generator) -> group.
         known_together: whether the known items of an image form one group.
@@ -315,15 +311,13 @@ def repeated(group: Group, *, place: str, seed: int, rng: np.random.Generator) -
 
 
 def needs_split(design: StudyDesign) -> bool:
-    """Return whether control items come from images of the control split."""
     return bool(design.controls.per_hit) and bool(set(design.controls.kinds) & set(FROM_IMAGES))
 
 
 def divided(design: StudyDesign, material: Material) -> Division:
     """Return the images of the judged split and of the control split.
 
-    If both are one split, or there are no splits, a tenth of the images (at least two), drawn with the seed, is
-    reserved for control items if needed.
+    Without two splits, a tenth of the images (at least two), drawn with the seed, is kept for control items if needed.
     """
     judged, controls, images = design.sampling.split, design.controls.split, material.images
     if material.has_splits and judged != controls:
@@ -375,7 +369,6 @@ def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
 
 
 def known_problem(item: Known, expected: str) -> DesignError:
-    """Return the error for an item that the kind cannot show or judge."""
     return DesignError(f"controls.known: item {item.number} {expected}.", field="controls.known")
 
 

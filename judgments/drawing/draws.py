@@ -37,10 +37,7 @@ def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
 
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
-    """Draw whether each of ``count`` units shows the second candidate first.
-
-    Sides are balanced to within one; the odd one is random.
-    """
+    """Draw whether each of ``count`` units shows the second candidate first, balanced to within one."""
     half, odd = divmod(count, 2)
     extra = bool(rng.integers(2)) if odd else False
     flips = [True] * (half + (1 if extra else 0)) + [False] * (half + (1 if odd and not extra else 0))

@@ -77,8 +77,6 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """The disjoint images to judge and for control items."""
-
     judged: tuple[Image, ...]
     controls: tuple[Image, ...]
 

@@ -110,9 +110,7 @@ def hits_of(
     """Build HITs of ``size`` groups, including the design's control groups.
 
     Args:
-        repeat_images: whether a page may repeat an image when too few are left; only where workers do not
-            see it.
-        control_images: the images of the control split.
+        repeat_images: whether a page may repeat an image if too few are left; only where workers do not see it.
         known: the designer's items.
 
     Raises:

@@ -178,7 +178,7 @@ def first_answer(questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def _middle(question: Question) -> str:
-    """Return a slider's default value by the HTML Standard."""
+    """Return a slider's default value (HTML Standard)."""
     if question.control != "range" or question.low is None or question.high is None:
         return ""
     middle = question.low + (question.high - question.low) / 2

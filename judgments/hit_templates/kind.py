@@ -48,6 +48,7 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     by_count,
+    or_none,
 )
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def _figure(question: Question, codes: Codes, judged: Sequence[Judged], *, seed:
     ]
     agreed = None
     if parts:
-        units, names, workers, numbers = zip(*parts, strict=True)
-        agreed = alpha_of_parts(units, names, workers, numbers, "nominal", resamples=RESAMPLES, seed=seed)
+        units, names, workers, coded = zip(*parts, strict=True)
+        agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
     return found | {
         "votes": dict(ordered[:MOST_VALUES]),
         "different": len(ordered),
@@ -122,19 +123,12 @@ def _flat(values: Iterable[Any]) -> list[str]:
 def _alpha(found: AgreementResult | None) -> dict[str, Any]:
     """Return alpha with its interval, or None and the reason."""
     if found is None:
-        return {
-            "value": None,
-            "low": None,
-            "high": None,
-            "level": "",
-            "n": 0,
-            "reason": "Nobody answered it.",
-        }
-    value, low, high = (None if one != one else float(one) for one in (found.value, found.low, found.high))
+        nothing = {"value": None, "low": None, "high": None}
+        return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
     return {
-        "value": value,
-        "low": low,
-        "high": high,
+        "value": or_none(found.value),
+        "low": or_none(found.low),
+        "high": or_none(found.high),
         "level": found.level,
         "n": found.pairable,
         "reason": found.reason,
@@ -153,7 +147,7 @@ STARTER = """<blockquote>${text}</blockquote>
 
 
 class OfTemplate:
-    """A capability that depends on the study's template."""
+    """A capability of a kind that knows its template."""
 
     def __init__(self, kind: HITTemplate) -> None:
         self._kind = kind
@@ -285,7 +279,7 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
 
 
 class HITTemplate(OpenKind):
-    """The researcher's form: majority for closed questions, mean and median for numbers."""
+    """A form of the researcher."""
 
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
@@ -407,9 +401,7 @@ class HITTemplate(OpenKind):
         return self if self._source else HITTemplate(design.template.html)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0, and
-        ``u<position>-none`` (accept as is).
-        """
+        """Read ``u<position>-<question>``, boxes ``u<position>-<question>-<option>`` (0-based), and ``…-none``."""
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
     def in_words(self, given: Any) -> str:

@@ -41,8 +41,6 @@ SORTS = {
 
 @dataclass(slots=True)
 class _Found:
-    """A question under construction."""
-
     name: str
     control: str
     label: str = ""

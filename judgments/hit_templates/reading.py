@@ -32,8 +32,6 @@ MOST_NAMED = 5
 
 
 class _Scan(HTMLParser):
-    """Count the parts of a template that a form cannot contain."""
-
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.found: Counter[str] = Counter()
@@ -255,7 +253,6 @@ class _TreeReader(HTMLParser):
 
 
 def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
-    """Replace special elements by plain ones."""
     found: list[Element | str] = []
     for one in nodes:
         if isinstance(one, str):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import Address, CaptionText, ImageName, Record, Shape, name, shown
 from judgments.importers.readers import parse_json
-from judgments.importers.records import CandidateRow, PairRow, ReferenceRow
+from judgments.importers.records import CandidateRow, CandidateSource, DatasetSource, ReferenceRow
 from judgments.importers.tables import CandidateRegister, CaptionRegister
 from judgments.importers.textio import read_whole
 
@@ -38,24 +38,13 @@ _IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
 _RESULT = Shape(CandidateRow, columns={"image": "image_id", "text": "caption"}, given=("rank", "score"))
 
 
-class CocoDataset:
+class CocoDataset(DatasetSource):
     """Captions JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
 
     An image is named by its id, as in results files; its picture by `file_name`.
     """
 
-    def __init__(self, path: Path, encoding: str | None = None) -> None:
-        self.path = path
-        self.notes = ImportNotes()
-        self._encoding = encoding
-
-    def pairs(self) -> Iterator[PairRow]:
-        return iter(())
-
     def rows(self) -> Iterator[ReferenceRow]:
-        return self.references()
-
-    def references(self) -> Iterator[ReferenceRow]:
         document = _document(self.path, self._encoding)
         if not isinstance(document, dict) or not {"images", "annotations"} <= document.keys():
             found = "a list" if isinstance(document, list) else "a document without both lists"
@@ -85,16 +74,10 @@ class CocoDataset:
         self.notes.count("no-captions", len(images) - len(described))
 
 
-class CocoCandidates:
+class CocoCandidates(CandidateSource):
     """Results JSON: a list of objects with `image_id` and `caption`, one per image."""
 
-    def __init__(self, path: Path, encoding: str | None = None) -> None:
-        self.path = path
-        self.notes = ImportNotes()
-        self._encoding = encoding
-
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        """Yield the rows; raise for an image outside `images`, if given."""
         register = CandidateRegister(self.notes, images)
         document = _document(self.path, self._encoding)
         if not isinstance(document, list):

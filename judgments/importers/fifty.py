@@ -34,9 +34,12 @@ from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
     PAIR_KINDS,
+    DatasetSource,
     JudgmentRow,
+    JudgmentSource,
     PairRow,
     ReferenceRow,
+    Source,
     WinnerRow,
 )
 from judgments.importers.tables import CaptionRegister
@@ -112,9 +115,9 @@ _IMAGE, _PAIR = Shape(_Image), Shape(_Pair)
 class _Folder:
     """The two files of a set, read and checked once for all readers."""
 
-    def __init__(self, name: str, path: Path, encoding: str | None) -> None:
+    def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
-        self.notes = ImportNotes()
+        self.notes = notes
         self._references_file = inside(path, "references.jsonl")
         self._pairs_file = inside(path, "pairs.jsonl")
         if self._references_file == self._pairs_file:
@@ -172,19 +175,16 @@ class _Folder:
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
 
-class _FiftyReader:
+class _FiftyReader(Source):
     def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
-        self._folder = _Folder(name, path, encoding)
-        self.notes = self._folder.notes
+        super().__init__(path, encoding)
+        self._folder = _Folder(name, path, encoding, self.notes)
 
 
-class FiftyDataset(_FiftyReader):
+class FiftyDataset(_FiftyReader, DatasetSource):
     """References and candidate pairs of a folder; keeps the references while reading the pairs."""
 
     def rows(self) -> Iterator[ReferenceRow]:
-        return self.references()
-
-    def references(self) -> Iterator[ReferenceRow]:
         register = CaptionRegister(self.notes)
         for record, image, texts in self._folder.images():
             unused = max(0, len(texts) - TRIPLET_REFERENCES)
@@ -210,10 +210,10 @@ class FiftyDataset(_FiftyReader):
             yield row
 
 
-class FiftyPairwise(_FiftyReader):
+class FiftyPairwise(_FiftyReader, JudgmentSource):
     """PASCAL-50S's pairwise votes (V15 App. I): eleven per pair, by anonymous raters."""
 
-    protocol: str | None = "pairwise"
+    protocol = "pairwise"
     anonymous = True
 
     def judgments(
@@ -238,14 +238,11 @@ class FiftyPairwise(_FiftyReader):
                     anonymous=True,
                 )
 
-    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        return iter(())
 
-
-class FiftyTriplets(_FiftyReader):
+class FiftyTriplets(_FiftyReader, JudgmentSource):
     """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, PASCAL-50S's winners without votes."""
 
-    protocol: str | None = "triplet"
+    protocol = "triplet"
     anonymous = True
 
     def judgments(

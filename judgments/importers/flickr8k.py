@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import SHORT_NAME_LIMIT, Record, Unfit, counted, read_image, read_name, shown
-from judgments.importers.records import JudgmentRow, PairRow, ReferenceRow, WinnerRow
+from judgments.importers.records import DatasetSource, JudgmentRow, JudgmentSource, ReferenceRow
 from judgments.importers.tables import CaptionRegister, read_caption
 from judgments.importers.textio import read_lines
 
@@ -40,24 +40,16 @@ def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expecte
         yield Record(path, number, dict(zip(columns, cells, strict=True)))
 
 
-class Flickr8kDataset:
+class Flickr8kDataset(DatasetSource):
     """A folder with Flickr8k.token.txt and, optionally, the three split lists.
 
     Streams the captions; keeps the split lists and two digests per caption. Read it once.
     """
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
-        self.path = inside(path, TOKEN_FILE)
-        self.notes = ImportNotes()
-        self._encoding = encoding
-
-    def pairs(self) -> Iterator[PairRow]:
-        return iter(())
+        super().__init__(inside(path, TOKEN_FILE), encoding)
 
     def rows(self) -> Iterator[ReferenceRow]:
-        return self.references()
-
-    def references(self) -> Iterator[ReferenceRow]:
         splits = self._splits()
         register = CaptionRegister(self.notes)
         images: set[str] = set()
@@ -94,24 +86,20 @@ class Flickr8kDataset:
         return splits
 
 
-class _AnonymousJudgments(ABC):
+class _AnonymousJudgments(JudgmentSource):
     """A file with a line per image-caption pair and its judgments by anonymous people."""
 
     name: ClassVar[str]
-    protocol: str | None
     columns: ClassVar[tuple[str, ...]]
     expected: ClassVar[str]
     anonymous = True
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
-        self.path = inside(path, self.name)
-        self.notes = ImportNotes()
-        self._encoding = encoding
+        super().__init__(inside(path, self.name), encoding)
 
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield the rows of every pair; raise for ids outside `images` and `captions`."""
         lines: dict[int, int | None] = {}
         for record in _records(self.path, self._encoding, self.columns, self.expected):
             image = record.read("image", read_image)
@@ -143,9 +131,6 @@ class _AnonymousJudgments(ABC):
         if not lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one line")
 
-    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        return iter(())
-
     @abstractmethod
     def _values(self, record: Record) -> list[int]:
         """Return the judgments of a line."""
@@ -155,7 +140,7 @@ class Flickr8kExpert(_AnonymousJudgments):
     """ExpertAnnotations.txt: image, caption id, three grades from 1 to 4 (H13 §4.2.1)."""
 
     name = "ExpertAnnotations.txt"
-    protocol: str | None = "graded"
+    protocol = "graded"
     columns = ("image", "caption id", "first", "second", "third")
     expected = "image, caption id and three grades, separated by tabs"
 
@@ -173,7 +158,7 @@ class Flickr8kCrowd(_AnonymousJudgments):
     """CrowdFlowerAnnotations.txt: image, caption id, share of yes, yes, no (H13 §4.3.2)."""
 
     name = "CrowdFlowerAnnotations.txt"
-    protocol: str | None = "relevance"
+    protocol = "relevance"
     columns = ("image", "caption id", "share", "yes", "no")
     expected = "image, caption id, share of yes, number of yes and number of no, separated by tabs"
 

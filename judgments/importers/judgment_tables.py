@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import (
     SHORT_NAME_LIMIT,
     Record,
@@ -28,7 +28,7 @@ from judgments.importers.records import (
     Credit,
     CreditedRow,
     JudgmentRow,
-    WinnerRow,
+    JudgmentSource,
 )
 from judgments.importers.textio import unguard_formula
 
@@ -67,7 +67,7 @@ _OPEN = ("caption", "keywords", "grounding", "best-worst")
 _TWO_SIDED = ("triplet", "pairwise")
 
 
-class TableJudgments:
+class TableJudgments(JudgmentSource):
     """Judgments in the export's columns; `unit`, `worker` and an answer are required.
 
     Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Streams; keeps a 64-bit
@@ -82,22 +82,15 @@ class TableJudgments:
         protocol: str | None = None,
         encoding: str | None = None,
     ) -> None:
-        self.path = path
-        self.notes = ImportNotes()
+        super().__init__(path, encoding)
         self.protocol = protocol
-        self.anonymous = False
         self._records = records
-        self._encoding = encoding
         if protocol is not None and protocol not in _VALUES and protocol not in _OPEN:
             raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
-
-    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        return iter(())
 
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield the rows; raise for names outside `images` and `captions`, if given."""
         lines: dict[int, int | None] = {}
         revisions: dict[int, int] = {}
         contents: dict[int, int] = {}

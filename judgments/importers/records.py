@@ -1,16 +1,19 @@
-"""The frozen rows that every reader yields, independent of the file's format.
+"""The frozen rows of every format, and the sources that yield them.
 
 Annotated types say how `Shape` (fields.py) reads a field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import PlainValidator
 
+from judgments.importers.errors import ImportNotes
 from judgments.importers.fields import (
     CaptionText,
     Flag,
@@ -243,3 +246,51 @@ class WinnerRow:
     first_text: str
     second_text: str
     winner: int
+
+
+class Source:
+    """A file or folder to import; read it once. `notes` are complete when its rows are exhausted."""
+
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
+        self.path = path
+        self.notes = ImportNotes()
+        self._encoding = encoding
+
+
+class DatasetSource(Source, ABC):
+    """References of images, with images' texts and boxes, and optional candidate pairs."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
+
+    def references(self) -> Iterator[ReferenceRow]:
+        return (row for row in self.rows() if isinstance(row, ReferenceRow))
+
+    def pairs(self) -> Iterator[PairRow]:
+        return iter(())
+
+
+class CandidateSource(Source, ABC):
+    """One system's captions. With `images`, an image outside them is an ImportProblem."""
+
+    @abstractmethod
+    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]: ...
+
+
+class JudgmentSource(Source, ABC):
+    """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
+
+    `protocol` is that of every row, or None if rows state it; `anonymous` is true when no rater is a
+    person. `winners` yields results published without votes.
+    """
+
+    protocol: str | None = None
+    anonymous: bool = False
+
+    @abstractmethod
+    def judgments(
+        self, images: Container[str] | None = None, captions: Container[str] | None = None
+    ) -> Iterator[JudgmentRow]: ...
+
+    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
+        return iter(())

@@ -2,88 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from judgments.importers.coco import CocoCandidates, CocoDataset
 from judgments.importers.elsewhere.crowdflower import CROWDFLOWER
 from judgments.importers.elsewhere.label_studio import LABEL_STUDIO
 from judgments.importers.elsewhere.potato import POTATO
-from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.errors import ImportProblem
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mturk.judgments import EXAMPLE, MTURK, TURKLE, ResultColumns, ResultJudgments
 from judgments.importers.readers import read_csv, read_json_lines
-from judgments.importers.records import (
-    CandidateRow,
-    ImageRow,
-    InputRow,
-    JudgmentRow,
-    PairRow,
-    ReferenceRow,
-    WinnerRow,
-)
+from judgments.importers.records import CandidateSource, DatasetSource, JudgmentSource
 from judgments.importers.tables import InputTable, TableCandidates, TableDataset
-
-
-class DatasetSource(Protocol):
-    """References of images, and optional candidate pairs. Read each once.
-
-    `rows` yields the references with images' texts and boxes.
-    """
-
-    notes: ImportNotes
-
-    def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
-
-    def references(self) -> Iterator[ReferenceRow]: ...
-
-    def pairs(self) -> Iterator[PairRow]: ...
-
-
-class CandidateSource(Protocol):
-    """One system's captions. With `images`, an image outside them is an ImportProblem."""
-
-    notes: ImportNotes
-
-    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]: ...
-
-
-class JudgmentSource(Protocol):
-    """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
-
-    `protocol` is that of every row, or None if rows state it; `anonymous` is true when no rater is a
-    person. `winners` yields results published without votes.
-    """
-
-    notes: ImportNotes
-    protocol: str | None
-    anonymous: bool
-
-    def judgments(
-        self, images: Container[str] | None = None, captions: Container[str] | None = None
-    ) -> Iterator[JudgmentRow]: ...
-
-    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]: ...
-
 
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "flickr8k": Flickr8kDataset,
     "coco": CocoDataset,
     "pascal-50s": partial(FiftyDataset, "pascal-50s"),
     "abstract-50s": partial(FiftyDataset, "abstract-50s"),
-    "jsonl": lambda path, encoding: TableDataset(path, read_json_lines, encoding),
-    "csv": lambda path, encoding: TableDataset(path, read_csv, encoding),
+    "jsonl": partial(TableDataset, records=read_json_lines),
+    "csv": partial(TableDataset, records=read_csv),
     "inputs": InputTable,
 }
 
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     "coco": CocoCandidates,
-    "jsonl": lambda path, encoding: TableCandidates(path, read_json_lines, encoding),
-    "csv": lambda path, encoding: TableCandidates(path, read_csv, encoding),
+    "jsonl": partial(TableCandidates, records=read_json_lines),
+    "csv": partial(TableCandidates, records=read_csv),
 }
 
 # Published data: the protocols of a format's judgments, the default first.

@@ -37,7 +37,15 @@ from judgments.importers.readers import (
     read_csv,
     read_json_lines,
 )
-from judgments.importers.records import BoxRow, CandidateRow, ImageRow, InputRow, PairRow, ReferenceRow
+from judgments.importers.records import (
+    BoxRow,
+    CandidateRow,
+    CandidateSource,
+    DatasetSource,
+    ImageRow,
+    InputRow,
+    ReferenceRow,
+)
 from judgments.importers.textio import read_lines
 
 DATASET_COLUMNS = Columns(
@@ -85,7 +93,7 @@ class _AboutImage:
 _ABOUT = Shape(_AboutImage, given=("boxes",))
 
 
-class TableDataset:
+class TableDataset(DatasetSource):
     """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`.
 
     Images may have a `text`, then need no caption, and `boxes`. Streams; keeps each image's first record
@@ -93,17 +101,9 @@ class TableDataset:
     texts. Read it once; open it again for a second pass.
     """
 
-    def __init__(self, path: Path, records: RecordReader, encoding: str | None = None) -> None:
-        self.path = path
-        self.notes = ImportNotes()
+    def __init__(self, path: Path, encoding: str | None = None, *, records: RecordReader) -> None:
+        super().__init__(path, encoding)
         self._records = records
-        self._encoding = encoding
-
-    def pairs(self) -> Iterator[PairRow]:
-        return iter(())
-
-    def references(self) -> Iterator[ReferenceRow]:
-        return (row for row in self.rows() if isinstance(row, ReferenceRow))
 
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
         """Yield captions; before them, images with a text or boxes."""
@@ -286,23 +286,12 @@ MOST_CELL = 100_000
 LONGEST_COLUMN = 100
 
 
-class InputTable:
+class InputTable(DatasetSource):
     """CSV with a column per `${field}` of a HIT template and a row per task, as MTurk and Turkle take it.
 
     Column names are case-sensitive; cells may be empty or hold line breaks. A column `picture` names the
     row's picture, if pictures are imported. Streams; read it once.
     """
-
-    def __init__(self, path: Path, encoding: str | None = None) -> None:
-        self.path = path
-        self.notes = ImportNotes()
-        self._encoding = encoding
-
-    def pairs(self) -> Iterator[PairRow]:
-        return iter(())
-
-    def references(self) -> Iterator[ReferenceRow]:
-        return iter(())
 
     def rows(self) -> Iterator[InputRow]:
         """Yield records named by number: `row-1`.
@@ -359,7 +348,7 @@ def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, s
         raise ImportProblem(path, None, None, "no pairs", "at least one record")
 
 
-class TableCandidates:
+class TableCandidates(CandidateSource):
     """One system's captions from JSON lines or CSV with `image, caption`, optionally `rank, score`.
 
     Several captions of an image need distinct ranks. A `system` column must name one system. Streams;
@@ -368,14 +357,11 @@ class TableCandidates:
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
 
-    def __init__(self, path: Path, records: RecordReader, encoding: str | None = None) -> None:
-        self.path = path
-        self.notes = ImportNotes()
+    def __init__(self, path: Path, encoding: str | None = None, *, records: RecordReader) -> None:
+        super().__init__(path, encoding)
         self._records = records
-        self._encoding = encoding
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        """Yield the rows; raise for an image outside `images`, if given."""
         register = CandidateRegister(self.notes, images)
         system: str | None = None
         for record in self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding):

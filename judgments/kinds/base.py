@@ -20,7 +20,8 @@ from django.utils.translation import gettext
 from evaluation.statistics.aggregation.stopping import OPEN
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import Known, Makers
-from judgments.drawing.material import Batch, Group, HITSpec, Image, Material
+from judgments.drawing.draws import content_key
+from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
 from judgments.drawing.packing import hits_of
 
 if TYPE_CHECKING:
@@ -241,13 +242,7 @@ class RelevanceScale:
 
 
 class Exchange:
-    """Answers in files.
-
-    Attributes:
-        own_formats: export formats for this kind only.
-    """
-
-    own_formats: ClassVar[tuple[str, ...]] = ()
+    """Answers in files."""
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert a canonical or consensus answer for files; ``content`` is the unit's."""
@@ -308,6 +303,7 @@ class Kind(ABC):
         asks: keys of the study file that only this kind uses.
         labelled: answers that ``labels`` of the study file name, in order.
         no_source: why the page shows no source text; "" if it can.
+        own_formats: export formats for this kind only.
         wordings: the page's wordings by the design's ``judged``; {} if one fits every text.
         wording: the wording in use.
         relevance: None unless a unit is one caption of one image.
@@ -327,6 +323,7 @@ class Kind(ABC):
     asks: ClassVar[tuple[str, ...]] = ()
     labelled: ClassVar[tuple[int, ...]] = ()
     no_source: ClassVar[str] = ""
+    own_formats: ClassVar[tuple[str, ...]] = ()
     wordings: ClassVar[Mapping[str, Wording]] = {}
     wording: Wording | None = None
 
@@ -408,6 +405,32 @@ class Kind(ABC):
     def control_items(self, design: StudyDesign) -> Makers:
         """Return what makes items with a known answer, for HITs and for a quiz; none by default."""
         return Makers()
+
+    def control_unit(
+        self,
+        seed: int,
+        place: str,
+        image: Image,
+        parts: Sequence[Any],
+        expected: Any,
+        control_kind: str,
+        **shown: Any,
+    ) -> UnitSpec:
+        """Return a control item.
+
+        Args:
+            place: tells equal items of different HITs apart.
+            parts: what its key is derived from, besides the image.
+            shown: texts and content of the unit.
+        """
+        return UnitSpec(
+            key=content_key("control", self.name, seed, place, image.name, *parts),
+            image=image.name,
+            control=True,
+            control_kind=control_kind,
+            expected=expected,
+            **shown,
+        )
 
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
@@ -523,6 +546,11 @@ class ChoiceRehearsal(Rehearsal):
     def recovers(self, found: Consensus, truth: Any) -> bool:
         """Return whether the value, or the grade nearest to the mean (halves round down), is right."""
         return found.value is not None and self.is_right(math.ceil(found.value - 0.5), truth)
+
+
+def or_none(value: float) -> float | None:
+    """Return nan as None, as JSON wants it."""
+    return None if math.isnan(value) else float(value)
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:

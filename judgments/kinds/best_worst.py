@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +46,7 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     Sides,
+    or_none,
 )
 
 if TYPE_CHECKING:
@@ -136,10 +136,10 @@ def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
             for caption, shown, best, worst, score, strength in zip(answers.captions, *columns, strict=True)
         ],
         "split_half": {
-            "spearman": _or_none(reliability.spearman),
-            "spearman_deviation": _or_none(reliability.spearman_deviation),
-            "pearson": _or_none(reliability.pearson),
-            "pearson_deviation": _or_none(reliability.pearson_deviation),
+            "spearman": or_none(reliability.spearman),
+            "spearman_deviation": or_none(reliability.spearman_deviation),
+            "pearson": or_none(reliability.pearson),
+            "pearson_deviation": or_none(reliability.pearson_deviation),
             "splits": reliability.splits,
             "answers": reliability.answers,
             "seed": reliability.seed,
@@ -166,12 +166,8 @@ def _strengths(answers: Answers) -> list[float | None]:
             [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
         )
         for place, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
-            found[place] = _or_none(strength)
+            found[place] = or_none(strength)
     return found
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 BEST, WORST = "best", "worst"
@@ -405,15 +401,9 @@ class BestWorst(OpenKind):
         control_kind: str,
     ) -> Group:
         end, odd = answer
-        unit = UnitSpec(
-            key=content_key(
-                "control", self.name, design.seed, place, image.name, [text.key for text in options]
-            ),
-            image=image.name,
-            control=True,
-            control_kind=control_kind,
-            expected={end: options.index(odd) + 1},
-            content=_content(options),
+        keys, expected = [text.key for text in options], {end: options.index(odd) + 1}
+        unit = self.control_unit(
+            design.seed, place, image, (keys,), expected, control_kind, content=_content(options)
         )
         return Group(image.name, (unit,))
 

@@ -73,7 +73,7 @@ class UpperBound:
     signature: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields by name, without the metric; nan becomes null."""
+        """Return the fields by name; nan becomes null."""
         fields = {name: value for name, value in asdict(self).items() if name != "metric"}
         return {
             name: None if isinstance(value, float) and math.isnan(value) else value
@@ -100,7 +100,6 @@ class LeaveOneOut:
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return {"metrics": {name: figures}, "images", "captions", ...}."""
         return {
             "metrics": {bound.metric: bound.as_json() for bound in self.bounds},
             "images": self.images,
@@ -330,7 +329,6 @@ class CaptionWriting(OpenKind):
         return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> str:
-        """Collapse white space and enforce the hard rules of ``caption_rules``."""
         if not isinstance(given, str):
             raise ValueError(gettext("expected a text, the caption"))
         if len(given) > MOST_TYPED:
@@ -358,7 +356,6 @@ def _refused(text: str) -> bool:
 
 
 def _varied(text: str, rng: np.random.Generator) -> str:
-    """Return ``text`` with one small word exchanged, if it has one."""
     fitting = [(old, new) for old, new in SWAPS if old in text]
     if not fitting:
         return text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
+from evaluation.statistics.aggregation import GRADE_THRESHOLDS, mean_grade
 from judgments.design.wordings import CAPTION, GRADED_WORDS, Wording
 from judgments.kinds.base import (
     Aggregation,
@@ -24,22 +25,30 @@ GRADES = (1, 2, 3, 4)
 
 
 class MeanGrade(Aggregation):
-    """The mean grade (H13); share, margin and tie do not apply."""
+    """The mean grade (H13); share, margin and tie do not apply.
+
+    Args:
+        listed: grades whose votes are listed even if nobody gave them.
+    """
 
     rule = "mean"
     level = "interval"
 
+    def __init__(self, listed: Sequence[int] = ()) -> None:
+        self._listed = listed
+
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        votes = majority_vote(units, values, labels=GRADES)
+        votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for unit, value in zip(units, values, strict=True):
+            votes[unit][value] += 1
         means = mean_grade(units, values)
-        rows = zip(means.units.tolist(), means.mean.tolist(), votes.counts.tolist(), strict=True)
         return {
             unit: Consensus(
-                n=sum(counts),
+                n=votes[unit].total(),
                 value=mean,
-                votes={str(value): count for value, count in zip(GRADES, counts, strict=True)},
+                votes={str(grade): votes[unit][grade] for grade in self._listed or sorted(votes[unit])},
             )
-            for unit, mean, counts in rows
+            for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
         }
 
 
@@ -81,7 +90,7 @@ class Graded(ImageCaptionKind):
     }
     page = Page("annotation/kinds/graded.html")
     good, bad = "3-4", "1-2"
-    aggregation: Aggregation = MeanGrade()
+    aggregation = MeanGrade(GRADES)
     comparison = Comparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale(
         describes=lambda mean: nearest_grade(mean) >= 3,

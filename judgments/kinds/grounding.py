@@ -27,7 +27,6 @@ from judgments.drawing.phrases import plain, trimmed, words_of
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Exchange,
     Figures,
     Judged,
     OpenAggregation,
@@ -110,10 +109,6 @@ class NamedBoxes(Results):
         )
 
 
-class GroundingFormat(Exchange):
-    own_formats = ("grounding",)
-
-
 class GroundingRehearsal(Rehearsal):
     def draw_truth(
         self, unit: Any, qualities: Sequence[float], rng: np.random.Generator
@@ -167,7 +162,7 @@ class Grounding(OpenKind):
         refusal="links say which objects a caption names, not how good it is; export_judgments --format grounding "
         "writes what the content selection measures of docs/content-and-keywords.md take."
     )
-    exchange = GroundingFormat()
+    own_formats = ("grounding",)
     rehearsal = GroundingRehearsal()
     asks = ("sampling.references",)
 
@@ -213,7 +208,6 @@ class Grounding(OpenKind):
         return [image.references[place] for place in chosen]
 
     def unit(self, design: StudyDesign, image: Image, text: Text) -> UnitSpec:
-        """Return a caption of an image with a frozen copy of its boxes."""
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, text.key, _frozen(image)),
             image=image.name,
@@ -240,19 +234,11 @@ class Grounding(OpenKind):
     ) -> Group:
         """Return a control from a caption that contains labels verbatim; other links are ignored."""
         text, links = shuffled(certain_links(image), rng)[0]
-        unit = UnitSpec(
-            key=content_key("control", self.name, design.seed, place, image.name, text.key),
-            image=image.name,
-            first=text,
-            control=True,
-            control_kind=REFERENCE,
-            expected=links_of(links),
-            content={"boxes": _frozen(image)},
-        )
+        shown = {"first": text, "content": {"boxes": _frozen(image)}}
+        unit = self.control_unit(design.seed, place, image, (text.key,), links_of(links), REFERENCE, **shown)
         return Group(image.name, (unit,))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the image, its boxes, and all words of the caption."""
         boxes = unit.content["boxes"]
         return {
             "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
@@ -318,9 +304,7 @@ def boxes_named(answer: Any) -> list[str]:
 
 
 def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the named boxes as 0-based indices of the picture's boxes, for
-    ``evaluation.metrics.content``.
-    """
+    """Return the named boxes as 0-based indices of the picture's boxes."""
     number = {box["id"]: place for place, box in enumerate(boxes)}
     return [number[box] for box in boxes_named(answer)]
 

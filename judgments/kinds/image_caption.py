@@ -42,7 +42,6 @@ class ImageCaptionKind(ChoiceKind):
     bad: ClassVar[Any]
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return HITs of the drawn pairs that pass the filter; no HIT repeats an image."""
         draw = draw_captions(design, material, partial(self.unit_key, design))
         groups = [
             Group(one.image.name, units) for one in draw.images for units in self.groups(design, draw, one)
@@ -82,7 +81,6 @@ class ImageCaptionKind(ChoiceKind):
     def unit(
         self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False, audited: bool = False
     ) -> UnitSpec:
-        """Return the unit of an image-caption pair."""
         return UnitSpec(
             key=self.unit_key(design, image, text),
             image=image.name,
@@ -160,15 +158,7 @@ class ImageCaptionKind(ChoiceKind):
         expected: Any,
         control_kind: str = REFERENCE,
     ) -> UnitSpec:
-        """Return a control item; ``place`` distinguishes the same caption in another HIT."""
-        return UnitSpec(
-            key=content_key("control", self.name, design.seed, place, image.name, text.key),
-            image=image.name,
-            first=text,
-            control=True,
-            control_kind=control_kind,
-            expected=expected,
-        )
+        return self.control_unit(design.seed, place, image, (text.key,), expected, control_kind, first=text)
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         return {

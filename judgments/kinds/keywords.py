@@ -25,7 +25,6 @@ from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, t
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Exchange,
     Figures,
     Judged,
     OpenAggregation,
@@ -103,10 +102,6 @@ class KeywordResults(Results):
         )
 
 
-class KeywordFormat(Exchange):
-    own_formats = ("keywords",)
-
-
 class KeywordRehearsal(Rehearsal):
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """Draw three to six words that are no stop words, and sometimes a collocation."""
@@ -137,7 +132,7 @@ class KeywordRehearsal(Rehearsal):
 
 
 class Keywords(OpenKind):
-    """Choose words and collocations of the text; the consensus counts workers per keyword."""
+    """Choose words and collocations of the text."""
 
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
@@ -155,7 +150,7 @@ class Keywords(OpenKind):
         refusal="keywords are no captions; export_judgments --format keywords writes the gold standard that the "
         "keyword measures of docs/content-and-keywords.md take."
     )
-    exchange = KeywordFormat()
+    own_formats = ("keywords",)
     rehearsal = KeywordRehearsal()
     asks = ("keywords.titles", "keywords.longest")
 
@@ -201,7 +196,6 @@ class Keywords(OpenKind):
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
     def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
-        """Return an image with its text and a frozen list of collocations."""
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, image.text, list(collocations)),
             image=image.name,
@@ -219,9 +213,7 @@ class Keywords(OpenKind):
         return [f"{word} ({count})" for word, count in answer.items()]
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
-        """Normalise typed or ticked keywords: collapse blanks, drop punctuation at the edges, drop
-        repeats.
-        """
+        """Collapse blanks, and drop punctuation at the edges and repeats."""
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             raise ValueError(gettext("expected a list of texts"))
         if len(given) > MOST_KEYWORDS:

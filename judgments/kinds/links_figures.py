@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from evaluation.metrics.content import content_selection, content_upper_bound
 from evaluation.statistics.significance import bootstrap_interval
+from judgments.kinds.base import or_none
 
 RESAMPLES = 1000
 DRAWS = 20
@@ -41,9 +41,9 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
             means.append(sum(values) / len(values))
     found = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
     return {
-        "value": _or_none(found.value),
-        "low": _or_none(found.low),
-        "high": _or_none(found.high),
+        "value": or_none(found.value),
+        "low": or_none(found.low),
+        "high": or_none(found.high),
         "floor": _between_units(answers),
         "n": len(means),
         "pairs_of_answers": pairs,
@@ -84,8 +84,8 @@ def content_figures(
     return {
         "upper_bound": {
             name: {
-                "value": _or_none(figure.mean),
-                "deviation": _or_none(figure.sd),
+                "value": or_none(figure.mean),
+                "deviation": or_none(figure.sd),
                 "n": bound.images - figure.undefined,
                 "floor": floor[name],
             }
@@ -126,7 +126,3 @@ def _at_random(
         own = np.bincount(groups, weights=figure.images) / np.maximum(np.bincount(groups), 1)
         means[name] = float(own[np.unique(groups)].mean())
     return means
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value

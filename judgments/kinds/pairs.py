@@ -25,7 +25,7 @@ from judgments.drawing.controls import (
     known_items,
     known_problem,
 )
-from judgments.drawing.draws import balanced_sides, content_key, shuffled
+from judgments.drawing.draws import balanced_sides, shuffled
 from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.drawing.packing import hits_with_an_image_twice
 from judgments.drawing.pairing import draw_pairs, pairs_left_out
@@ -116,7 +116,7 @@ class PairKind(ChoiceKind):
 
     @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
-        """Return the units that judge a candidate pair."""
+        pass
 
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
         """Return sentence A of a control item, for kinds that show one."""
@@ -127,7 +127,6 @@ class PairKind(ChoiceKind):
         return self.values
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return HITs of the pairs' units, with control items from the control split."""
         division = divided(design, material)
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawn = draw_pairs(
@@ -227,15 +226,7 @@ class PairKind(ChoiceKind):
         control_kind: str,
     ) -> Group:
         reference, first, second = texts
-        shown = reference.key if reference else None
-        unit = UnitSpec(
-            key=content_key("control", self.name, seed, place, image.name, shown, first.key, second.key),
-            image=image.name,
-            reference=reference,
-            first=first,
-            second=second,
-            control=True,
-            control_kind=control_kind,
-            expected=expected,
-        )
+        keys = (reference.key if reference else None, first.key, second.key)
+        shown = {"reference": reference, "first": first, "second": second}
+        unit = self.control_unit(seed, place, image, keys, expected, control_kind, **shown)
         return Group(image.name, (unit,))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
-from evaluation.statistics.aggregation import mean_grade, standardised_mean
+from evaluation.statistics.aggregation import standardised_mean
 from judgments.design.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
 from judgments.kinds.base import (
     ChoiceRehearsal,
     Comparison,
-    Consensus,
     Figures,
     Judged,
     Page,
@@ -39,23 +37,6 @@ SLIDER_WORDS = {
 
 
 POSITIONS = tuple(range(101))
-
-
-class MeanPosition(MeanGrade):
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        """Return the mean; votes list only the values given."""
-        votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        for unit, value in zip(units, values, strict=True):
-            votes[unit][value] += 1
-        means = mean_grade(units, values)
-        return {
-            unit: Consensus(
-                n=votes[unit].total(),
-                value=mean,
-                votes={str(value): count for value, count in sorted(votes[unit].items())},
-            )
-            for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
-        }
 
 
 class StandardisedMeans(Results):
@@ -127,7 +108,7 @@ class Slider(Graded):
             ((_("Home"), _("End")), _("0 and 100")),
         ),
     )
-    aggregation = MeanPosition()
+    aggregation = MeanGrade()
     results = StandardisedMeans()
     comparison = Comparison(cuts=tuple(float(cut) for cut in range(90, 0, -10)), per_image=True)
     relevance = RelevanceScale(describes=lambda mean: mean > 50, grade=nearest_grade, averaged=True)

@@ -97,7 +97,7 @@ def _of_systems(study: Study) -> str:
 
 
 def _own(name: str, why: str, study: Study) -> str:
-    return "" if name in KINDS[study.protocol].exchange.own_formats else why
+    return "" if name in KINDS[study.protocol].own_formats else why
 
 
 FORMATS = {

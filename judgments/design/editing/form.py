@@ -364,7 +364,7 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):
         return rows
     limits = _limits(field)
-    bounds = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
+    bounds: dict[str, Any] = {"min_value": limits.get("ge"), "max_value": limits.get("le")}
     if field.annotation is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
     if field.annotation is int:
