@@ -1,16 +1,18 @@
 """ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation.
 
 Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. R = hits / reference total, P = hits /
-candidate total, F = P R / ((1 - alpha) P + alpha R), with hits of
+candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
 
-ROUGE-1, -2    n-grams, each up to the smaller of its two counts (eq. 1) ROUGE-L        the longest common
-subsequence; a caption is one sentence (eq. 2-4) ROUGE-W        the same, where runs of k adjacent words weigh
-k ^ weight (eq. 13-15) ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
-ROUGE-SU4      the same and single words (§5.2)
+    ROUGE-1, -2    n-grams, each up to the smaller of its two counts (eq. 1)
+    ROUGE-L        the longest common subsequence; a caption is one sentence (eq. 2-4)
+    ROUGE-W        the same, where runs of k adjacent words weigh k ^ weight (eq. 13-15)
+    ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
+    ROUGE-SU4      the same and single words (§5.2)
 
-The script differs from its paper and is followed: SU4 leaves out a text's last single word, so that a caption
-of one word scores 0; the recall of ROUGE-W divides by (m ^ weight) ^ weight instead of m ^ weight for a
-reference of m words, so that a perfect match is below 1, and its runs are of reference words alone.
+Where the script differs from its paper, the script is followed: SU4 leaves out a text's last single word, so
+that a caption of one word scores 0; the recall of ROUGE-W divides by (m ^ weight) ^ weight instead of m ^
+weight for a reference of m words, so that a perfect match is below 1, and its runs are of reference words
+alone.
 
 Several references: `multi="average"` (the script's -f A) sums hits and totals, "best" (-f B) takes the
 reference of highest recall, the first of equals. The jackknife (Lin 2004 §2.1) averages the scores without

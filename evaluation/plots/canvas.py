@@ -126,8 +126,13 @@ def write_beside(
     axes: Axes, words: str, place: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
     """Write words ``offset`` points from a place, also outside the axes; names may hold $ signs."""
-    style = {"fontsize": SMALL, "color": INK, "annotation_clip": False, "parse_math": False} | style
-    axes.annotate(words, place, xytext=offset, textcoords="offset points", **style)
+    usual: dict[str, Any] = {
+        "fontsize": SMALL,
+        "color": INK,
+        "annotation_clip": False,
+        "parse_math": False,
+    }
+    axes.annotate(words, place, xytext=offset, textcoords="offset points", **usual | style)
 
 
 def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: float) -> tuple[Figure, Axes]:

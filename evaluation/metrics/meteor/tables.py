@@ -3,8 +3,8 @@
 They are not part of Quorum. The official program's jar holds all but the paraphrases, which are a compressed
 file beside it. The package pycocoevalcap 1.2 ships both (requirements-meteor.txt); a user may also set
 
-`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel; `none` for no tables `QUORUM_METEOR_CACHE`  a
-folder for the parsed tables; default: `quorum` in the user's cache folder
+    QUORUM_METEOR_DATA   a folder, a jar or pycocoevalcap's wheel; `none` for no tables
+    QUORUM_METEOR_CACHE  a folder for the parsed tables; default: `quorum` in the user's cache folder
 
 Parsed tables are cached in one file. Without a writable folder each process parses them again.
 """

@@ -1,9 +1,10 @@
 """Named and versioned tokenizers.
 
-`ptb`    that of the MS COCO caption evaluation (see `ptb`) `space`  captions that are tokens already,
-separated by blanks `h13`    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower
-case `rouge`  that of the ROUGE-1.5.5 script (Lin 2004) `v15`    that of V15's published scores: lower case,
-runs of letters, digits, underscores
+    ptb    that of the MS COCO caption evaluation (see `ptb`)
+    space  captions that are tokens already, separated by blanks
+    h13    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower case
+    rouge  that of the ROUGE-1.5.5 script (Lin 2004)
+    v15    that of V15's published scores: lower case, runs of letters, digits, underscores
 
 Line breaks of every kind are blanks.
 """
