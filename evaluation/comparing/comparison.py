@@ -171,11 +171,11 @@ def _grid(
             reason = NO_CUTS.format(one.name)
     if reason:
         return None, reason
-    theirs = matched.second.scores()
-    compared = ~np.isnan(theirs)
-    mine = matched.first.scores()
+    second = matched.second.scores()
+    compared = ~np.isnan(second)
+    first = matched.first.scores()
     found = kappa_grid(
-        mine[compared], theirs[compared], *cuts, missing=missing, resamples=resamples, seed=seed
+        first[compared], second[compared], *cuts, missing=missing, resamples=resamples, seed=seed
     )
     return found, ""
 
@@ -207,9 +207,9 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
         return nothing | {"reason": NOT_NOMINAL}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
-    mine, theirs = (one.among(matched.shared).consensus() for one in (matched.first, matched.second))
-    both = sorted(mine.keys() & theirs.keys())
-    answers = [mine[unit] for unit in both], [theirs[unit] for unit in both]
+    first, second = (one.among(matched.shared).consensus() for one in (matched.first, matched.second))
+    both = sorted(first.keys() & second.keys())
+    answers = [first[unit] for unit in both], [second[unit] for unit in both]
     labels: list[Any] = (
         list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
     )
@@ -233,10 +233,10 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
             name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
             for name in COEFFICIENTS
         }
-    mine, theirs = (one.scores()[matched.shared] for one in (matched.first, matched.second))
+    first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
     found = {}
     for name in COEFFICIENTS:
-        one = correlation(mine, theirs, name, resamples=resamples, seed=seed)
+        one = correlation(first, second, name, resamples=resamples, seed=seed)
         found[name] = as_json(one, "value", "low", "high", "n", "reason")
     return found
 

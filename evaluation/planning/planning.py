@@ -186,9 +186,9 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 def store_plan(
     *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
 ) -> Analysis:
-    told = dict(pilot or {})
-    data_hash = told.pop("data_hash", "")
-    settings = assumptions.model_dump(mode="json") | told
+    source = dict(pilot or {})
+    data_hash = source.pop("data_hash", "")
+    settings = assumptions.model_dump(mode="json") | source
     stored = Analysis.objects.create(
         study=study,
         what=Analysis.What.PLAN,

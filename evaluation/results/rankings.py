@@ -292,7 +292,7 @@ def _mean(result: RankingResult) -> dict[str, Any]:
 
 
 def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
-    told = (
+    further = (
         {} if result.unjudged is None else {"unjudged": result.unjudged, "best_case": plain(result.best_case)}
     )
     return {
@@ -300,7 +300,7 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
         "low": plain(interval[0]),
         "high": plain(interval[1]),
         "n": n,
-        **told,
+        **further,
     }
 
 
