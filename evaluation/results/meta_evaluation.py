@@ -13,11 +13,7 @@ from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import (
-    GroupedCorrelationResult,
-    grouped_correlation,
-    pair_accuracy,
-)
+from evaluation.statistics.meta import GroupedCorrelationResult, grouped_correlation, pair_accuracy
 from evaluation.statistics.results import as_json
 
 if TYPE_CHECKING:
