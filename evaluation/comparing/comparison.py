@@ -95,7 +95,6 @@ def compare_sources(
 
 
 def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
-    """Describe a source, with alpha over all its units, or over the unstopped sample."""
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:

@@ -103,8 +103,6 @@ CORPORA = 4  # document corpora
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A pair or caption of the list; ``thing`` is its row."""
-
     thing: Any
     consensus: Consensus | None
     metric: float

@@ -131,7 +131,6 @@ def _hash(row: Mapping[str, Any]) -> int:
 
 
 def _headlines(bundle: Bundle) -> dict[str, float | None]:
-    """Return each metric's accuracy over all pairs, or tau-b."""
     return {
         name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
         for name, figures in bundle.findings.metrics.items()

@@ -190,7 +190,6 @@ class Said:
 
     @classmethod
     def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> Said:
-        """Take the first unit with a value for each text."""
         judged = values_of(proposals, of_unit)
         width = len(proposals.texts) + 1
         places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
