@@ -71,10 +71,10 @@ def plan_power(
     source: dict[str, str] = {}
     if pilot:
         run.progress(0.0, "reading the pilot")
-        told = told_by_pilot(
+        estimates = told_by_pilot(
             study=find_study(pilot), question=assumptions["question"], first=first, second=second
         )
-        assumptions, source = assumptions | told.assumptions, told.source
+        assumptions, source = assumptions | estimates.assumptions, estimates.source
     read = read_assumptions(assumptions)
     plan = compute_plan(assumptions=read, design=design_of(found) if found else None, progress=run.progress)
     with run.commit() as result:

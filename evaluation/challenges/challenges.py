@@ -42,7 +42,6 @@ def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
 
 
 def image_names(challenge: Challenge) -> list[str]:
-    """Return the images of a challenge in scoring order."""
     rows = challenge.dataset.items.filter(references__role=Caption.Role.REFERENCE)
     if challenge.split:
         rows = rows.filter(split=challenge.split)

@@ -94,7 +94,6 @@ def compare_sources(
 
 
 def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
-    """Describe a source, with alpha over all its units, or over the unstopped sample."""
     own = source if source.full_depth is None else source.among(source.full_depth)
 
     def alpha(level: str) -> dict[str, Any]:
@@ -170,11 +169,11 @@ def _grid(
             reason = NO_CUTS.format(one.name)
     if reason:
         return None, reason
-    theirs = matched.second.scores()
-    compared = ~np.isnan(theirs)
-    mine = matched.first.scores()
+    second = matched.second.scores()
+    compared = ~np.isnan(second)
+    first = matched.first.scores()
     found = kappa_grid(
-        mine[compared], theirs[compared], *cuts, missing=missing, resamples=resamples, seed=seed
+        first[compared], second[compared], *cuts, missing=missing, resamples=resamples, seed=seed
     )
     return found, ""
 
@@ -206,9 +205,9 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
         return nothing | {"reason": NOT_NOMINAL}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
-    mine, theirs = (one.among(matched.shared).consensus() for one in (matched.first, matched.second))
-    both = sorted(mine.keys() & theirs.keys())
-    answers = [mine[unit] for unit in both], [theirs[unit] for unit in both]
+    first, second = (one.among(matched.shared).consensus() for one in (matched.first, matched.second))
+    both = sorted(first.keys() & second.keys())
+    answers = [first[unit] for unit in both], [second[unit] for unit in both]
     labels: list[Any] = (
         list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
     )
@@ -232,10 +231,10 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
             name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
             for name in COEFFICIENTS
         }
-    mine, theirs = (one.scores()[matched.shared] for one in (matched.first, matched.second))
+    first, second = (one.scores()[matched.shared] for one in (matched.first, matched.second))
     found = {}
     for name in COEFFICIENTS:
-        one = correlation(mine, theirs, name, resamples=resamples, seed=seed)
+        one = correlation(first, second, name, resamples=resamples, seed=seed)
         found[name] = as_json(one, "value", "low", "high", "n", "reason")
     return found
 

@@ -114,7 +114,6 @@ def _shade(kappa: float | None) -> int:
 
 
 def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
-    """Return this study's answers in words, each with how often the other study gives each answer."""
     words = _in_words(study)
     return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
 

@@ -183,16 +183,16 @@ def match_sources(first: Source, second: Source) -> Matched:
     for own, other_own in ids:
         groups.join(own, split + other_own, odd=False)
     group, odd, count = groups.numbered()
-    mine, theirs = group[:split], group[split:]
-    shared = _occurring(mine[first.unit], count) & _occurring(theirs[second.unit], count)
-    by_id = _occurring(mine[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    first_groups, second_groups = group[:split], group[split:]
+    shared = _occurring(first_groups[first.unit], count) & _occurring(second_groups[second.unit], count)
+    by_id = _occurring(first_groups[np.array([one for one, _ in ids], dtype=np.int64)], count)
     return Matched(
-        first=first.over(mine, odd[:split], count),
-        second=second.over(theirs, odd[split:], count),
+        first=first.over(first_groups, odd[:split], count),
+        second=second.over(second_groups, odd[split:], count),
         shared=shared,
         by_id=int((shared & by_id).sum()),
-        turned=int((odd[split:] & shared[theirs]).sum()),
-        joined=(split - len(np.unique(mine)), len(second.units) - len(np.unique(theirs))),
+        turned=int((odd[split:] & shared[second_groups]).sum()),
+        joined=(split - len(np.unique(first_groups)), len(second.units) - len(np.unique(second_groups))),
         without_reference=references[0] != references[1],
         stopped_early=first.full_depth is not None or second.full_depth is not None,
     )
@@ -214,12 +214,12 @@ def _has_references(source: Source) -> bool:
 
 def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
     """Return positions of units with equal ids in both sources, unless their contents differ."""
-    theirs = {name: place for place, name in enumerate(second.units)}
-    pairs = ((mine, theirs[name]) for mine, name in enumerate(first.units) if name in theirs)
+    places = {name: place for place, name in enumerate(second.units)}
+    pairs = ((place, places[name]) for place, name in enumerate(first.units) if name in places)
     if not first.contents or not second.contents:
         return list(pairs)
     return [
-        (mine, other) for mine, other in pairs if not _differ(first.contents[mine], second.contents[other])
+        (place, other) for place, other in pairs if not _differ(first.contents[place], second.contents[other])
     ]
 
 
@@ -227,9 +227,9 @@ def _differ(one: Content, other: Content) -> bool:
     """Return whether two contents contradict each other; ids outweigh texts."""
     if one.image is not None and other.image is not None and one.image != other.image:
         return True
-    for mine, theirs in ((one.ids, other.ids), (one.texts, other.texts)):
-        if mine[1] is not None and theirs[1] is not None:
-            return {mine[1], mine[2]} != {theirs[1], theirs[2]}
+    for captions, others in ((one.ids, other.ids), (one.texts, other.texts)):
+        if captions[1] is not None and others[1] is not None:
+            return set(captions[1:]) != set(others[1:])
     return False
 
 

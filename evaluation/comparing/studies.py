@@ -18,13 +18,7 @@ from evaluation.judgment_sets.records import JudgmentTable
 from evaluation.results.consensus import RESAMPLES
 from judgments.kinds import KINDS
 from judgments.models import Caption, Study, Unit
-from judgments.remembered import (
-    BeingCounted,
-    Figures,
-    add_figures_by_prefix,
-    remembered,
-    version_of,
-)
+from judgments.remembered import BeingCounted, Figures, add_figures_by_prefix, remembered, version_of
 from judgments.studies.studies import design_of, kind_of
 
 PREFIX = "comparison"

@@ -85,10 +85,10 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
 def rank_captions(scores: Floats, people: Floats) -> Ranking:
     """Rank captions by distance of the metric's rank from people's; (n,) each, nan for missing."""
     known = ~np.isnan(people)
-    ours, theirs = np.zeros(scores.size), np.zeros(scores.size)
-    ours[known], theirs[known] = quantiles(scores[known]), quantiles(people[known])
-    apart = np.abs(ours - theirs)
-    return _ranking(known & (apart > 0), ours, theirs, apart, int(known.sum()))
+    metric, human = np.zeros(scores.size), np.zeros(scores.size)
+    metric[known], human[known] = quantiles(scores[known]), quantiles(people[known])
+    apart = np.abs(metric - human)
+    return _ranking(known & (apart > 0), metric, human, apart, int(known.sum()))
 
 
 def _ranking(kept: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
@@ -103,8 +103,6 @@ CORPORA = 4  # document corpora
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A pair or caption of the list; ``thing`` is its row."""
-
     thing: Any
     consensus: Consensus | None
     metric: float

@@ -229,7 +229,7 @@ class CloserView(APIView):
         study = study_for(request, slug)
         closer = look_at(study, key)
         analysis = newest_evaluation(study)
-        told = {
+        body = {
             "id": closer.key,
             "kind": closer.kind,
             "image": closer.item.name,
@@ -241,7 +241,7 @@ class CloserView(APIView):
             "scores": _scores(other_scores(analysis, closer)) if analysis else {},
             "explained": _explained(study, analysis, closer, request.query_params.get("metric")),
         }
-        return Response(as_json(told))
+        return Response(as_json(body))
 
 
 def _votes(closer: Closer) -> list[dict[str, Any]]:

@@ -30,13 +30,7 @@ from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_page,
-    page_address,
-)
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
 
 if TYPE_CHECKING:
     from evaluation.metrics.explanation import Explanation

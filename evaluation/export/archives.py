@@ -45,7 +45,7 @@ def entries(path: Path) -> list[Entry]:
 
 
 def content_of(path: Path, name: str, *, what: str) -> bytes:
-    """Return a file of the archive; raise NotThere, where ``what`` describes the archive."""
+    """Return a file of the archive. Raise NotThere."""
     with ZipFile(path) as archive:
         if name not in archive.namelist():
             raise NotThere(f"The {what} has no file {name!r}.")

@@ -128,12 +128,12 @@ def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption],
             )
             ranks[one.item_id] += 1
     Output.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
-    told = set(
+    noted = set(
         WrittenCaption.objects.filter(caption__in=set(captions.values())).values_list(
             "judgment_id", "caption_id"
         )
     )
-    new = [one for one in written if (one.judgment_id, captions[one.text]) not in told]
+    new = [one for one in written if (one.judgment_id, captions[one.text]) not in noted]
     _remember({one.judgment_id: captions[one.text] for one in new}, new)
     return len(new)
 

@@ -98,7 +98,6 @@ def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
 
 
 def _shown(chosen: Any) -> QuerySet[Consensus]:
-    """Return the page's rows with everything that is shown of them."""
     standing = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
     return (
         Consensus.objects.filter(pk__in=chosen)

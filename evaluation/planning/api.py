@@ -24,14 +24,7 @@ from judgments import jobs
 from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
 from judgments.access.roles import Right
 from judgments.api.operations import named_study, with_study
-from judgments.api.resources import (
-    SLUG,
-    Filters,
-    JobSerializer,
-    Resource,
-    jobs_about,
-    study_filter,
-)
+from judgments.api.resources import SLUG, Filters, JobSerializer, Resource, jobs_about, study_filter
 from judgments.models import Job, Study
 
 

@@ -9,11 +9,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from unfold.widgets import (
-    UnfoldAdminIntegerFieldWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextInputWidget,
-)
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from common.errors import QuorumError, WrongState
 from evaluation.planning.operations import plan_power, use_plan
@@ -134,7 +130,6 @@ class PlanningForm(forms.Form):
         return data
 
     def assumptions(self) -> dict[str, Any]:
-        """Return the values for ``read_assumptions``."""
         values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
         for name in LISTS:
             values[name] = [int(part) for part in values[name].split(",")]
@@ -142,7 +137,6 @@ class PlanningForm(forms.Form):
 
 
 def shown(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return lists as the form's fields hold them."""
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
@@ -212,7 +206,6 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return studies of comparisons with answers, that this person may see."""
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
     seen = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED

@@ -60,13 +60,13 @@ class Assumptions(Part):
     replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
 
     def asked(self) -> Question:
-        """Return the simulation's question. Raise StatisticsError."""
+        """Raise StatisticsError."""
         if self.question == "systems":
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
     def people(self) -> CrowdOfVoters:
-        """Return the voter model. Raise StatisticsError."""
+        """Raise StatisticsError."""
         return CrowdOfVoters(
             right=self.right,
             pair_spread=self.pair_spread,
@@ -186,9 +186,9 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 def store_plan(
     *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
 ) -> Analysis:
-    told = dict(pilot or {})
-    data_hash = told.pop("data_hash", "")
-    settings = assumptions.model_dump(mode="json") | told
+    source = dict(pilot or {})
+    data_hash = source.pop("data_hash", "")
+    settings = assumptions.model_dump(mode="json") | source
     stored = Analysis.objects.create(
         study=study,
         what=Analysis.What.PLAN,

@@ -215,12 +215,12 @@ def _power(
     for what, first, second, count, question in asked:
         size = Size(count, references, design.judgments_per_unit)
         (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
-        told = {
+        figures = {
             key: value if isinstance(value, int) else plain(value)
             for key, value in asdict(found).items()
             if key != "size"
         }
-        rows.append({"what": what, "first": first, "second": second, **asdict(size), **told})
+        rows.append({"what": what, "first": first, "second": second, **asdict(size), **figures})
     return rows
 
 

@@ -18,7 +18,6 @@ from judgments.studies.studies import REGISTERED, design_of, keep_plan
 
 
 def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
-    """Return the content to hash: plan and design, wherever the plan came from."""
     design = shareable_design(study)
     design.pop("registration", None)
     return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}

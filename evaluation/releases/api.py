@@ -14,11 +14,7 @@ from rest_framework.response import Response
 from evaluation.export.files_api import ArchiveFiles, describes_files
 from evaluation.models import Release
 from evaluation.releases.operations import ReleaseRequest, release
-from evaluation.releases.storage import (
-    is_kept,
-    release_file,
-    release_name,
-)
+from evaluation.releases.storage import is_kept, release_file, release_name
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
 

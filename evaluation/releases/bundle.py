@@ -71,7 +71,6 @@ class BundleWriter:
 
 
 def as_json(value: Any) -> str:
-    """Return indented JSON, equal for equal values."""
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
 
 

@@ -49,21 +49,21 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     """
     one, two = (_summary(path) for path in (before, after))  # in turn: both at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
-    there, now = np.split(places, [len(one.judgments)])
+    then, now = np.split(places, [len(one.judgments)])
 
     def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.bincount(which, minlength=len(known))
 
-    gone, come = counted(there), counted(now)
-    stood, stands = counted(there[one.used]), counted(now[two.used])
+    before_counts, after_counts = counted(then), counted(now)
+    used_before, used_after = counted(then[one.used]), counted(now[two.used])
     return {
         "versions": [one.version, two.version],
         "judgments": {
-            "before": len(there),
+            "before": len(then),
             "after": len(now),
-            "added": int(np.maximum(come - gone, 0).sum()),
-            "removed": int(np.maximum(gone - come, 0).sum()),
-            "no_longer_used": int(np.minimum(stood, np.maximum(come - stands, 0)).sum()),
+            "added": int(np.maximum(after_counts - before_counts, 0).sum()),
+            "removed": int(np.maximum(before_counts - after_counts, 0).sum()),
+            "no_longer_used": int(np.minimum(used_before, np.maximum(after_counts - used_after, 0)).sum()),
         },
         "consensus": [
             {"unit": unit, "pair": pair, "before": one.consensus[unit, pair], "after": value}
@@ -131,7 +131,6 @@ def _hash(row: Mapping[str, Any]) -> int:
 
 
 def _headlines(bundle: Bundle) -> dict[str, float | None]:
-    """Return each metric's accuracy over all pairs, or tau-b."""
     return {
         name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
         for name, figures in bundle.findings.metrics.items()

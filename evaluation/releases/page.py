@@ -12,22 +12,10 @@ from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.models import Release
 from evaluation.releases.operations import compare, release, verify
-from evaluation.releases.storage import (
-    find_release,
-    is_kept,
-    next_version,
-    release_file,
-    release_name,
-)
+from evaluation.releases.storage import find_release, is_kept, next_version, release_file, release_name
 from judgments.admin.operations import add_operation
 from judgments.models import Job, Study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_page,
-    take_refusal,
-)
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
 
 MOST_SHOWN = 100
 FLIPPED_SHOWN = 20

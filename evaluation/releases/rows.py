@@ -107,7 +107,7 @@ class CompactRows:
         return self.rows[number]
 
     def append(self, row: Row) -> None:
-        """Add a row. Raise KeyError for a missing value."""
+        """Raise KeyError for a missing value."""
         self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
 
     def extend(self, rows: Iterable[Row]) -> None:

@@ -52,7 +52,6 @@ def of_metric(name: str) -> tuple[str, ...]:
 
 
 def bibtex(keys: Iterable[str]) -> str:
-    """Return the entries as a .bib file, ordered by key."""
     return "\n".join(ENTRIES[key] for key in sorted(set(keys)))
 
 

@@ -266,7 +266,6 @@ class Report:
 
 
 def shown(cell: Cell, shows: str) -> str:
-    """Format a cell for its column, with intervals in brackets."""
     if not isinstance(cell, Estimate):
         return _number(cell, shows)
     if cell.value is None:
@@ -317,6 +316,5 @@ def p_in_text(p: float) -> str:
 
 
 def estimate_of(found: Mapping[str, Any] | None) -> Estimate:
-    """Return a stored estimate; value None if nothing is stored."""
     found = found or {}
     return Estimate(found.get("value"), found.get("low"), found.get("high"), found.get("n"))

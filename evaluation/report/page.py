@@ -12,22 +12,11 @@ from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.export.files_api import archived_file
 from evaluation.report.operations import make_report
-from evaluation.report.storage import (
-    newest_report,
-    report_archive,
-    report_is_old,
-    report_parts,
-    sections_of,
-)
+from evaluation.report.storage import newest_report, report_archive, report_is_old, report_parts, sections_of
 from evaluation.results.tables_page import drawn
 from judgments.admin.operations import add_operation
 from judgments.models import Study
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_page,
-)
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files

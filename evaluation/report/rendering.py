@@ -89,7 +89,6 @@ def render_table(table: Table, form: str, signature: str = "", *, most: int | No
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:
-    """Return the report as ``html``, ``md`` or ``tex``; ``svgs``: plot name -> SVG, for HTML."""
     return _rendered("report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs)
 
 

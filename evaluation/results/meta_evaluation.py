@@ -14,11 +14,7 @@ from evaluation.provenance import as_json
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.meta import (
-    GroupedCorrelationResult,
-    grouped_correlation,
-    pair_accuracy,
-)
+from evaluation.statistics.meta import GroupedCorrelationResult, grouped_correlation, pair_accuracy
 
 if TYPE_CHECKING:
     from evaluation.metrics import Scores

@@ -215,7 +215,6 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
 
 
 def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """Serve the file, or the manifest, of a finished export."""
     number = request.GET.get("job", "")
     job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
     if job is None:

@@ -191,7 +191,6 @@ class Said:
 
     @classmethod
     def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> Said:
-        """Take the first unit with a value for each text."""
         judged = values_of(proposals, of_unit)
         width = len(proposals.texts) + 1
         places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
@@ -293,7 +292,7 @@ def _mean(result: RankingResult) -> dict[str, Any]:
 
 
 def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
-    told = (
+    further = (
         {} if result.unjudged is None else {"unjudged": result.unjudged, "best_case": plain(result.best_case)}
     )
     return {
@@ -301,7 +300,7 @@ def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dic
         "low": plain(interval[0]),
         "high": plain(interval[1]),
         "n": n,
-        **told,
+        **further,
     }
 
 

@@ -67,7 +67,6 @@ COEFFICIENT_NAMES = {
 
 
 def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the coefficients beside alpha, with their names."""
     return [
         {**one, "label": COEFFICIENT_NAMES[one["statistic"]].format(weights=one["weights"])}
         for one in agreement.get("coefficients", {}).values()

@@ -63,7 +63,6 @@ def written_captions(
 
 
 def pseudonyms(workers: Collection[int]) -> dict[int, str]:
-    """Return worker row id -> pseudonym, numbered by name."""
     names: dict[int, str] = {}
     for some in batched(workers, ROWS_AT_ONCE):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))

@@ -24,7 +24,6 @@ class UnitAnswers:
 
 
 def unit_answers(work: Work) -> Iterator[list[UnitAnswers]]:
-    """Yield the next units with their included answers, without control items."""
     for some, answers in work.answers():
         names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
         rows = names.values_list("pk", "item__name", "first__key")
