@@ -161,14 +161,14 @@ def _restore(assignment: Assignment, hit: HIT | None) -> None:
     if assignment.before_exclusion in FINISHED:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
-            assignment.seat = _take_seat(hit)
+            assignment.seat = _take_slot(hit)
     else:
         assignment.state = Assignment.State.RETURNED
     assignment.before_exclusion = ""
     assignment.save(update_fields=["state", "seat", "before_exclusion"])
 
 
-def _take_seat(hit: HIT) -> int:
+def _take_slot(hit: HIT) -> int:
     """Take a slot of a locked HIT. If all are taken, add one, so that live + open + saved is still what it asks
     for."""
     if hit.open_slots:

@@ -58,13 +58,15 @@ def watch_worker(*, assignment: Assignment) -> list[Case]:
     pages = pages_since_look(pages_done(study, assignment.worker_id))
     if not pages:
         return []
-    spoken = set(Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True))
-    rules = _rules_that_apply(study, [row for row in rows if row.rule not in spoken])
+    flagged = set(
+        Case.objects.filter(study=study, worker=assignment.worker_id).values_list("rule", flat=True)
+    )
+    rules = _rules_that_apply(study, [row for row in rows if row.rule not in flagged])
     found = _examine_worker(assignment, [rule for _, rule in rules.values()], pages)
     if not found or assignment.worker.anonymous:
         return []
     with transaction.atomic():
-        acted = (_act(assignment, rules[rule.name][0], rule, finding) for rule, finding in found)
+        acted = (_store_flag(assignment, rules[rule.name][0], rule, finding) for rule, finding in found)
         return [case for case in acted if case is not None]
 
 
@@ -98,7 +100,7 @@ def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
     return rules
 
 
-def _act(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
+def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
     """Store a flag with its evidence and carry out the rule's action; None if the same flag was just stored."""
     study, worker = assignment.study, assignment.worker
     evidence = evidence_of(rule, finding)

@@ -176,7 +176,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     answers = answers_of(study)
     found = replay(pages_of(study), rules=made, answers=answers)
     people = _People.of(study)
-    return [_told(rule, rule.applies(answers), found, people) for rule in made]
+    return [_replay_of(rule, rule.applies(answers), found, people) for rule in made]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,9 @@ class _People:
         )
 
 
-def _told(rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]], people: _People) -> Replay:
+def _replay_of(
+    rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]], people: _People
+) -> Replay:
     hits = []
     for worker, findings in found.items():
         if rule.name not in findings:

@@ -268,7 +268,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
         raise SeatTaken(_holds_another())
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
-    if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
+    if live.filter(worker=lost.worker_id).exists() or not _take_open_slot(lost.hit_id):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
     taken = Assignment.objects.create(
         study=lost.study,
@@ -291,7 +291,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     return taken
 
 
-def _seat(hit: int) -> int:
+def _take_open_slot(hit: int) -> int:
     return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
 
 

@@ -73,13 +73,13 @@ def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
     parts = [_places_of(batch) for batch in batched(sorted(set(hits)), HITS_AT_ONCE)]
     _lock_pairs({place.pair for places in parts for place in places if place.pair and place.judged})
     for places in parts:
-        seats = _Seats.of(places)
-        outlooks = _update_bounds(study, design, seats)
+        slots = _Slots.of(places)
+        outlooks = _update_bounds(study, design, slots)
         others = _follow_pairs(design, {place.pair for place in places if place.pair and place.judged})
         if others:  # a pair was decided or reopened
-            seats = _Seats.of([*places, *_places_of(others - seats.hits.keys())])
-            outlooks = list(Outlook.objects.filter(pk__in=[place.unit for place in seats.places]))
-        _set_slots(design, seats, {one.pk: one.cast for one in outlooks if not one.done})
+            slots = _Slots.of([*places, *_places_of(others - slots.hits.keys())])
+            outlooks = list(Outlook.objects.filter(pk__in=[place.unit for place in slots.places]))
+        _set_slots(design, slots, {one.pk: one.cast for one in outlooks if not one.done})
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
@@ -132,7 +132,7 @@ def _places_of(hits: Collection[int]) -> list[_Place]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seats:
+class _Slots:
     """Locked HITs and the votes to come from assignments in work.
 
     Attributes:
@@ -148,7 +148,7 @@ class _Seats:
     coming: Counter[int]
 
     @classmethod
-    def of(cls, places: list[_Place]) -> _Seats:
+    def of(cls, places: list[_Place]) -> _Slots:
         units: defaultdict[int, list[int]] = defaultdict(list)
         for place in places:
             units[place.hit].append(place.unit)
@@ -173,12 +173,12 @@ def _lock_pairs(pairs: Collection[int]) -> None:
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _update_bounds(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
+def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Outlook]:
     """Update the bounds of each judged unit from its judgments. Write changed rows only."""
     kind = KINDS[study.protocol]
-    wanted = _wanted_of(design, seats)
-    units = {place.unit for place in seats.places if place.judged}
-    in_pairs = {place.unit for place in seats.places if place.pair}
+    wanted = _wanted_of(design, slots)
+    units = {place.unit for place in slots.places if place.judged}
+    in_pairs = {place.unit for place in slots.places if place.pair}
     rows = list(
         Judgment.objects.current()
         .filter(unit__in=units)
@@ -193,7 +193,7 @@ def _update_bounds(study: Study, design: StudyDesign, seats: _Seats) -> list[Out
     outlooks, changed = list(Outlook.objects.filter(pk__in=units)), []
     for outlook in outlooks:
         unit = outlook.pk
-        remaining = max(wanted[unit] - cast[unit], seats.coming[unit], 0)
+        remaining = max(wanted[unit] - cast[unit], slots.coming[unit], 0)
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
         done = cast[unit] >= wanted[unit]
         if not outlook.full_depth:
@@ -206,8 +206,8 @@ def _update_bounds(study: Study, design: StudyDesign, seats: _Seats) -> list[Out
     return outlooks
 
 
-def _wanted_of(design: StudyDesign, seats: _Seats) -> dict[int, int]:
-    return {place.unit: design.judgments_per_unit + seats.hits[place.hit].extra for place in seats.places}
+def _wanted_of(design: StudyDesign, slots: _Slots) -> dict[int, int]:
+    return {place.unit: design.judgments_per_unit + slots.hits[place.hit].extra for place in slots.places}
 
 
 def _store(outlooks: Collection[Outlook]) -> None:
@@ -272,17 +272,17 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     )
 
 
-def _set_slots(design: StudyDesign, seats: _Seats, wanting: Mapping[int, int]) -> None:
+def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -> None:
     """Set the open and saved slots; ``wanting``: the judgments of each unit that needs more."""
-    wanted = _wanted_of(design, seats)
+    wanted = _wanted_of(design, slots)
     missing: defaultdict[int, int] = defaultdict(int)
-    for place in seats.places:
+    for place in slots.places:
         if place.unit in wanting:
-            lacking = wanted[place.unit] - wanting[place.unit] - seats.coming[place.unit]
+            lacking = wanted[place.unit] - wanting[place.unit] - slots.coming[place.unit]
             missing[place.hit] = max(missing[place.hit], lacking)
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
-    for hit in seats.hits.values():
-        live, open_slots = seats.live[hit.pk], missing[hit.pk]
+    for hit in slots.hits.values():
+        live, open_slots = slots.live[hit.pk], missing[hit.pk]
         required = max(hit.required, live + open_slots)
         spared = required - live - open_slots
         if (open_slots, required, spared) != (hit.open_slots, hit.required, hit.spared):
