@@ -64,7 +64,7 @@ class RehearsalRequest(Parameters):
     seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
-        initial=USUAL.sort_names,
+        initial=USUAL.sorts,
         label="Spammers",
         help_text="Sorts of spammers, with commas between them: "
         + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
