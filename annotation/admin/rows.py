@@ -25,7 +25,7 @@ class ValueFilter(WordsFilter):
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
-    empty_words = "People stand here once they joined a study."
+    empty_words = "This lists people who joined a study."
     list_display = ("name", "source_label", study_column, "assignment_count", "created_at")
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
@@ -103,7 +103,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     """Answers, which are never edited or deleted."""
 
-    empty_words = "Answers stand here once a HIT is handed in."
+    empty_words = "This lists the answers of submitted HITs."
     list_display = (
         "id",
         "study",
@@ -138,9 +138,9 @@ class JudgmentAdmin(ReadOnlyAdmin):
     def worker(self, judgment: Judgment) -> str:
         return judgment.assignment.worker.name
 
-    @display(description="marks", label={"control item": "info", "set aside": "danger"})
+    @display(description="marks", label={"control item": "info", "excluded": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:
-        mark = "set aside" if judgment.set_aside else "control item" if judgment.unit.control else ""
+        mark = "excluded" if judgment.set_aside else "control item" if judgment.unit.control else ""
         return (mark, mark) if mark else ""
 
 
@@ -173,7 +173,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 
 @admin.register(Participation)
 class ParticipationAdmin(ReadOnlyAdmin):
-    empty_words = "People stand here once they joined a study."
+    empty_words = "This lists people who joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
     list_select_related = ("worker", "study")

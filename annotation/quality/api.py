@@ -64,7 +64,7 @@ class RuleSerializer(RowSerializer[QualityRule]):
     """A rule of behaviour of a study."""
 
     study = Related("study.slug")
-    settings = serializers.DictField(read_only=True, help_text="What differs from the rule's own settings.")
+    settings = serializers.DictField(read_only=True, help_text="Settings that differ from the defaults.")
     changed_by = Related("changed_by.username", optional=True)
 
     class Meta:
@@ -100,7 +100,7 @@ class FoundSerializer(work.Schema):
     answers = serializers.IntegerField(help_text="After how many of their answers.")
     words = serializers.CharField(allow_blank=True)
     numbers = serializers.DictField()
-    judgments = serializers.IntegerField(help_text="That an exclusion would set aside.")
+    judgments = serializers.IntegerField(help_text="That an exclusion would invalidate.")
     slots = serializers.IntegerField(help_text="That it would open again.")
     standing = serializers.CharField()
     simulated = serializers.BooleanField()
@@ -129,8 +129,8 @@ class ReplayView(APIView):
         ],
         responses={200: ReplaySerializer, 404: work.Problem, 409: work.Problem},
         operation_id="studies_replay",
-        summary="Whom a rule would have found",
-        description="Every setting of the rule may be a query parameter too. Nothing is stored.",
+        summary="Whom a detector would have found",
+        description="Every setting of the detector may be a query parameter too. Nothing is stored.",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Run over the finished work, as it would have looked then."""

@@ -73,8 +73,8 @@ class RehearsalRequest(Parameters):
     )
     rules = serializers.BooleanField(
         required=False,
-        label="Let the recommended rules watch, where the study has none",
-        help_text="Let the recommended rules watch where the study has none; its own always do.",
+        label="Run the recommended detectors, where the study has none",
+        help_text="Run the recommended detectors where the study has none; its own always run.",
     )
 
 
@@ -82,8 +82,8 @@ class RehearsalRequest(Parameters):
 def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     """Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The study itself
     stays clean."""
-    Crowd(**crowd)  # says what is wrong before anything is copied
-    with transaction.atomic():  # a copy without its job would stand there for nothing
+    Crowd(**crowd)  # check before anything is copied
+    with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
     return Outcome(f"“{copy.name}” is a copy that simulated workers answer now.", copy)

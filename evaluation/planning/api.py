@@ -1,4 +1,4 @@
-"""Plans and rehearsals for programs: what a study would find and cost, before anybody is paid."""
+"""Plans and rehearsals over HTTP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from judgments.models import Job, Study
 
 
 def may_create(request: Request) -> None:
-    """Raises PermissionDenied where who asks may not add studies, or comes with a token of some studies alone."""
+    """Raise PermissionDenied without the permission to add studies, or for a token of some studies."""
     token = token_of(request)
     if not staff_of(request).has_perm("judgments.add_study"):
         raise PermissionDenied("This takes the permission to add studies.")
@@ -80,13 +80,11 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
-        """Laid over by the pilot's, where there is one and the plan is done."""
         found: dict[str, Any] = self._kept(job)[0]
         return found
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, job: Job) -> dict[str, Any] | None:
-        """Every design that was tried, and the cheapest that does."""
         return self._kept(job)[1]
 
     def _kept(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -99,8 +97,6 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
 
 class PlanFilters(Filters):
-    """Of plans."""
-
     study = filters.CharFilter(field_name="args__study")
 
     class Meta:
@@ -133,11 +129,9 @@ class PlanResource(Resource):
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "created_at": "created_at"}
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        """With the results only for a single plan."""
         return PowerPlanHeadSerializer if self.action == "list" else PowerPlanSerializer
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-        """As for jobs."""
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -190,14 +184,11 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, copy: Study) -> dict[str, Any] | None:
-        """Held against the truth that was drawn."""
         found = rehearsal_shown(copy)
         return found.result if found else None
 
 
 class RehearsalFilters(Filters):
-    """Of rehearsals."""
-
     of = study_filter(method="of_study", label="The study's slug.")
 
     class Meta:
@@ -205,7 +196,6 @@ class RehearsalFilters(Filters):
         fields = ["of", "state"]
 
     def of_study(self, queryset: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
-        """The copies of one study."""
         return queryset.filter(**{f"notes__{OF}": value.pk})
 
 
@@ -233,7 +223,6 @@ class RehearsalResource(Resource):
     lookup_field, lookup_value_regex = "slug", SLUG
 
     def get_queryset(self) -> QuerySet[Study]:
-        """Each with the study it is a copy of, where who asks may see that."""
         copies = Study.objects.filter(simulated=True, notes__has_key=OF)
         if getattr(self, "swagger_fake_view", False):
             return copies
@@ -242,7 +231,6 @@ class RehearsalResource(Resource):
         return copies.annotate(of_pk=number).annotate(of=Subquery(seen.values("slug")[:1]))
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
-        """With the results only for a single one."""
         return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:

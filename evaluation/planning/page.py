@@ -1,4 +1,4 @@
-"""What the planner asks, in a researcher's words."""
+"""The pages "Plan", for a study and before there is one."""
 
 from __future__ import annotations
 
@@ -80,8 +80,6 @@ GROUPS = (
 
 
 class PlanningForm(forms.Form):
-    """Assumptions, which the service checks."""
-
     question = forms.ChoiceField(
         label="What is to be told apart",
         choices=[("systems", "two systems"), ("metrics", "two metrics")],
@@ -119,11 +117,10 @@ class PlanningForm(forms.Form):
             )  # fmt: skip
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """Return (title, question, fields) in the order of the page."""
+        """Return title, question to which the group belongs alone, and fields of each group."""
         return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
-        """Return the pilot and the two in it as the job takes them."""
         data = self.cleaned_data
         return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
 
@@ -137,7 +134,7 @@ class PlanningForm(forms.Form):
         return data
 
     def assumptions(self) -> dict[str, Any]:
-        """Return the values that ``read_assumptions`` takes."""
+        """Return the values for ``read_assumptions``."""
         values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
         for name in LISTS:
             values[name] = [int(part) for part in values[name].split(",")]
@@ -145,7 +142,7 @@ class PlanningForm(forms.Form):
 
 
 def shown(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return assumptions as the form's fields hold them."""
+    """Return lists as the form's fields hold them."""
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
@@ -157,7 +154,6 @@ MOST_EARLIER = 20
 
 
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the assumptions, and the newest plan with its figure."""
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(initial=shown(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request))
@@ -168,7 +164,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _shown_plan(result: dict[str, Any]) -> Context:
-    # here and not above: matplotlib is dear to import
+    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.power import in_words, power_figure, power_sentence
 
     return {
@@ -179,7 +175,7 @@ def _shown_plan(result: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """Show the same before there is a study: the plan is stored with its job, for the person who asked."""
+    """Plan before there is a study: the plan is kept with its job."""
     user = signed_in(request)
     own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -216,7 +212,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
 
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return visible closed studies of comparisons."""
+    """Return studies of comparisons with answers, that this person may see."""
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
     seen = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
@@ -232,10 +228,10 @@ def _plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _assumed(form: PlanningForm) -> dict[str, Any]:
-    """Return the posted assumptions as the job takes them.
+    """Return the posted assumptions for the job.
 
     Raises:
-        WrongState, EvaluationError: the first problem.
+        WrongState, EvaluationError: with the first problem.
     """
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))

@@ -138,7 +138,7 @@ def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, offic
     assert not page.get_by_label("Workers", exact=True).evaluate("field => field.validity.valid")
     page.get_by_label("Workers", exact=True).fill("3")
     page.get_by_label("Share of spammers").fill("0.4")
-    page.get_by_label("Let the recommended rules watch").check()
+    page.get_by_label("Run the recommended detectors").check()
     page.get_by_role("button", name="Rehearse a copy").click()
     stopped = page.locator("section", has=page.get_by_role("heading", name="Who was stopped"))
     expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible()

@@ -34,7 +34,7 @@ class Command(OperationCommand):
             self.say(_told(one))
         if report.by_sort:
             self.say(
-                f"{report.invalidated:,} judgments of excluded people were invalidated, and their places filled anew."
+                f"{report.invalidated:,} judgments of excluded people were invalidated, and their slots filled again."
             )
 
 

@@ -11,7 +11,7 @@ from judgments.management.operations import OperationCommand
 
 class Command(OperationCommand):
     operation = operations.replay
-    help = "Run rules over the finished work of a study, before they are switched on."
+    help = "Run detectors over the finished work of a study, before they are switched on."
     example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
