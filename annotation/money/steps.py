@@ -162,7 +162,7 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
         WrongState: it did not fail, or the step does not fit: an indeterminate call cannot be retried.
     """
     if call.state != CrowdCall.State.PARKED:
-        raise WrongState("Nothing was changed: only a call that was given up (parked) can be decided on.")
+        raise WrongState("Nothing was changed: only a failed call can be decided on.")
     if call.unsure != (step != "retry"):
         fitting = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(f"Nothing was changed: of this call expected {fitting}.")

@@ -30,7 +30,7 @@ class QuizView(WorkView):
         responses={200: work.QuizReply, 403: work.Problem, 404: work.Problem},
         operation_id="studies_quiz",
         tags=["worker"],
-        summary="How you stand with the quiz",
+        summary="Your status in the quiz",
     )
     def get(self, request: Request, slug: str) -> Response:
         """Whether a quiz comes before the work, whether it is passed, and the latest attempt."""
