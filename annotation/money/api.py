@@ -143,7 +143,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
         {"operation": operation, "previewed": previewed, "confirmed": _with_confirm(parameters)},
     )
     operation_id = f"{'crowd_calls' if of_call else 'studies'}_{name}"
-    described = extend_schema_view(
+    described: type[MoneyView] = extend_schema_view(
         get=extend_schema(
             parameters=[previewed] if previewed().fields else [],
             responses=PREVIEWS,

@@ -113,7 +113,7 @@ class ReplayRequest(Parameters):
     rules = KeysField(required=False, help_text=f"Names; all of {', '.join(RULES)} where missing.")
 
 
-@operation("replay", "Run rules over finished work", parameters=ReplayRequest, right=Right.VIEW)
+@operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
     """Nothing is stored and nobody is stopped; the rules look at each page as it was submitted."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))

@@ -64,7 +64,7 @@ class RehearsalRequest(Parameters):
     seed = _whole_number("Seed", USUAL.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
-        initial=USUAL.sort_names,
+        initial=USUAL.sorts,
         label="Spammers",
         help_text="Sorts of spammers, with commas between them: "
         + "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
@@ -82,8 +82,8 @@ class RehearsalRequest(Parameters):
 def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
     """Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The study itself
     stays clean."""
-    Crowd(**crowd)  # says what is wrong before anything is copied
-    with transaction.atomic():  # a copy without its job would stand there for nothing
+    Crowd(**crowd)  # check before anything is copied
+    with transaction.atomic():  # no copy without its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
     return Outcome(f"“{copy.name}” is a copy that simulated workers answer now.", copy)

@@ -224,7 +224,7 @@ def _assumed(form: PlanningForm) -> dict[str, Any]:
     """Return the posted assumptions for the job.
 
     Raises:
-        WrongState, EvaluationError: the first problem.
+        WrongState, EvaluationError: with the first problem.
     """
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))

@@ -100,7 +100,7 @@ class RowSerializer(serializers.ModelSerializer[Row]):
     """A read-only serializer of rows."""
 
     def get_extra_kwargs(self) -> dict[str, Any]:
-        return {name: {"read_only": True} for name in self.Meta.fields}  # type: ignore[attr-defined]  # a subclass's
+        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class Related(serializers.CharField):

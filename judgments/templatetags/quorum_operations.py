@@ -79,8 +79,8 @@ def _input(
     kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
     choices = field.style.get("choices", ())
     kind = field.style.get("kind", "ticks" if choices else kind)
-    if kind == "ticks" and isinstance(value, str):  # of a refused form, the last that was ticked
-        value = [value]
+    if kind == "ticks" and isinstance(value, str):
+        value = value.split(",")
     return {
         "field": field,
         "name": name,
