@@ -41,14 +41,15 @@ def test(arguments: list[str]) -> int:
 def coverage() -> int:
     """Runs the tests of the numeric packages and asks that they see every branch; pytest's exit code.
 
-    Kernels run as the plain Python they are, so that their lines are seen too; tests on the shared data would
-    take hours that way and are left to `make test`.
+    Kernels run as the plain Python they are, so that their lines are seen too; tests on the shared data, and those
+    that are marked as large, would take hours that way and are left to `make test`.
     """
     check_writable(ROOT)
     install("requirements-dev.txt")
     environment = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
     environment |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
-    command = [PYTHON, "-m", "pytest", "-q", "--cov-branch", "--cov-report=term-missing:skip-covered"]
+    command = [PYTHON, "-m", "pytest", "-q", "-m", "not large"]
+    command += ["--cov-branch", "--cov-report=term-missing:skip-covered"]
     command += [f"--cov={package}" for package in NUMERIC_PACKAGES]
     command += ["--cov-fail-under=100", "tests/metrics", "tests/statistics", "tests/test_signatures.py"]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode

@@ -48,6 +48,13 @@ LONG = (
 _NOT_RUN: Counter[str] = Counter()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker of what `make coverage` leaves out."""
+    config.addinivalue_line(
+        "markers", "large: of a size, or of many draws; smaller tests reach the same branches"
+    )
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest. Leave out what lacks a service, and count it; with QUORUM_REQUIRE_SERVICES=1 it
     stays, and fails."""

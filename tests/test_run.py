@@ -14,6 +14,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -66,8 +67,16 @@ def test_a_python_that_is_too_old_is_told_in_one_line(monkeypatch: pytest.Monkey
     )
 
 
+def copy_compiled(source: Path, target: Path) -> None:
+    """Copy a folder of compiled files while other processes may add to it."""
+    target.mkdir()
+    for path in source.iterdir():
+        with suppress(FileNotFoundError):
+            shutil.copy2(path, target)
+
+
 class Clone:
-    """A copy of the project's own files that shares this run's packages."""
+    """A copy of the project's own files that shares this run's packages, and what was compiled already."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
@@ -76,10 +85,14 @@ class Clone:
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
             cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        for name in filter(None, listed.split("\0")):
+        names = [name for name in listed.split("\0") if name]
+        for name in names:
             if (ROOT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(ROOT / name, folder / name)
+                shutil.copy2(ROOT / name, folder / name)  # with its time, which compiled files name
+        for compiled in {(ROOT / name).parent / "__pycache__" for name in names}:
+            if compiled.is_dir():
+                copy_compiled(compiled, folder / compiled.relative_to(ROOT))
         (folder / ".venv").symlink_to(sys.prefix)
         self.process: subprocess.Popen[bytes] | None = None
         self.log = folder.parent / "make-run.log"

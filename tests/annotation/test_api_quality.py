@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.models import Adjudication, Case, CrowdCall, Exclusion, Invitation, QualityRule
+from annotation.models import Adjudication, Case, CrowdCall, Exclusion, Invitation
 from annotation.quality.rules import copy_rules
 from evaluation.follow_up.adoption import adopt_captions
 from judgments.access.tokens import SCOPES, create_token
@@ -54,22 +54,12 @@ def study() -> Study:
     return made
 
 
-def test_a_rule_is_listed_changed_and_tried(study: Study, designer: dict[str, str]) -> None:
+def test_a_rule_is_listed_and_tried(study: Study, designer: dict[str, str]) -> None:
     (row,) = call("get", f"rules/?study={study.slug}", designer).json()["results"]
     assert (row["rule"], row["action"], row["enabled"]) == ("side-bias", "pause", True)
     found = call("get", f"studies/{study.slug}/replay/?rule=side-bias&least=15", designer).json()
     assert [one["worker"] for one in found["found"]] == ["spam"]
     assert found["settings"]["least"] == 15
-    changed = call(
-        "put",
-        f"studies/{study.slug}/rules/side-bias/",
-        designer,
-        {"action": "flag", "enabled": False, "settings": {"least": 35}},
-    )
-    assert changed.json()["settings"] == {"least": 35}
-    stored = QualityRule.objects.get(study=study, rule="side-bias")
-    assert (stored.action, stored.enabled) == ("flag", False)
-    assert stored.changed_by is not None
 
 
 def test_numbers_without_an_end_are_no_settings(study: Study, designer: dict[str, str]) -> None:
@@ -82,13 +72,6 @@ def test_numbers_without_an_end_are_no_settings(study: Study, designer: dict[str
     assert answer.status_code == 400
     for query in ("rule=side-bias&tolerance=inf", "rule=side-bias&least=x", "rule=no", "rule=side-bias&z=1"):
         assert call("get", f"studies/{study.slug}/replay/?{query}", designer).status_code == 400
-
-
-def test_who_may_not_change_the_study_changes_no_rule(study: Study) -> None:
-    reviewer = of_role(study, "reviewer", "rita")
-    assert len(call("get", "rules/", reviewer).json()["results"]) == 1
-    answer = call("put", f"studies/{study.slug}/rules/side-bias/", reviewer, {"action": "flag"})
-    assert answer.status_code == 403
 
 
 def test_control_items_come_with_how_workers_fared(study: Study, designer: dict[str, str]) -> None:
@@ -108,10 +91,6 @@ def test_control_items_come_with_how_workers_fared(study: Study, designer: dict[
 
 def test_a_case_is_confirmed_or_dismissed_once(study: Study, designer: dict[str, str]) -> None:
     case = Case.objects.get()
-    for body in ({}, {"why": " "}):
-        assert call("post", f"cases/{case.pk}/confirm/", designer, body).status_code == 400
-    viewer = of_role(study, "viewer", "vera")
-    assert call("post", f"cases/{case.pk}/dismiss/", viewer, {"why": "fine"}).status_code == 403
     said = call("post", f"cases/{case.pk}/confirm/", designer, {"why": "Clicks through."})
     assert (said.json()["state"], said.json()["decided_by"]) == ("confirmed", "designer")
     assert Exclusion.objects.get().why == "Clicks through."

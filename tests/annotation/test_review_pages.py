@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from annotation.models import Assignment, Case, Exclusion, QualityRule
+from annotation.models import Case, Exclusion, QualityRule
 from annotation.quality.rules import copy_rules
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
@@ -47,28 +47,21 @@ def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: 
     assert "style=" not in markup.split("q-cases", 1)[1].split("</section>", 1)[0]
 
 
-def test_excluding_wants_a_reason_and_says_what_happened(designer: Client, study: Study) -> None:
-    case = Case.objects.get()
-    said = post(designer, study, "confirm-case", case=case.pk, why="Clicks through.")
+def test_an_exclusion_and_its_end_stand_on_the_page(designer: Client, study: Study) -> None:
+    said = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="Clicks through.")
     assert "spam is excluded. Their answers stay, but do not count" in said
     assert "Confirmed" in said
     assert "by designer: Clicks through." in said
     assert "Judgments invalidated 20" in said
-    assert Exclusion.objects.get().why == "Clicks through."
+    said = post(designer, study, "lift-exclusion", worker="spam", why="She wrote to us.")
+    assert "The answers of spam count again" in said
+    assert "by designer: She wrote to us." in said
 
 
 def test_a_text_that_no_database_takes_is_refused_in_a_sentence(designer: Client, study: Study) -> None:
     said = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="Clicks\x00 through.")
     assert "Nothing was changed: a text holds U+0000, which cannot be stored." in said
     assert not Exclusion.objects.exists()
-
-
-def test_an_exclusion_is_taken_back_on_the_page(designer: Client, study: Study) -> None:
-    post(designer, study, "confirm-case", case=Case.objects.get().pk, why="Clicks through.")
-    said = post(designer, study, "lift-exclusion", worker="spam", why="She wrote to us.")
-    assert "The answers of spam count again" in said
-    assert "by designer: She wrote to us." in said
-    assert not Assignment.objects.filter(state="invalidated").exists()
 
 
 def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: Client, study: Study) -> None:
@@ -78,19 +71,6 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
     assert "Paused workers 0" in said
     twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
     assert "this flag was dismissed before" in twice
-
-
-def test_a_worker_is_excluded_by_hand(designer: Client, study: Study) -> None:
-    assert "ada is excluded" in post(designer, study, "exclude-worker", worker="ada", why="Asked for it.")
-    assert Exclusion.objects.get().rule == ""
-
-
-def test_cases_of_another_study_are_out_of_reach(designer: Client, study: Study) -> None:
-    other = make_watched("Another")
-    assert "no such case in this study" in post(
-        designer, other, "confirm-case", case=Case.objects.get().pk, why="No."
-    )
-    assert Case.objects.get().state == "open"
 
 
 def test_a_study_without_cases_says_so(designer: Client) -> None:

@@ -54,7 +54,7 @@ def board(study: Study, folder: Path) -> None:
 
 def study_of(judgments: int) -> Study:
     """A study whose workers all count, so that twice the judgments are twice the counted ones."""
-    study = fill_study(judgments=judgments, slug=f"of-{judgments}")
+    study = fill_study(judgments=judgments, slug=f"of-{judgments}", seed=judgments)
     study.design["controls"]["threshold"] = 0.0
     study.state = Study.State.CLOSED
     study.save(update_fields=["design", "state"])
@@ -64,7 +64,7 @@ def study_of(judgments: int) -> Study:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("service", "smallest"),
-    [(aggregate, 1_200), (evaluate, 1_200), (board, 1_200), (export, 300), (report, 300), (release, 300)],
+    [(aggregate, 1_200), (evaluate, 1_200), (board, 1_200), (export, 150), (report, 150), (release, 150)],
 )
 def test_a_service_does_twice_the_work_for_twice_the_judgments(
     service: Service, smallest: int, tmp_path: Path

@@ -247,6 +247,7 @@ def test_a_single_reference_is_not_left_out() -> None:
     assert found.corpus == 0.5
 
 
+@pytest.mark.large
 def test_captions_of_ten_thousand_words_are_scored() -> None:
     long, short = " ".join(["dog", "cat"] * 5000), "dog cat " * 50
     for candidate, reference, measure in ((long, short, "recall"), (short, long, "precision")):

@@ -85,6 +85,7 @@ def test_results_come_through_a_pickle_unchanged_and_still_cannot_be_changed() -
         again.scores["bleu-1"] = again.scores["cider-d"]
 
 
+@pytest.mark.large
 def test_results_of_many_captions_are_shown_in_few_words() -> None:
     found = score(["a dog"] * 100_000, [["a dog"]] * 100_000)
     assert len(repr(found)) < 2000

@@ -134,6 +134,7 @@ def test_negative_numbers_at_the_ratio_level_carry_a_warning() -> None:
     assert alpha_interval([[1, 2, 3], [1, 2, 2]], "ratio").note == ""
 
 
+@pytest.mark.large
 def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
     table = with_nan(TABLES[NAMES.index("random-5x30-k4-missing0.3")]["data"])
     generator = np.random.default_rng(11)
@@ -159,6 +160,7 @@ def test_many_distinct_values_give_the_interval_of_the_same_values_grouped() -> 
     assert sparse.high == pytest.approx(redrawn.high, abs=0.01)
 
 
+@pytest.mark.large
 def test_a_million_judgments_of_thousands_of_workers_need_no_table_of_workers_by_units() -> None:
     generator = np.random.default_rng(3)
     units = np.repeat(np.arange(250_000), 4)
@@ -352,6 +354,7 @@ def test_numbers_whose_squares_no_double_holds_have_the_alpha_of_smaller_ones(
     assert scaled.low == pytest.approx(plain.low, abs=1e-12)
 
 
+@pytest.mark.large
 def test_a_table_of_a_million_judgments_has_an_alpha() -> None:
     generator = np.random.default_rng(9)
     truth = generator.integers(1, 5, 500_000)

@@ -71,6 +71,7 @@ def test_rows_name_their_units_and_an_emoji_is_an_answer() -> None:
     assert result.agreement.tolist() == [0, 1]
 
 
+@pytest.mark.large
 def test_a_million_judgments_are_taken_apart() -> None:
     generator = np.random.default_rng(1)
     table = generator.integers(0, 2, (2, 500_000)).astype(float)

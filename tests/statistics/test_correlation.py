@@ -44,6 +44,7 @@ def test_the_short_names_give_the_bare_coefficients() -> None:
         assert function(x, y) == pytest.approx(CASES[0][name.replace("-", "_")]["statistic"])
 
 
+@pytest.mark.large
 # Few levels on both sides, few on one side, and so many on both that pairs are counted another way.
 @pytest.mark.parametrize("levels", [(4, 3), (1000, 4), (4, 1000), (1000, 1000)])
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)

@@ -72,6 +72,7 @@ def test_the_order_of_rows_and_the_names_of_groups_do_not_matter(
     assert renamed.value == pytest.approx(value, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_the_interval_is_that_of_redrawing_whole_items_or_systems(coefficient: str, grouping: str) -> None:

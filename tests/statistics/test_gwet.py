@@ -180,6 +180,7 @@ def test_rows_give_the_figures_of_the_table() -> None:
     assert krippendorff_alpha(rows) == krippendorff_alpha(table)
 
 
+@pytest.mark.large
 def test_a_million_judgments_are_compared() -> None:
     generator = np.random.default_rng(2)
     truth = generator.integers(1, 5, 250_000)

@@ -63,6 +63,7 @@ def test_undefined_kappas_say_why() -> None:
     assert fleiss_interval(np.empty((0, 3))).reason == "there is nothing to compare"
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
 def test_the_interval_is_that_of_redrawing_the_pairs_one_by_one(weights: str | None) -> None:
     case = COHEN[2]

@@ -24,6 +24,7 @@ def tables(seed: int, items: int, systems: int) -> tuple[np.ndarray, ...]:
     return good, bad, people, np.repeat(np.arange(items), systems), np.tile(np.arange(systems), items)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_p_is_within_its_error_of_all_swaps(coefficient: str, grouping: str) -> None:

@@ -65,6 +65,7 @@ def test_three_raters_can_be_drawn_in_few_ways_and_the_interval_spans_them(
     assert result.over == "raters"
 
 
+@pytest.mark.large
 @cases
 def test_raters_and_units_may_both_be_drawn(
     interval: Any, plain: Any, kind: str, scale: tuple[Any, ...]

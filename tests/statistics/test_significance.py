@@ -137,6 +137,7 @@ def test_any_statistic_of_rows_can_be_tested() -> None:
     assert (result.statistic, result.difference, result.p) == ("largest", 6, 1.0)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("case", DATA["bootstrap"], ids=range(len(DATA["bootstrap"])))
 @pytest.mark.parametrize("method", ["percentile", "basic", "BCa"])
 def test_bootstrap_intervals_are_scipys(case: dict[str, Any], method: str) -> None:

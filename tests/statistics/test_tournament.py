@@ -86,6 +86,7 @@ def _redrawn(rows: list[tuple[str, str, int, int]], ties: str, times: int) -> An
     return np.nanquantile(np.array(draws), [0.025, 0.975], axis=0)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("ties", ["half", "no-win", "set-aside"])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_intervals_are_those_of_drawing_rows_or_whole_images_again(ties: str, clustered: bool) -> None:
