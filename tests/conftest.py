@@ -32,7 +32,7 @@ CHROMIUM_FLAGS = [
     "--disable-gpu",
     "--disable-quic",
 ]
-# Files that take longest, at most a minute each. They begin: a long one at the end leaves a core without work.
+# What takes longest. It begins: a long file at the end leaves a core without work.
 LONG = (
     "tests/browser/",
     "tests/test_run.py",

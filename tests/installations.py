@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from tests.forking import Forking
+from tests.forking import forking
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "OMP_NUM_THREADS")
@@ -55,17 +55,15 @@ class Installation:
     env: dict[str, str]
     url: str = ""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    inside: Forking | None = None
 
     def manage(self, *arguments: str) -> str:
         """Runs a command; what it printed. Fails with what it said when it does not end well."""
-        return self._run(["manage.py", *arguments])
+        call = f"execute_from_command_line({['manage.py', *arguments]!r})"
+        return self.python(f"from django.core.management import execute_from_command_line\n{call}")
 
     def python(self, code: str) -> str:
         """Runs a few lines inside this installation, Django set up; what they printed."""
-        if self.inside is None:
-            self.inside = Forking(ROOT, self.env)
-        fine, out, err = self.inside.run(code)
+        fine, out, err = forking(self.env["DJANGO_SETTINGS_MODULE"]).run(code, self.env)
         assert fine, f"{code[:200]}: {out[-2000:]}{err[-2000:]}"
         return out.strip()
 
@@ -76,18 +74,6 @@ class Installation:
                 return server.execute(statement.encode()).fetchall()
         with closing(sqlite3.connect(self.folder / "quorum.sqlite3", timeout=30)) as file:
             return file.execute(statement).fetchall()
-
-    def _run(self, arguments: list[str]) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-        )
-        assert done.returncode == 0, f"{arguments[0:2]}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-        return done.stdout
 
     def start(self, *arguments: str, log: str) -> subprocess.Popen[bytes]:
         """Starts a module of this Python in a process group of its own, its words going to `log`."""
@@ -142,9 +128,6 @@ class Installation:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         self.processes.clear()
-        if self.inside is not None:
-            self.inside.close()
-            self.inside = None
 
 
 class Installations:

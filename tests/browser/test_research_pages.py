@@ -62,7 +62,7 @@ def office(installations: Installations) -> Iterator[Office]:
         pks = made.python(CAST).split()[-3:]
         made.start_server()
         made.start_worker()
-        found = Office(made.folder, made.env, made.url, made.processes, made.inside)
+        found = Office(made.folder, made.env, made.url, made.processes)
         found.pets, found.draft, found.live = (f"{made.url}/admin/judgments/study/{pk}" for pk in pks)
         yield found
 

@@ -22,7 +22,6 @@ from evaluation.registration.plans import make_plan, plan_hash
 from evaluation.registration.registering import register_study
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms, place_for_release
-from evaluation.releases.verification import verify_bundle
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
@@ -176,12 +175,8 @@ def test_a_stranger_sees_nothing_and_a_designer_of_the_study_releases_nothing(
 def test_queries_do_not_grow_with_releases(designer: Client, study: Study, tmp_path: Path) -> None:
     counts = []
     for version in ("1.0", "1.1", "1.2"):
-        path = tmp_path / f"{version}.zip"
-        release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path)
-        assert verify_bundle(path).count == 0
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        release_study(study=study, terms=Terms(version, "CC0-1.0"), output=tmp_path / f"{version}.zip")
+        with CaptureQueriesContext(connection) as queries:
             designer.get(page(study))
         counts.append(len(queries))
     assert counts[1] == counts[2]

@@ -212,14 +212,18 @@ def test_its_figures_are_those_of_the_study(pairwise: StudyOf, tmp_path: Path) -
     )
 
 
-def test_nothing_of_people_stands_in_a_bundle(pairwise: StudyOf, tmp_path: Path) -> None:
+def test_nothing_of_people_and_no_code_that_lets_them_in_stands_in_a_bundle(
+    pairwise: StudyOf, tmp_path: Path
+) -> None:
     work = Assignment.objects.get(worker__name=NAMES[0])
     comment = f"Write to {NAMES[0]} or call +49 30 1234567, see https://me.example"
     Judgment._base_manager.filter(assignment=work).update(comment=comment)
+    pairwise.study.design["access"] |= {"join": "code", "code": "open-sesame"}
+    pairwise.study.save()
     released(pairwise.study, tmp_path / "a.zip")
     for name, data in contents(tmp_path / "a.zip").items():
         text = data.decode(errors="ignore")
-        for secret in (*NAMES, SALT.decode(), "Write to", str(work.pk)):
+        for secret in (*NAMES, SALT.decode(), "Write to", str(work.pk), "open-sesame"):
             assert secret not in text, f"{secret} in {name}"
 
 
@@ -315,14 +319,6 @@ def test_texts_can_be_left_out(pairwise: StudyOf, tmp_path: Path) -> None:
         assert all(row["first_text"] is None for row in lines(files[name]))
     assert "Texts of captions are left out" in files["datasheet.md"].decode()
     assert verify_bundle(tmp_path / "a.zip").differences == ()
-
-
-def test_codes_that_let_people_in_are_left_out(pairwise: StudyOf, tmp_path: Path) -> None:
-    design = pairwise.study.design
-    design["access"] |= {"join": "code", "code": "open-sesame"}
-    pairwise.study.save()
-    released(pairwise.study, tmp_path / "a.zip")
-    assert all(b"open-sesame" not in data for data in contents(tmp_path / "a.zip").values())
 
 
 @pytest.mark.parametrize(
