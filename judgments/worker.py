@@ -6,11 +6,10 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 
-from django.db import InterfaceError, OperationalError, close_old_connections
+from django.db import close_old_connections
 
 from judgments import jobs
 from judgments.bell import Listener
@@ -45,7 +44,7 @@ class Worker:
             thread.start()
         jobs.stopping.wait()
         _join(self._runners, JOB_SECONDS)
-        with _failures_logged():
+        with _FailuresLogged():
             jobs.give_back_all()
         _join(self._rounds, ROUND_SECONDS)
 
@@ -57,7 +56,7 @@ class Worker:
         listener = Listener(jobs.stopping)
         while not jobs.stopping.is_set():
             found = False
-            with _failures_logged():
+            with _FailuresLogged():
                 found = jobs.run_next()
             if not found:
                 listener.wait()
@@ -65,7 +64,7 @@ class Worker:
     def _repeat(self, function: Callable[[], object], every: float) -> None:
         while not jobs.stopping.is_set():
             began = time.monotonic()
-            with _failures_logged():
+            with _FailuresLogged():
                 function()
             jobs.stopping.wait(max(0.0, began + every - time.monotonic()))
 
@@ -76,15 +75,18 @@ def _join(threads: list[threading.Thread], seconds: float) -> None:
         thread.join(max(0.0, end - time.monotonic()))
 
 
-@contextmanager
-def _failures_logged() -> Iterator[None]:
+class _FailuresLogged:
     """Log what fails, so that the thread goes on; use no connection that broke before."""
-    close_old_connections()
-    try:
-        yield
-    except (OperationalError, InterfaceError) as error:
-        log.warning("The database cannot be used: %s", " ".join(str(error).split()))
-    except Exception:
-        log.exception("Work in the background failed.")
-    finally:
+
+    def __enter__(self) -> None:
         close_old_connections()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        close_old_connections()
+        if isinstance(error, jobs.DATABASE_FAILURES):
+            log.warning("The database cannot be used: %s", " ".join(str(error).split()))
+        elif isinstance(error, Exception):
+            log.error("Work in the background failed.", exc_info=error)
+        return isinstance(error, Exception)
