@@ -73,7 +73,7 @@ class NoMoreTime(QuorumError):
     title = "No more time"
 
 
-class SeatTaken(QuorumError):
+class SlotTaken(QuorumError):
     """An expired assignment cannot be reclaimed."""
 
     status = 409
@@ -103,7 +103,7 @@ class AlreadyEnded(QuorumError):
     title = "Already ended"
 
 
-class PassedOn(AlreadyEnded):
+class WorkTakenBack(AlreadyEnded):
     """The crowd took the work back, or the worker returned it."""
 
 

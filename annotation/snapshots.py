@@ -16,7 +16,7 @@ from judgments.models import Study
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """A snapshot: the judgments at one moment, and which of them were included.
 
     Attributes:
@@ -85,8 +85,8 @@ class Moment:
         }
 
 
-def moment_from(kept: Mapping[str, Any]) -> Moment:
-    return Moment(
+def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
+    return Snapshot(
         at=datetime.fromisoformat(kept["at"]),
         last=kept["last"],
         gone={UUID(one): rule for one, rule in kept["gone"].items()},
@@ -103,6 +103,6 @@ def moment_from(kept: Mapping[str, Any]) -> Moment:
 MUCH = 5_000  # assignments
 
 
-def much_work(study: Study) -> Exists:
+def counting_is_slow(study: Study) -> Exists:
     """Return a query that is true if counting the study's judgments is too slow for a page."""
     return Exists(Assignment.objects.filter(study=study).order_by()[MUCH - 1 : MUCH])

@@ -5,17 +5,20 @@ from django.urls import path
 from annotation.crowds import hooks
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
-from annotation.quality import adjudication_page
+from annotation.quality import review_page
 from annotation.quiz import views as quiz_views
-from annotation.views import calls, joining, me, pictures, preview, work
+from annotation.views import joining, preview, work
 from annotation.views import joining as credits
 from annotation.views import joining as home
+from annotation.views import joining as me
+from annotation.views import preview as pictures
+from annotation.views import work as calls
 
 app_name = "annotation"
 urlpatterns = [
     path("", home.home, name="home"),
-    path("adjudicate/", adjudication_page.waiting, name="adjudicate"),
-    path("adjudicate/<int:pk>/", adjudication_page.decide, name="adjudication"),
+    path("adjudicate/", review_page.waiting, name="adjudicate"),
+    path("adjudicate/<int:pk>/", review_page.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),

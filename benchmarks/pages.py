@@ -8,8 +8,8 @@ Makes an installation of its own, fills it (benchmarks/filling.py), computes res
 would, and asks through Django's test client: the times are the server's. Pages and lists are found in their registries.
 Beside the clock stands the processor time of the server's process, which others on the machine do not disturb (on
 PostgreSQL, without the database's own). Of a shared machine the best is the page, and the median the machine. Figures
-that pages keep (judgments/remembered.py) are counted before, as the background worker does. The last lines name what
-took more than 200 ms, and the machine's load.
+that pages keep (judgments/cached_figures.py) are counted before, as the background worker does. The last lines name
+what took more than 200 ms, and the machine's load.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from django.urls import reverse
 
     from benchmarks.filling import fill_study
-    from evaluation.dashboard.snapshot import compute_board, store_board
+    from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
     from evaluation.models import Analysis, BoardSnapshot
     from evaluation.results.aggregation import aggregate_study
-    from evaluation.results.metric_scores import evaluate_study
+    from evaluation.results.meta_evaluation import evaluate_study
+    from judgments.cached_figures import JOB, recompute_figures, store_figures
     from judgments.models import Job, Study
-    from judgments.remembered import JOB, count_again, store_figures
 
     found = Study.objects.filter(slug="large").first()
     if found is None:
@@ -93,8 +93,8 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute("VACUUM ANALYZE")
-        _step("board's first snapshot", lambda: store_board(compute_board(study=found)))
-        _step("board's later snapshot", lambda: store_board(compute_board(study=found)))
+        _step("board's first snapshot", lambda: store_snapshot(compute_snapshot(study=found)))
+        _step("board's later snapshot", lambda: store_snapshot(compute_snapshot(study=found)))
     if results and not Analysis.objects.filter(study=study).exists():
         _step("consensus and agreement", lambda: aggregate_study(study=found))
         _step("metrics against people", lambda: evaluate_study(study=found))
@@ -122,7 +122,7 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
             continue
         client.get(address)
         for names in Job.objects.filter(kind=JOB, state="queued").values_list("args__names", flat=True):
-            store_figures(count_again(study, names))  # what the background worker does
+            store_figures(recompute_figures(study, names))  # what the background worker does
         Job.objects.filter(kind=JOB).delete()
         with CaptureQueriesContext(connection) as queries:
             answer = client.get(address)

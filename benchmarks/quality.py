@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.quality.detectors import RULES, Answers, Given, Page, make_rule, replay
+from annotation.quality.detectors import RULES, Answers, OwnJudgment, Page, make_rule, replay
 from evaluation.plots.canvas import (
     ACCENT,
     INK,
@@ -106,7 +106,7 @@ def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, see
         seen = np.where(flips, 1 - value, value)
         seconds = pace[who] * rng.lognormal(-0.08, 0.4, shape.page)
         given = [
-            Given(
+            OwnJudgment(
                 number,
                 unit,
                 float(seen[place]) + shape.sided,

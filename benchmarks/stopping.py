@@ -63,7 +63,7 @@ def on_the_platform(
     from annotation.work.presentation import places_of
     from annotation.work.submissions import submit_assignment
     from evaluation.results.aggregation import compute_aggregation
-    from judgments.drawing.draws import rng_for
+    from judgments.drawing.material import rng_for
     from judgments.kinds import KINDS
     from judgments.models import HIT, Study, Unit
     from tests.studies import make_study

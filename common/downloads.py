@@ -1,4 +1,4 @@
-"""Downloads that can be resumed (RFC 9110: ranges and conditional requests).
+"""Read in batches, fingerprint what is read, and send downloads that can be resumed (RFC 9110).
 
 A file has a strong ETag of its size and modification time in nanoseconds, since files are replaced as a whole
 (common.files.whole_file); content in memory has one of its bytes. A request for several ranges gets the whole
@@ -11,9 +11,10 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -25,7 +26,7 @@ ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNOREC
 PROBLEM_TYPE = "application/problem+json"
 
 
-class NotWithin(Exception):
+class RangeNotSatisfiable(Exception):
     """The range starts behind the end of the file."""
 
 
@@ -95,7 +96,7 @@ def _download(
     if answer is None:
         try:
             part = _range_of(request, size, etag, modified)
-        except NotWithin:
+        except RangeNotSatisfiable:
             answer = _problem(416, "That range is not in the file", f"The file has {size} bytes.")
             answer.headers["Content-Range"] = f"bytes */{size}"
         else:
@@ -141,7 +142,7 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
         if last and int(last) < start:
             return None  # not a valid range: ignore the header
     if start >= size:
-        raise NotWithin
+        raise RangeNotSatisfiable
     return start, end
 
 
@@ -158,3 +159,36 @@ def _same(request: HttpRequest, etag: str, modified: int) -> bool:
 def _problem(status: int, title: str, detail: str) -> HttpResponse:
     problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return JsonResponse(problem, status=status, content_type=PROBLEM_TYPE)
+
+
+T = TypeVar("T")
+
+
+def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield lists of ``size``; the last may be shorter."""
+    stream = iter(rows)
+    while batch := list(islice(stream, size)):
+        yield batch
+
+
+class Fingerprint:
+    """A SHA-256 over rows."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def over(self, rows: Iterable[T]) -> Iterator[T]:
+        for row in rows:
+            self._hash.update(repr(row).encode())
+            yield row
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def fingerprint_of(*streams: Iterable[Any]) -> str:
+    fingerprint = Fingerprint()
+    for stream in streams:
+        for _ in fingerprint.over(stream):
+            continue
+    return fingerprint.hexdigest()

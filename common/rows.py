@@ -12,7 +12,7 @@ import numpy.typing as npt
 from django.db import connections, models, router
 from django.db.models import QuerySet
 
-from common.streams import batched
+from common.downloads import batched
 
 
 class LogIsAppendOnly(Exception):

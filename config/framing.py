@@ -1,6 +1,6 @@
 """Pages in a crowd's frame: a ticket starts their address, and only that crowd may frame them.
 
-Under a ticket (annotation.crowds.mturk.frames) only the pages of one study's work are available.
+Under a ticket (annotation.crowds.mturk.pages) only the pages of one study's work are available.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from django.http.response import HttpResponseBase, HttpResponseRedirectBase
 from django.shortcuts import render
 from django.utils import translation
 
-from annotation.crowds.mturk.frames import (
+from annotation.crowds.mturk.pages import (
     KEY,
     addresses_under,
     all_sites,

@@ -12,7 +12,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
-from config.api.framework import nothing_here
+from config.api.framework import unknown_address
 
 
 class AdminPolicyMiddleware:
@@ -65,7 +65,7 @@ class StorableAddressMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         in_path = "\x00" in request.path
         if in_path and request.path.startswith("/api/"):
-            return nothing_here(request)
+            return unknown_address(request)
         asked = "%00" in request.META.get("QUERY_STRING", "")
         if in_path or (asked and not request.path.startswith(("/api/", "/s/"))):
             raise Http404

@@ -162,7 +162,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "annotation.crowds.mturk.frames.frame_context",
+                "annotation.crowds.mturk.pages.frame_context",
             ],
         },
     },
@@ -243,9 +243,9 @@ REST_FRAMEWORK = {
         "config.api.framework.TokenAuthentication",  # first, so that a missing token gives 401
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["judgments.access.permissions.IsStaff"],
+    "DEFAULT_PERMISSION_CLASSES": ["judgments.access.roles.IsStaff"],
     "DEFAULT_FILTER_BACKENDS": [
-        "judgments.access.permissions.VisibleRows",
+        "judgments.access.roles.VisibleRows",
         "config.api.pages.StrictFilters",
     ],
     "DEFAULT_PAGINATION_CLASS": "config.api.pages.CursorPages",
@@ -261,7 +261,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Crowdsourced judgments of captions: studies, HITs, assignments, judgments and consensus.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["judgments.access.permissions.NoWorker"],
+    "SERVE_PERMISSIONS": ["judgments.access.roles.NoWorker"],
     "SERVE_PUBLIC": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -15,7 +15,7 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import read_toml
 from judgments.models import Study

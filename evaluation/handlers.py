@@ -11,19 +11,22 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from evaluation.challenges.leaderboards import compute_standing, store_standing
 from evaluation.challenges.scoring import score_stored, store_scores
-from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.export.exporting import export_for_download
-from evaluation.planning.pilots import told_by_pilot
-from evaluation.planning.planning import compute_plan, read_assumptions, store_plan
+from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.releases.comparison import compare_releases as compared
 from evaluation.releases.making import write_release
-from evaluation.releases.storage import Terms, find_release, note_release, place_for_release, release_file
+from evaluation.releases.storage import Terms, find_release, place_for_release, record_release, release_file
 from evaluation.releases.verification import verify_bundle
 from evaluation.report.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from evaluation.results.metric_scores import compute_evaluation, store_evaluation
+from evaluation.results.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    compute_evaluation,
+    store_evaluation,
+)
 from judgments.jobs import Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -71,7 +74,7 @@ def plan_power(
     source: dict[str, str] = {}
     if pilot:
         run.progress(0.0, "reading the pilot")
-        estimates = told_by_pilot(
+        estimates = estimate_from_pilot(
             study=find_study(pilot), question=assumptions["question"], first=first, second=second
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
@@ -109,9 +112,9 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
 
 def board(run: Run, *, study: str) -> None:
     """Make a study's dashboard snapshot; delete earlier jobs of this kind."""
-    computed = compute_board(study=find_study(study), progress=run.progress)
+    computed = compute_snapshot(study=find_study(study), progress=run.progress)
     with run.commit():
-        store_board(computed)
+        store_snapshot(computed)
         Job.objects.filter(kind="board", args__study=study, state=Job.State.DONE).exclude(
             pk=run.job_id
         ).delete()
@@ -134,7 +137,7 @@ def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
     with ExitStack() as undone:
         undone.callback(path.unlink, missing_ok=True)
         with run.commit() as result:
-            made = note_release(study=found, bundle=written, file=path.name)
+            made = record_release(study=found, bundle=written, file=path.name)
             result |= {"version": made.version, "sha256": made.sha256, "bytes": made.size}
         undone.pop_all()
 

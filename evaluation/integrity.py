@@ -28,7 +28,7 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import LIVE
-from annotation.money.ledger import kept_cents, ledger_sums, spell_cents
+from annotation.money.ledger import ledger_sums, reserved_cents, spell_cents
 from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
@@ -73,7 +73,7 @@ def budgets_are_what_their_ledger_says() -> Sentences:
                 f"{where} says {spell_cents(budget.reserved_cents)} reserved and {spell_cents(budget.spent_cents)} "
                 f"spent, its ledger {spell_cents(reserved)} and {spell_cents(spent)}."
             )
-        kept = kept_cents(budget)
+        kept = reserved_cents(budget)
         if kept != budget.reserved_cents:
             yield (
                 f"{where} has {spell_cents(budget.reserved_cents)} reserved, and {spell_cents(kept)} are kept by held "
@@ -122,7 +122,7 @@ def bonuses_that_are_done_are_spent() -> Sentences:
     yield from _sentences(early, "the ledger's {key} pays a bonus that was not paid.", study="budget__study")
 
 
-def what_is_not_up_holds_no_money() -> Sentences:
+def unpublished_hits_hold_no_money() -> Sentences:
     """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
     rows = Publication.objects.filter(state__in=idle, held__gt=0)
@@ -214,7 +214,7 @@ def quizzes_count_their_answers() -> Sentences:
             yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."
 
 
-def quiz_items_stand_apart() -> Sentences:
+def quiz_items_are_in_no_hit() -> Sentences:
     """Quiz items are in no HIT, as passing reveals their answers."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
     yield from _sentences(units, "quiz item {key} is in a HIT.")
@@ -510,14 +510,14 @@ CHECKS = (
     work_that_is_held_was_never_sent,
     slots_are_spared_where_studies_stop_early,
     quizzes_count_their_answers,
-    quiz_items_stand_apart,
+    quiz_items_are_in_no_hit,
     cases_name_their_exclusion,
     adjudications_are_of_judged_units,
     budgets_are_what_their_ledger_says,
     money_is_kept_within_a_budget,
     decided_sessions_are_booked,
     bonuses_that_are_done_are_spent,
-    what_is_not_up_holds_no_money,
+    unpublished_hits_hold_no_money,
     paid_work_stays_in_its_study_and_place,
     people_and_rehearsals_are_apart,
     pictures_are_there,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from judgments.datasets import importing, rankings, uploads
+from judgments.cached_figures import JOB, recompute_figures, store_figures
+from judgments.datasets import importing, uploads
+from judgments.datasets import importing as datasets_importing
 from judgments.jobs import Run
 from judgments.models import Job
-from judgments.remembered import JOB, count_again, store_figures
 from judgments.studies.generation import draw_hits, store_hits
 from judgments.studies.studies import find_study
 
@@ -42,7 +43,7 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
     """Import uploaded rankings; ``format`` is their task."""
     with uploads.opened(upload) as files, run.commit() as result:
-        summary = rankings.import_rankings(
+        summary = datasets_importing.import_rankings(
             path=files.path, dataset=dataset, task=format, progress=run.progress
         )
         result |= asdict(summary)
@@ -59,7 +60,7 @@ def generate(run: Run, *, study: str) -> None:
 
 def figures(run: Run, *, study: str, names: list[str]) -> None:
     """Compute the cached figures of a large study; delete earlier jobs of this kind."""
-    rows = count_again(find_study(study), names)
+    rows = recompute_figures(find_study(study), names)
     with run.commit():
         store_figures(rows)
         Job.objects.filter(kind=JOB, args__study=study, state=Job.State.DONE).exclude(pk=run.job_id).delete()

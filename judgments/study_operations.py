@@ -9,7 +9,7 @@ that it needs, and what follows it::
         pause_study(study=study, why=why, by=by)
         return Outcome("The study is paused.")
 
-The doors read it: ``judgments.api.operations``, ``judgments.admin.operations`` and ``judgments.management.operations``.
+The doors read it: ``judgments.api.operations``, ``judgments.admin.operations`` and ``judgments.management.base``.
 docs/decisions/0010-operations.md tells how to add one.
 """
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
 CODE = (
     "annotation", "judgments/hit_templates", "judgments/kinds", "judgments/design/wordings.py", "config",
-    "evaluation/challenges/forms.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
+    "evaluation/challenges/page.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
 )  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
@@ -58,7 +58,7 @@ def _data() -> Iterator[tuple[str, str]]:
     from common import errors
     from judgments.countries import COUNTRIES
     from judgments.design.presets import PRESETS
-    from judgments.design.quizzes import QUIZ_PRESETS
+    from judgments.design.requirements import QUIZ_PRESETS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
 

@@ -1,8 +1,8 @@
 """Lists with thousands of rows of every kind behind them: how many queries each may ask, and how many rows fetch.
 
 Whatever leads to a list is found in the URL configuration; a new one fails here until its budget is stated. Each is
-looked at twice, and the second look counts: what a page keeps (judgments/remembered.py) is counted between the two, as
-a job does. Lists of the admin are searched and filtered besides. Nothing here depends on the clock.
+looked at twice, and the second look counts: what a page keeps (judgments/cached_figures.py) is counted between the two,
+as a job does. Lists of the admin are searched and filtered besides. Nothing here depends on the clock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from evaluation.error_analysis import analysis
 from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
-from judgments import remembered
+from judgments import cached_figures
 from judgments.models import Job, Output, Study, System
 from judgments.studies import hits_page
 from tests.evaluation.studies import StudyOf
@@ -72,8 +72,8 @@ class Look:
 def looks(module_db: None) -> dict[str, Look]:
     """Name -> what the second look at it asked."""
     with (
-        patch.object(remembered, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
-        patch.object(remembered, "MANY_ROWS", MANY_ROWS),
+        patch.object(cached_figures, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
+        patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
         patch.object(hits_page, "MANY_ROWS", MANY_ROWS),
         patch.object(analysis, "MANY_ROWS", MANY_ROWS),
     ):
@@ -117,9 +117,9 @@ def small_study() -> Study:
 
 def _look(client: Client, address: str) -> Look:
     look = Look()
-    for job in Job.objects.filter(kind=remembered.JOB):  # of the first look
+    for job in Job.objects.filter(kind=cached_figures.JOB):  # of the first look
         slug, names = job.args["study"], job.args["names"]
-        remembered.store_figures(remembered.count_again(Study.objects.get(slug=slug), names))
+        cached_figures.store_figures(cached_figures.recompute_figures(Study.objects.get(slug=slug), names))
         job.delete()
     waiting = [""]
     while waiting:

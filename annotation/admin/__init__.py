@@ -2,11 +2,11 @@
 
 from annotation.admin import rows, study_running, workers_page
 from annotation.crowds import page as crowds_page
-from annotation.crowds import rows_page as crowds_rows
+from annotation.crowds import page as crowds_rows
 from annotation.crowds import steps_page as crowds_steps
 from annotation.crowds.panel import page as panel_page
 from annotation.money import plan_page
-from annotation.quality import controls_page, review_page, rules_page, work_page
+from annotation.quality import controls_page, review_page, rules_page
 from annotation.quiz import page as quiz_page
 from annotation.webhooks import page as webhooks_page
 
@@ -23,6 +23,5 @@ __all__ = [
     "rules_page",
     "study_running",
     "webhooks_page",
-    "work_page",
     "workers_page",
 ]

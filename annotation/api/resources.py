@@ -19,7 +19,7 @@ from annotation.api import work
 from annotation.api.work import WorkersOnly, save_draft
 from annotation.models import Assignment, Budget, CrowdSession, Judgment, LedgerEntry, Publication, Worker
 from common.errors import NotThere
-from judgments.access.permissions import IsStaff, VisibleRows
+from judgments.access.roles import IsStaff, VisibleRows
 from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFalse, filters_of, study_filter
 from judgments.kinds import KINDS
 

@@ -14,12 +14,10 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from annotation.models import ProblemReport, Worker
-from annotation.work.answers import answer_key
 from annotation.work.claims import Claim, claim_assignment, return_assignment
 from annotation.work.joining import join_study, resume_worker
 from annotation.work.leases import extend_lease, retake_assignment
-from annotation.work.pictures import picture_url
-from annotation.work.presentation import places_of, shown_unit
+from annotation.work.presentation import picture_url, places_of, shown_unit
 from annotation.work.submissions import (
     own_assignment,
     report_problem,
@@ -28,6 +26,7 @@ from annotation.work.submissions import (
     submit_and_claim,
     submit_assignment,
 )
+from annotation.work.worksheet import answer_key
 from common.parameters import Parameters
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS

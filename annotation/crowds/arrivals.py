@@ -8,26 +8,25 @@ from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.people import pseudonym, scrub
-from annotation.errors import ArrivalRefused, RequirementNotMet, SeatTaken
+from annotation.crowds.people import pseudonym, remove_ids
+from annotation.errors import ArrivalRefused, RequirementNotMet, SlotTaken
 from annotation.models import Assignment, CrowdSession, Participation, Publication, RawId, Worker
 from annotation.models.assignments import LIVE
-from annotation.quality.exclusions import refuse_stopped, refuse_while_paused
-from annotation.work.admission import has_done_all
+from annotation.quality.flags import refuse_stopped, refuse_while_paused
 from annotation.work.claims import (
     ATTEMPTS,
-    Beaten,
+    Candidate,
     Claim,
-    Offer,
-    free_seats,
+    SlotLost,
+    claim_slot,
     items_met,
-    left_out_before,
     may_come_again,
-    pass_gate,
+    release_slots,
+    share_pause_lock,
     stale_units,
-    take,
+    units_left_out,
 )
-from annotation.work.joining import take_part
+from annotation.work.joining import has_done_all, join_from_crowd
 from annotation.work.presentation import places_of, units_of_hit
 from common.errors import WrongState
 from judgments.models import HIT, Study
@@ -61,7 +60,7 @@ def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
     Raises:
         JoinRefused: they did not agree to the study's consent text.
     """
-    return take_part(study=study, worker=worker, consent=consent)
+    return join_from_crowd(study=study, worker=worker, consent=consent)
 
 
 @transaction.atomic
@@ -132,7 +131,7 @@ def end_session(*, session: CrowdSession, status: str) -> bool:
     """End a session without submission; keep drafts. Return False if it was over."""
     held = Assignment.objects.filter(session=session)
     state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
-    free_seats(held, state)
+    release_slots(held, state)
     return bool(CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=status))
 
 
@@ -164,19 +163,19 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         try:
             with transaction.atomic():
                 if not late:
-                    pass_gate(session.study)
+                    share_pause_lock(session.study)
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
-                free_seats(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
+                release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
                 make_room(hit)
-                claim = take(offer, session=session, late=late)
+                claim = claim_slot(offer, session=session, late=late)
                 if claim is not None:
                     _lay_out_draft(claim.assignment)
-        except (Beaten, IntegrityError):
+        except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
         if claim is None:
             break
         return claim
-    raise SeatTaken(_("This page of work cannot be taken now: the study takes no more work."))
+    raise SlotTaken(_("This page of work cannot be taken now: the study takes no more work."))
 
 
 def _refuse_who_did_all(session: CrowdSession) -> None:
@@ -199,7 +198,7 @@ def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
     """Refuse a HIT that the worker has by way of another external HIT, which the crowd cannot know."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
-        raise SeatTaken(_("You have this page of work already, or did it: please return this HIT."))
+        raise SlotTaken(_("You have this page of work already, or did it: please return this HIT."))
 
 
 def _lay_out_draft(now: Assignment) -> None:
@@ -210,17 +209,17 @@ def _lay_out_draft(now: Assignment) -> None:
         now.save(update_fields=["answers"])
 
 
-def _offer(session: CrowdSession, hit: HIT) -> Offer:
+def _offer(session: CrowdSession, hit: HIT) -> Candidate:
     study, worker = session.study, session.worker
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped(participation.standing)
     units = units_of_hit(hit.pk)
     met = items_met(study, worker) if may_come_again(study) else {}
     if hit.pk in met:
-        left_out = left_out_before(hit, worker, units)
+        left_out = units_left_out(hit, worker, units)
     else:
         left_out = stale_units(study, units, {item for items in met.values() for item in items})
-    return Offer(
+    return Candidate(
         study=study,
         worker=worker,
         participation=participation,
@@ -235,7 +234,7 @@ def make_room(hit: HIT) -> None:
     """Ensure an open slot: release expired leases, or add a slot. Call it in a transaction."""
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
-    free_seats(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
+    release_slots(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
     full = HIT.objects.filter(pk=hit.pk, open_slots=0)
     wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
     full.filter(required__lt=wanted + MORE_SEATS).update(
@@ -267,7 +266,7 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     ).values("pk")
     people = RawId.objects.filter(worker__in=here).exclude(worker__in=elsewhere)
     rows = list(people | RawId.objects.filter(session__study=study))
-    scrub(rows)
+    remove_ids(rows)
     RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
     gone = len(rows)
     note_event(study=study, what="forget-ids", words=f"{gone} raw ids of workers were deleted.", by=by)

@@ -19,8 +19,8 @@ from django.utils import timezone
 
 from annotation.crowds import CrowdBackend, backend_of
 from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
-from annotation.crowds.effects import note_done, note_parked
-from annotation.crowds.people import said_of
+from annotation.crowds.outbox import apply_failure, apply_success
+from annotation.crowds.people import error_of_call
 from annotation.models import CrowdCall
 from annotation.money.ledger import OverBudget, reserve_for_call, spell_cents
 from common.errors import QuorumError, WrongState
@@ -41,7 +41,7 @@ UNDECIDED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class DeliveryResult:
     """How many calls ended and wait; ``stopped`` says why paid calls were stopped, or is ''."""
 
     done: int = 0
@@ -56,7 +56,7 @@ def carry_out_calls(
     rng: random.Random | None = None,
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
-) -> Carried:
+) -> DeliveryResult:
     """Send the study's outbox messages, oldest first, with back-off and jitter."""
     rng = rng or random.Random()
     backend = backend_of(study)
@@ -83,17 +83,17 @@ def carry_out_calls(
         except OverBudget as problem:  # already done at the crowd by somebody else, and cannot be booked
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
         except (Refused, QuorumError) as problem:
-            parked += _park(call, said_of(call, str(problem)))
+            parked += _park(call, error_of_call(call, str(problem)))
             unanswered = 0
         except Unsure as problem:
-            parked += _park(call, said_of(call, str(problem)), unsure=True)
+            parked += _park(call, error_of_call(call, str(problem)), unsure=True)
             unanswered = 0
         except OutOfFunds as problem:
-            stopped = said_of(call, str(problem))
+            stopped = error_of_call(call, str(problem))
             _put_back(call, stopped, after=0.0, undone=True)
             skipped = tuple(COSTS)
         except TryLater as problem:
-            said = said_of(call, str(problem))
+            said = error_of_call(call, str(problem))
             if call.attempts >= ALL_TRIES:
                 parked += _park(
                     call,
@@ -110,7 +110,7 @@ def carry_out_calls(
             left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
             progress(done / max(1, done + left), f"{done} done, {left} to go")
     waiting = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
-    return Carried(done=done, parked=parked, waiting=waiting, stopped=stopped)
+    return DeliveryResult(done=done, parked=parked, waiting=waiting, stopped=stopped)
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
@@ -205,13 +205,13 @@ def _finish(call: CrowdCall, answer: dict[str, Any]) -> int:
     if locked is None:
         return 0
     locked.answer = answer
-    note_done(locked)
+    apply_success(locked)
     return CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
     )
 
 
-def finish_found(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
+def finish_indeterminate(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
     """End a call that the crowd turns out to have done, even a failed one. Return whether this ended it.
 
     Raises:
@@ -229,7 +229,7 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
         answer={**call.answer, **({"unsure": True} if unsure else {})},
     )
     if parked and not unsure:
-        note_parked(call)
+        apply_failure(call)
     return parked
 
 
@@ -248,7 +248,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 
 @transaction.atomic
-def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Resolve an indeterminate call as done and spend its reservation.
 
     Raises:
@@ -263,7 +263,7 @@ def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
     if parked is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
-    note_done(parked)
+    apply_success(parked)
     CrowdCall.objects.filter(pk=call.pk).update(state=CrowdCall.State.DONE, done_at=now, reserved_cents=0)
     _note(parked, "it was done", by)
     parked.refresh_from_db()
@@ -271,7 +271,7 @@ def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 
 @transaction.atomic
-def say_it_was_not(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Resolve an indeterminate call as not done and start it again.
 
     Raises:

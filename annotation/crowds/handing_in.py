@@ -22,25 +22,25 @@ from annotation.crowds.arrivals import (
     person_sent,
 )
 from annotation.crowds.base import HandedIn, SeenWork
-from annotation.crowds.effects import DECIDED, settle_session
+from annotation.crowds.outbox import DECIDED, settle_session
 from annotation.crowds.people import pseudonym
 from annotation.errors import KeptApart, TooLate
 from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.models.assignments import LIVE
 from annotation.money.ledger import OverBudget
-from annotation.work.answers import answer_key
-from annotation.work.claims import free_seats
+from annotation.work.claims import release_slots
 from annotation.work.presentation import places_of
-from annotation.work.stopping import lock_for_settling, reopen_slots, settle_hits
+from annotation.work.stopping import lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.submissions import (
-    Sheet,
+    CheckedAnswers,
     Submission,
     judgment_of,
-    laid_over,
     lock_assignment,
+    merge_answers,
     read_answers,
     submit_assignment,
 )
+from annotation.work.worksheet import answer_key
 from common.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
@@ -51,15 +51,15 @@ LEFT = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
 MINUTES_TO_STORE = 10  # lease for answers that exist already
 
 
-class Unanswered(QuorumError):
+class IncompleteWork(QuorumError):
     """The crowd has work without complete answers here."""
 
 
-class Unbooked(QuorumError):
+class PaidBeyondReserve(QuorumError):
     """The crowd paid more than our books reserved."""
 
 
-def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
     """Take over the crowd's report of a piece of work; a repeated call changes nothing.
 
     Raises:
@@ -74,7 +74,7 @@ def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork
         try:
             _bring_answers(backend, session, publication, work)
         except QuorumError as error:
-            problem = Unanswered(str(error))
+            problem = IncompleteWork(str(error))
     elif work.status in LEFT:
         end_session(session=session, status=work.status)
     if work.status in DECIDED:
@@ -83,7 +83,7 @@ def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork
                 session=session, status=work.status, decided_at=work.decided_at, feedback=work.feedback
             )
         except OverBudget as error:
-            raise Unbooked(str(error)) from None
+            raise PaidBeyondReserve(str(error)) from None
     if problem is not None:
         raise problem
     return session
@@ -116,7 +116,7 @@ def _move(session: CrowdSession, publication: Publication) -> None:
     for page in handed_in:
         if page.hit_id is not None:
             reopen_slots(study=page.study, freed={page.hit_id: 1})
-    free_seats(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
+    release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
     locked.publication, locked.study = publication, publication.study
     locked.save(update_fields=["publication", "study"])
@@ -153,9 +153,9 @@ def _bring_answers(
     if publication.hit is None:
         return  # a panel's workers have many HITs; their own pages tell them what is missing
     if last is None:
-        raise Unanswered("Nothing was ever answered here under that assignment.")
+        raise IncompleteWork("Nothing was ever answered here under that assignment.")
     if not is_complete(last):
-        raise Unanswered("Some of its answers were never saved here.")
+        raise IncompleteWork("Some of its answers were never saved here.")
     _store_saved(last)
 
 
@@ -167,7 +167,7 @@ def is_complete(assignment: Assignment) -> bool:
 def _store_given(session: CrowdSession, publication: Publication, given: HandedIn) -> None:
     if given.missing:
         listed = ", ".join(map(str, given.missing[:10]))
-        raise Unanswered(f"It leaves {listed} without an answer.")
+        raise IncompleteWork(f"It leaves {listed} without an answer.")
     assert publication.hit is not None  # a crowd's pages are for HITs
     join_sent(study=session.study, worker=session.worker, consent=True)
     claim = claim_for_session(session=session, hit=publication.hit, late=True)
@@ -187,7 +187,7 @@ def _store_saved(saved: Assignment) -> None:
             _take_seat(locked)
             locked.renew_lease(now=now, until=until)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
-            settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+            update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
 
 
@@ -202,10 +202,10 @@ def _take_seat(assignment: Assignment) -> None:
     lock_for_settling(study=assignment.study, hits=[hit])
     live = Assignment.objects.filter(hit=hit, state__in=LIVE)
     if live.filter(worker=assignment.worker_id).exists():
-        raise Unanswered("Its worker has done the same page of work again.")
+        raise IncompleteWork("Its worker has done the same page of work again.")
     make_room(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
-        raise Unanswered("No slot of its HIT is open.")
+        raise IncompleteWork("No slot of its HIT is open.")
     taken = set(live.values_list("seat", flat=True))
     Assignment.objects.filter(pk=assignment.pk).update(
         seat=next(seat for seat in count() if seat not in taken)
@@ -213,7 +213,7 @@ def _take_seat(assignment: Assignment) -> None:
 
 
 @transaction.atomic
-def set_apart(*, session: CrowdSession) -> int:
+def exclude_unknown_work(*, session: CrowdSession) -> int:
     """Exclude work unknown to the crowd and reopen its slots; return the number of assignments."""
     rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
     pages = list(rows.select_for_update().order_by("pk"))
@@ -238,10 +238,10 @@ def _bring_back(apart: Assignment) -> None:
         return
     _take_seat(locked)
     Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
-    settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+    update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
 
 
-def trim_seats(*, study: Study) -> int:
+def remove_extra_slots(*, study: Study) -> int:
     """Remove slots that were added for people who left; return their number."""
     wanted = int(study.design["judgments_per_unit"])
     more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
@@ -277,31 +277,31 @@ def hand_in(
         KeptApart: its time was over; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
-        raise KeptApart(late_words())
+        raise KeptApart(late_note())
     try:
         submission = submit_assignment(assignment=assignment, answers=answers)
     except TooLate:
-        keep_apart(session=session, assignment=assignment, answers=answers)
-        raise KeptApart(late_words()) from None
-    note_handed_in(session=session)
+        store_late_answers(session=session, assignment=assignment, answers=answers)
+        raise KeptApart(late_note()) from None
+    record_handed_in(session=session)
     return submission
 
 
-def late_words() -> str:
+def late_note() -> str:
     return _(
         "Mechanical Turk’s time for this HIT was over before you handed it in. Your answers are kept apart: they do "
         "not count, and they are not paid."
     )
 
 
-def note_handed_in(*, session: CrowdSession) -> bool:
+def record_handed_in(*, session: CrowdSession) -> bool:
     """Mark a working session as submitted, before the crowd confirms it. Return False if it was not working."""
     working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(working.update(status=Status.SUBMITTED))
 
 
 @transaction.atomic
-def keep_apart(
+def store_late_answers(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
     """Store late answers, excluded if complete, else as a draft; release slot and session.
@@ -311,16 +311,16 @@ def keep_apart(
     """
     sheet = read_answers(assignment, answers)
     locked = lock_assignment(assignment)
-    free_seats(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)
+    release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)
     key = answer_key(sheet.kind)
-    merged = laid_over(locked.answers, sheet.given)
+    merged = merge_answers(locked.answers, sheet.given)
     Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(answers=merged)
     if all(key in merged.get(str(place.position), {}) for place in sheet.places):
         _store_apart(locked, sheet, merged)
     CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=Status.TIMED_OUT)
 
 
-def _store_apart(locked: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+def _store_apart(locked: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
     moved = Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(
         state=Assignment.State.APART, submitted_at=now

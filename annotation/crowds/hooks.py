@@ -9,8 +9,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from annotation.crowds.mturk import notifications
-from annotation.crowds.mturk.frames import SITES
 from annotation.crowds.mturk.notifications import Subscription, read_sns
+from annotation.crowds.mturk.pages import SITES
 from annotation.crowds.sync import note_hint
 from common.errors import QuorumError
 

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from annotation.crowds import outbox
 from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, left_to_do
+from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, unfinished_calls
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.work.joining import worker_of
@@ -21,7 +21,7 @@ from judgments.study_operations import FollowUp, Outcome, operation
 
 def _ask_now(study: Study) -> str:
     carried = carry_out_calls(study=study)
-    return f"{carried.stopped} {left_to_do(study, carried)}".strip()
+    return f"{carried.stopped} {unfinished_calls(study, carried)}".strip()
 
 
 def _ask_later(study: Study, by: User | None) -> None:

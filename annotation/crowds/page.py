@@ -1,4 +1,4 @@
-"""The crowd page of a study: budget, wages, outbox, and the forms of its operations."""
+"""The crowd page of a study: budget, wages, outbox, the forms of its operations; and the lists of crowd rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from itertools import groupby
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.db.models import Count, QuerySet, TextChoices
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from unfold.decorators import display
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.sync import SYNC
-from annotation.models import CrowdCall, CrowdSession, Publication, Worker
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Worker
 from annotation.money.costs import (
     Forecast,
     Overclaim,
@@ -26,11 +28,13 @@ from annotation.money.costs import (
 )
 from annotation.money.ledger import spell_cents
 from annotation.money.wages import unopposed
-from annotation.snapshots import much_work
+from annotation.snapshots import counting_is_slow
+from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
+from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.models import Job, Study, StudyEvent
-from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
+from judgments.templatetags.judgments_tags import cents
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,7 @@ FIGURES = add_figures(
         rows=lambda found: found.rows,
         as_json=asdict,
         from_json=_from_json,
-        many=much_work,
+        many=counting_is_slow,
     )
 )
 
@@ -195,8 +199,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     spending = spending_of(study)
     asks = bool(study.place) and backend.sends_people and context["may_review"]
     refusal = take_refusal(request, study)
-    counted = remembered(study, FIGURES)
-    figures = certain(counted)
+    counted = cached_figures(study, FIGURES)
+    figures = required_figures(counted)
     budget = spending.budget_cents if spending else 0
     can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     forms = [
@@ -322,3 +326,71 @@ def _compared(study: Study) -> dict[str, object] | None:
 
 
 add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))
+
+
+@admin.register(Publication)
+class PublicationAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", study_column, "place", "hit", "state", "places", "held", "price", "until")
+    list_filter = ("place", "state", "study")
+    list_select_related = ("study", "hit")
+    search_fields = ("=external_id", "=token", "=hit__key")
+
+    @display(description="offered until", ordering="expires_at")
+    def until(self, publication: Publication) -> str:
+        return short_time(publication.expires_at) if publication.expires_at else "–"
+
+    @display(description="price of a place")
+    def price(self, publication: Publication) -> str:
+        return cents(publication.price_cents)
+
+
+@admin.register(CrowdSession)
+class CrowdSessionAdmin(ReadOnlyAdmin):
+    list_display = ("external_id", study_column, "worker", "status", "confirmed", "booked", "handed_in")
+    ordering = ("-pk",)
+    list_filter = ("place", "status", "confirmed", "study")
+    list_select_related = ("study", "worker")
+    search_fields = ("=external_id", "=worker__name")
+    exclude = ("receipt",)  # the worker controls every sign of it
+
+    @display(description="submitted", ordering="submitted_at")
+    def handed_in(self, session: CrowdSession) -> str:
+        return short_time(session.submitted_at) if session.submitted_at else "–"
+
+
+@admin.register(CrowdCall)
+class CrowdCallAdmin(ReadOnlyAdmin):
+    list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
+    ordering = ("-pk",)
+    list_filter = ("place", "kind", "state", "study")
+    list_select_related = ("study", "worker", "made_by")
+    search_fields = ("=key", "=worker__name", "=session__external_id")
+
+    @display(description="made at", ordering="pk")
+    def when(self, call: CrowdCall) -> str:
+        return short_time(call.made_at)
+
+
+@admin.register(LedgerEntry)
+class LedgerEntryAdmin(ReadOnlyAdmin):
+    list_display = ("when", "study", "what", "reserved", "spent", "key")
+    ordering = ("-pk",)
+    list_filter = ("what", "budget__place", "budget__study")
+    list_select_related = ("budget__study",)
+    search_fields = ("=key",)
+
+    @display(description="at", ordering="pk")
+    def when(self, entry: LedgerEntry) -> str:
+        return short_time(entry.at)
+
+    @display(description="study")
+    def study(self, entry: LedgerEntry) -> str:
+        return f"{entry.budget.study.slug} at {entry.budget.place}"
+
+    @display(description="reserved")
+    def reserved(self, entry: LedgerEntry) -> str:
+        return cents(entry.reserved_cents)
+
+    @display(description="spent")
+    def spent(self, entry: LedgerEntry) -> str:
+        return cents(entry.spent_cents)

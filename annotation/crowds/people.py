@@ -69,7 +69,7 @@ def without_ids(words: str, values: Iterable[str]) -> str:
     return words
 
 
-def said_of(call: CrowdCall, words: str) -> str:
+def error_of_call(call: CrowdCall, words: str) -> str:
     rows = RawId.objects.none()
     if call.session is not None:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
@@ -78,7 +78,7 @@ def said_of(call: CrowdCall, words: str) -> str:
     return without_ids(words, rows.values_list("value", flat=True))
 
 
-def scrub(rows: Collection[RawId]) -> None:
+def remove_ids(rows: Collection[RawId]) -> None:
     """Remove ids that will be deleted from the texts of calls and answers: people write them into forms."""
     values: dict[int, list[str]] = {}
     for row in rows:

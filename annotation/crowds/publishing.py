@@ -10,13 +10,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
-from annotation.crowds.delivery import Carried, carry_out_calls
-from annotation.crowds.effects import note_parked
-from annotation.crowds.outbox import ask, ask_to_take_down, call_key
+from annotation.crowds.delivery import DeliveryResult, carry_out_calls
+from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
 from annotation.models import CrowdCall, Publication
 from annotation.money.ledger import budget_of, set_budget, spell_cents
 from annotation.quality.rules import copy_rules
-from annotation.work.claims import expire_overdue, free_reserved, shut_gate
+from annotation.work.claims import expire_overdue, release_reserved, take_pause_lock
 from common.errors import WrongState
 from judgments.design.requirements import not_stated
 from judgments.jobs import Progress
@@ -79,7 +78,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             fee_cents=price.fee_cents,
             expires_at=until,
         )
-        ask(
+        write_message(
             study=study,
             kind=Ability.PUBLISH,
             key=token,
@@ -129,7 +128,7 @@ def ask_to_extend(
     backend_of(publication.study).refuse_places(publication, places)
     reopened = _given_back(publication) if until else 0
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
-    ask(
+    write_message(
         study=publication.study,
         kind=Ability.EXTEND,
         key=call_key(Ability.EXTEND, publication.token, number),
@@ -233,7 +232,7 @@ def _keep_down(study: Study) -> None:
         if never.filter(pk=call.pk).update(
             state=CrowdCall.State.DROPPED, problem="The study was closed before it was put up."
         ):
-            note_parked(call)
+            apply_failure(call)
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
@@ -257,10 +256,10 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
         raise WrongState(
             f"Study {study.slug!r} is open, but its crowd stopped at {carried.done} publications: {carried.stopped}"
         )
-    return left_to_do(study, carried)
+    return unfinished_calls(study, carried)
 
 
-def left_to_do(study: Study, carried: Carried) -> str:
+def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
     """Return a sentence about failed and waiting calls, or ""."""
     refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
     later = f"{carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
@@ -332,11 +331,11 @@ def close_study(*, study: Study, by: User | None = None, progress: Progress | No
 @transaction.atomic
 def begin_closing(*, study: Study, by: User | None = None) -> None:
     """Close the study here and write the messages for its crowd; raise as ``close_study``."""
-    shut_gate(study)
+    take_pause_lock(study)
     was = study.state
     mark_closed(study=study)
     ask_to_expire(study=study, by=by)
     expire_overdue(study=study)
-    free_reserved(study=study)
+    release_reserved(study=study)
     if was != Study.State.CLOSED:
         note_event(study=study, what="closed", words="Closed to new workers.", by=by)

@@ -18,11 +18,17 @@ from django.utils import timezone
 from annotation.crowds import Ability, CrowdBackend, backend_of
 from annotation.crowds.arrivals import end_session
 from annotation.crowds.base import SeenPublication, TryLater
-from annotation.crowds.delivery import carry_out_calls, finish_found
-from annotation.crowds.handing_in import Unanswered, Unbooked, note_work, set_apart, trim_seats
+from annotation.crowds.delivery import carry_out_calls, finish_indeterminate
+from annotation.crowds.handing_in import (
+    IncompleteWork,
+    PaidBeyondReserve,
+    exclude_unknown_work,
+    record_work,
+    remove_extra_slots,
+)
 from annotation.crowds.panel.people import tidy_up
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
-from annotation.money.ledger import OverBudget, kept_cents, ledger_sums, release_places, spell_cents
+from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents, spell_cents
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
 from annotation.work.claims import expire_overdue
@@ -164,7 +170,7 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
     reserved, spent = ledger_sums(budget)
-    kept = kept_cents(budget)
+    kept = reserved_cents(budget)
     if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and kept == reserved:
         return []
     return [
@@ -246,7 +252,7 @@ def _look(
         if publication.state == State.FINISHED and publication.seen == dict(there.facts) and not thorough:
             continue
         try:
-            look_at(
+            sync_publication(
                 backend=backend,
                 publication=publication,
                 there=there,
@@ -274,7 +280,7 @@ def _look(
                     {"publication": publication.external_id},
                 )
             )
-    trim_seats(study=study)
+    remove_extra_slots(study=study)
 
 
 def _take_hints(study: Study, backend: CrowdBackend) -> None:
@@ -315,7 +321,7 @@ def _publication_of(study: Study, there: SeenPublication, found: list[Discrepanc
     expires_at = there.expires_at.isoformat() if there.expires_at else ""
     answer = {"external_id": there.external_id, "group_id": there.group_id, "expires_at": expires_at}
     try:
-        finish_found(call=call, answer=answer)
+        finish_indeterminate(call=call, answer=answer)
     except OverBudget as problem:
         found.append(
             Discrepancy(
@@ -329,7 +335,7 @@ def _publication_of(study: Study, there: SeenPublication, found: list[Discrepanc
     return publication if publication.external_id else None
 
 
-def look_at(
+def sync_publication(
     *,
     backend: CrowdBackend,
     publication: Publication,
@@ -349,8 +355,8 @@ def look_at(
     if thorough or _has_news(publication, there) or (there.over and _is_unnamed(publication)):
         for work in backend.work(publication):
             try:
-                note_work(backend=backend, publication=publication, work=work)
-            except (Unanswered, Unbooked) as problem:
+                record_work(backend=backend, publication=publication, work=work)
+            except (IncompleteWork, PaidBeyondReserve) as problem:
                 name = backend.session_id(publication.place, work.external_id)
                 found.append(_unmended(publication, name, problem))
         _end_superseded(publication)
@@ -396,8 +402,10 @@ def _compare(
         found.append(Discrepancy("places", words, ids))
 
 
-def _unmended(publication: Publication, external_id: str, problem: Unanswered | Unbooked) -> Discrepancy:
-    kind = "no-answers" if isinstance(problem, Unanswered) else "money"
+def _unmended(
+    publication: Publication, external_id: str, problem: IncompleteWork | PaidBeyondReserve
+) -> Discrepancy:
+    kind = "no-answers" if isinstance(problem, IncompleteWork) else "money"
     return Discrepancy(
         kind,
         f"Assignment {external_id} of {publication.external_id} was handed in at the crowd. {problem}",
@@ -413,7 +421,7 @@ def _end_superseded(publication: Publication) -> None:
         if session.status == Status.WORKING:
             end_session(session=session, status=Status.RETURNED)
         elif session.status == Status.SUBMITTED:
-            set_apart(session=session)
+            exclude_unknown_work(session=session)
 
 
 def _end(publication: Publication, *, began_before: datetime, asked_at: datetime) -> None:
@@ -428,7 +436,7 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
         if pages.filter(submitted_at__gt=grace).exists():  # the crowd may not show it yet (ParlAI#2957)
             waiting += 1
         else:
-            set_apart(session=session)
+            exclude_unknown_work(session=session)
     _give_back(publication, waiting, asked_at)
 
 
@@ -503,4 +511,4 @@ def _is_all_fine(session: CrowdSession) -> bool:
     return states - left == {Assignment.State.SUBMITTED}
 
 
-__all__ = ["Discrepancy", "Synced", "approve_what_is_due", "look_at", "sync_crowd"]
+__all__ = ["Discrepancy", "Synced", "approve_what_is_due", "sync_crowd", "sync_publication"]

@@ -13,8 +13,8 @@ from django.utils import timezone
 from annotation.importing.rows import JudgmentWriter
 from annotation.models import Judgment
 from common.audit import acting_person
+from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError
-from common.streams import Fingerprint, batched, fingerprint_of
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments
@@ -34,7 +34,7 @@ REPORT_EVERY = 2_000
 
 
 @dataclass(slots=True)
-class Understood:
+class FileContent:
     """The content of a file. It holds a digest per unit and worker, not the rows."""
 
     path: Path
@@ -74,7 +74,7 @@ def understand_judgments(
     encoding: str | None = None,
     columns: ResultColumns | None = None,
     progress: Progress = no_progress,
-) -> Understood:
+) -> FileContent:
     """Read a file of judgments as ``import_judgments`` would, and report its content.
 
     Raises:
@@ -83,7 +83,7 @@ def understand_judgments(
     """
     items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
-    found = Understood(path)
+    found = FileContent(path)
     for row in source.judgments(items):
         found.judgments += 1
         found.protocols[row.protocol or source.protocol or "no protocol"] += 1

@@ -16,9 +16,9 @@ from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.people import pseudonym
 from annotation.models import Assignment
 from annotation.quality.reviews import LONGEST_REASON, approve_assignments, reject_assignments
-from common.streams import batched
-from judgments.importers.fields import counted, shown
+from common.downloads import batched
 from judgments.importers.mturk import ResultRow, read_results
+from judgments.importers.records import counted, quoted
 from judgments.models import Study
 from judgments.studies.log import note_event
 
@@ -73,7 +73,7 @@ def _store(study: Study, path: Path, encoding: str | None, by: User | None) -> R
         for review, assignment in _with_work(study, reviews):
             if seen.setdefault(assignment.pk, review.reason) != review.reason:
                 raise review.row.problem(
-                    "AssignmentId", f"{shown(review.assignment)} twice", "one review of it"
+                    "AssignmentId", f"{quoted(review.assignment)} twice", "one review of it"
                 )
             if review.reason:
                 rejected[review.reason].add(assignment.pk)
@@ -100,9 +100,9 @@ def _reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
         if approve and reject:
             raise row.problem("Reject", "a reason beside an x under Approve", "one of the two")
         if approve and approve.lower() != YES:
-            raise row.problem("Approve", shown(approve), "an x, or nothing")
+            raise row.problem("Approve", quoted(approve), "an x, or nothing")
         if reject.lower() == YES or len(reject) > LONGEST_REASON:
-            found = shown(reject) if len(reject) <= LONGEST_REASON else f"{len(reject):,} characters"
+            found = quoted(reject) if len(reject) <= LONGEST_REASON else f"{len(reject):,} characters"
             raise row.problem(
                 "Reject", found, f"a reason that the worker can read, of at most {LONGEST_REASON} characters"
             )
@@ -117,7 +117,7 @@ def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Revi
         own = [one for one in found if _is_by(one, review.row)] if len(found) > 1 else found
         if len(own) != 1:
             raise review.row.problem(
-                "AssignmentId", shown(review.assignment), f"finished work of study {study.slug!r}"
+                "AssignmentId", quoted(review.assignment), f"finished work of study {study.slug!r}"
             )
         if review.reason and own[0].state == Assignment.State.APPROVED:
             raise review.row.problem("Reject", "a reason for work that was approved before", "nothing")

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from annotation.importing.systems import Credited, SystemsWriter, systems_of_credits
 from annotation.models import Assignment, Exclusion, Judgment, Worker
+from common.downloads import batched
 from common.errors import DataConflict
 from common.rows import insert_rows
-from common.streams import batched
 from judgments.datasets.importing import store_candidates
-from judgments.drawing.draws import candidate_key
+from judgments.drawing.material import candidate_key
 from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, PublishedPair, Study, Unit

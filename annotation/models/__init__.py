@@ -1,15 +1,11 @@
 """Workers, assignments, judgments, quality control, crowds and money."""
 
-from annotation.models.alarms import StudyAlarm
-from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport
-from annotation.models.books import Budget, LedgerEntry
+from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
 from annotation.models.crowds import AppealNote, CrowdCall, CrowdSession, Publication, RawId
-from annotation.models.money_requests import MoneyRequest
-from annotation.models.quality import Adjudication, Case, Exclusion, QualityRule
-from annotation.models.quizzes import QuizAttempt
+from annotation.models.money import Budget, LedgerEntry, MoneyRequest, StudyAlarm
+from annotation.models.quality import Adjudication, Case, Exclusion, QualityRule, QuizAttempt
 from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.workers import Invitation, Participation, Worker
-from annotation.models.written import WrittenCaption
 
 __all__ = [
     "Adjudication",

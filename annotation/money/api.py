@@ -16,11 +16,11 @@ from rest_framework.views import APIView
 
 from annotation.api import work
 from annotation.models import CrowdCall
-from annotation.models.money_requests import KEY_LENGTH
+from annotation.models.money import KEY_LENGTH
 from annotation.money import steps
 from common.errors import NotThere
 from common.parameters import Parameters
-from judgments.access.permissions import require, staff_of, studies_of, study_for
+from judgments.access.roles import require, staff_of, studies_of, study_for
 from judgments.models import Study
 from judgments.study_operations import Operation
 

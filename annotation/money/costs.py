@@ -18,7 +18,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from annotation.crowds import CrowdBackend, backend_for, backend_of
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
 from annotation.words import spell_seconds
-from annotation.work.leases import times_of
+from annotation.work.leases import paid_times
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.studies import design_of
@@ -213,7 +213,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # nobody was paid: avoid a scan of all judgments
         return [], []
-    times, bonuses = times_of(_counted(study)), _bonuses(study)
+    times, bonuses = paid_times(_counted(study)), _bonuses(study)
     pays, claims = [], []
     for pk, worker, reward, status in rows:
         time = times.get(pk)

@@ -266,7 +266,7 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
     return sums["reserved"] or 0, sums["spent"] or 0
 
 
-def kept_cents(budget: Budget) -> int:
+def reserved_cents(budget: Budget) -> int:
     """Return reserved, recomputed from held slots and open calls."""
     here = {"study": budget.study, "place": budget.place}
     places = Publication.objects.filter(**here, held__gt=0).aggregate(

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.utils.html import is_html_input
 
 from annotation.crowds import Ability
-from annotation.crowds.delivery import retry_call, say_it_was_done, say_it_was_not
+from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.ledger import budget_of, set_budget
@@ -206,7 +206,7 @@ def was_done(
 ) -> Outcome:
     """Somebody looked at the crowd: it ends as done, and its money is spent."""
     locked, found = _lock(study, call, "was-done", confirm)
-    say_it_was_done(call=locked, by=by)
+    resolve_as_done(call=locked, by=by)
     return Outcome("It counts as done.", _done(found, [locked]))
 
 
@@ -225,7 +225,7 @@ def was_not_done(
 ) -> Outcome:
     """Somebody looked at the crowd: it is asked for again from the start."""
     locked, found = _lock(study, call, "was-not-done", confirm)
-    say_it_was_not(call=locked, by=by)
+    resolve_as_not_done(call=locked, by=by)
     return Outcome("It is asked for again.", _done(found, [locked]))
 
 

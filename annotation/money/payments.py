@@ -6,8 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.effects import settle_session
-from annotation.crowds.outbox import ask, call_key
+from annotation.crowds.outbox import call_key, settle_session, write_message
 from annotation.models import CrowdCall, CrowdSession
 from annotation.money.ledger import spell_cents
 from common.errors import WrongState
@@ -50,7 +49,7 @@ def decide_session(
     ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED)
     number = ended.count() + 1
     override = session.status == Status.REJECTED
-    return ask(
+    return write_message(
         study=session.study,
         kind=kind,
         key=call_key(kind, session.place, session.worker_id, session.external_id, number),
@@ -102,7 +101,7 @@ def ask_for_bonus(
     if not why.strip():
         raise WrongState("Nothing was paid: a bonus needs a reason that the worker can read.")
     backend = backend_of(session.study)
-    return ask(
+    return write_message(
         study=session.study,
         kind=Ability.BONUS,
         key=call_key(Ability.BONUS, session.place, session.worker_id, session.external_id, number),

@@ -10,7 +10,7 @@ from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Crowd
 from judgments.studies.study_page import PlanPart, add_plan_part
-from judgments.templatetags.quorum_figures import cents
+from judgments.templatetags.judgments_tags import cents
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from annotation.money.costs import overclaims_of, pay_of_sessions
 from annotation.money.ledger import spell_cents
 from annotation.work.joining import worker_of
 from common.errors import QuorumError, WrongState
-from judgments.drawing.draws import content_key
+from judgments.drawing.material import content_key
 from judgments.models import Study
 
 

@@ -32,19 +32,17 @@ from annotation.models import (
     QuizAttempt,
     WrittenCaption,
 )
-from annotation.quality import adjudication as services
 from annotation.quality import operations
+from annotation.quality import reviews as services
 from annotation.quality.controls_page import FIGURES, ControlFigures, used_up
 from annotation.quality.detectors import RULES
-from annotation.quality.histories import judged
 from annotation.quality.operations import settings_of
-from annotation.quality.rules import replay_rule
+from annotation.quality.rules import judged, replay_rule
 from annotation.quality.rules_page import MOST_TO_REPLAY
 from annotation.work.operations import invite
-from annotation.work.pictures import preview_picture_url
-from annotation.work.presentation import shown_unit
+from annotation.work.presentation import preview_picture_url, shown_unit
 from common.errors import WrongState
-from judgments.access.permissions import staff_of, study_for, token_of
+from judgments.access.roles import staff_of, study_for, token_of
 from judgments.api.operations import OperationView, create_action, row_action
 from judgments.api.resources import (
     Related,
@@ -55,8 +53,8 @@ from judgments.api.resources import (
     filters_of,
     study_filter,
 )
+from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study, Unit
-from judgments.remembered import certain, remembered
 from judgments.studies.studies import design_of
 
 
@@ -176,7 +174,7 @@ class ControlItemSerializer(UnitSerializer):
 
 
 def known_figures(study: Study) -> ControlFigures:
-    return certain(remembered(study, FIGURES, wait=True))
+    return required_figures(cached_figures(study, FIGURES, wait=True))
 
 
 @extend_schema_view(list=extend_schema(operation_id="studies_control_items", responses=ControlItemSerializer))

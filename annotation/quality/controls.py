@@ -12,9 +12,9 @@ from django.db.models import Count
 
 from annotation.models import Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
-from annotation.quality.detectors.chances import at_most
-from annotation.snapshots import Moment
-from common.streams import batched
+from annotation.quality.detectors.agreement import at_most
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from evaluation.statistics.significance import holm
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
@@ -243,7 +243,7 @@ class ControlTally(NamedTuple):
     n: int
 
 
-def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
+def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
     """Return ``control_tallies`` of a snapshot, without items withdrawn by then.
 
     They are counted in Python: the database does not know which work was invalidated then.
@@ -311,7 +311,7 @@ def control_answers(
     workers: Collection[int] | None = None,
     as_first_given: bool = False,
     repeated_alone: bool = False,
-    moment: Moment | None = None,
+    moment: Snapshot | None = None,
 ) -> list[ControlAnswer]:
     """Return current answers on control items in the order given, without withdrawn items.
 

@@ -14,13 +14,13 @@ from django.template.response import TemplateResponse
 from annotation.models import StudyAlarm
 from annotation.quality.controls import Suspicion, control_answers, suspicions
 from annotation.quality.operations import strike
-from annotation.snapshots import much_work
+from annotation.snapshots import counting_is_slow
 from judgments.admin.base import picture_address
 from judgments.admin.operations import add_operation
+from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.drawing.controls import REPEATED
 from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
-from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
@@ -28,7 +28,7 @@ LONGEST_CELL = 300  # characters of a row's cell on the page
 
 
 @dataclass(frozen=True, slots=True)
-class Fared:
+class AnswersSeen:
     """The right answers to a unit, of those seen."""
 
     seen: int
@@ -36,7 +36,7 @@ class Fared:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class SuspectRow:
     units: list[Unit]
     shown: dict[str, Any]
     found: Suspicion
@@ -69,12 +69,12 @@ class ControlFigures:
         suspects: the items that careful workers miss, the surest first.
     """
 
-    fared: dict[int, Fared]
-    by_kind: list[tuple[str, Fared]]
-    suspects: list[Suspect]
+    fared: dict[int, AnswersSeen]
+    by_kind: list[tuple[str, AnswersSeen]]
+    suspects: list[SuspectRow]
 
 
-def seen_in(figures: ControlFigures) -> int:
+def answers_counted(figures: ControlFigures) -> int:
     return sum(fared.seen for _, fared in figures.by_kind)
 
 
@@ -97,10 +97,10 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
         there = [units[pk] for pk in own if pk in units]
         if there:
             kind = kind_of(there[0].study)
-            suspects.append(Suspect(there, in_words(kind, there[0]), Suspicion(**found)))
+            suspects.append(SuspectRow(there, in_words(kind, there[0]), Suspicion(**found)))
     return ControlFigures(
-        fared={int(unit): Fared(*counts) for unit, counts in value["fared"].items()},
-        by_kind=[(name, Fared(seen, right)) for name, seen, right in value["by_kind"]],
+        fared={int(unit): AnswersSeen(*counts) for unit, counts in value["fared"].items()},
+        by_kind=[(name, AnswersSeen(seen, right)) for name, seen, right in value["by_kind"]],
         suspects=suspects,
     )
 
@@ -129,8 +129,8 @@ def figures_of(study: Study) -> ControlFigures:
             known.append((item_of[answer.unit], answer.worker, right))
     found = suspicions(known, threshold=design_of(study).controls.threshold)
     return ControlFigures(
-        fared={unit: Fared(*by_item[item]) for unit, item in item_of.items() if item in by_item},
-        by_kind=[(name or "control", Fared(*counts)) for name, counts in sorted(by_kind.items())],
+        fared={unit: AnswersSeen(*by_item[item]) for unit, item in item_of.items() if item in by_item},
+        by_kind=[(name or "control", AnswersSeen(*counts)) for name, counts in sorted(by_kind.items())],
         suspects=_suspects(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
     )
 
@@ -145,13 +145,13 @@ def _item(kind: Kind, row: Sequence[Any]) -> Hashable:
     return item, reference, first, second, str(expected)
 
 
-def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Suspicion]) -> list[Suspect]:
+def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Suspicion]) -> list[SuspectRow]:
     pks = [pk for pk, item in item_of.items() if item in found]
     units: dict[Hashable, list[Unit]] = {}
     texts = ("item", "reference", "first", "second")
     for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
         units.setdefault(item_of[unit.pk], []).append(unit)
-    suspects = [Suspect(units[item], in_words(kind, units[item][0]), one) for item, one in found.items()]
+    suspects = [SuspectRow(units[item], in_words(kind, units[item][0]), one) for item, one in found.items()]
     return sorted(suspects, key=lambda one: (one.found.p, one.units[0].position))
 
 
@@ -190,7 +190,7 @@ def _right_answer(kind: Kind, expected: Any) -> str:
     return kind.in_words(expected)
 
 
-def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:
+def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) -> list[ControlGroup]:
     """Return runs of units under one image as workers see them."""
     groups: list[ControlGroup] = []
     before: Unit | None = None
@@ -215,7 +215,14 @@ def used_up(study: Study) -> dict[str, Any]:
 
 
 FIGURES = add_figures(
-    Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json, many=much_work)
+    Figures(
+        "controls",
+        figures_of,
+        rows=answers_counted,
+        as_json=as_json,
+        from_json=from_json,
+        many=counting_is_slow,
+    )
 )
 
 
@@ -231,8 +238,8 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .order_by("position")
     )
     page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
-    counted = remembered(study, FIGURES)
-    figures = certain(counted)
+    counted = cached_figures(study, FIGURES)
+    figures = required_figures(counted)
     context |= {
         "counted": counted,
         "page": page,

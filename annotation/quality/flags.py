@@ -1,34 +1,224 @@
-"""Run the quality detectors after each page, store flags and alarms, and decide on flags."""
+"""Run the quality detectors after each page, store and decide flags; exclude and readmit workers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext
 
-from annotation.models import Assignment, Case, Exclusion, QualityRule, StudyAlarm, Worker
+from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
+from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, StudyAlarm, Worker
+from annotation.models.assignments import LIVE
 from annotation.quality.detectors import Finding, Rule, findings
 from annotation.quality.detectors.base import pages_since_look
-from annotation.quality.exclusions import (
-    exclude_worker,
-    lift_exclusion,
-    pause_worker,
-    resume_worker,
-    standing_exclusion,
+from annotation.quality.rules import (
+    answers_of,
+    control_history_of,
+    history_of,
+    judgments_of,
+    pages_done,
+    rule_of,
 )
-from annotation.quality.histories import answers_of, history_of, judgments_of, known_history_of, pages_done
-from annotation.quality.rules import rule_of
+from annotation.webhooks.webhooks import note_exclusion
+from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from common.errors import WrongState
-from judgments.models import Study, Unit
+from judgments.models import HIT, Study, Unit
 from judgments.studies.log import note_event
 
 
+def refuse_while_paused(study: Study) -> None:
+    if study.paused_at is not None:
+        raise StudyPaused(
+            gettext(
+                "Everything you did is kept. This study hands out no work for a while; please come back later. If a "
+                "page of work opened for you elsewhere a moment ago, you can return it there without harm."
+            )
+        )
+
+
+def refuse_stopped(standing: str) -> None:
+    """Raise WorkPaused or WorkerExcluded unless the worker is active."""
+    if standing == Participation.Standing.PAUSED:
+        raise WorkPaused(
+            gettext(
+                "All your answers are kept. A check of your latest pages has paused your work in this study until "
+                "somebody has looked at it; there is nothing you need to do."
+            )
+        )
+    if standing == Participation.Standing.EXCLUDED:
+        raise WorkerExcluded(
+            gettext(
+                "All your answers are kept, but they are not used in this study any more, and there is no more work "
+                "for you in it. If you think that this is a mistake, write to the people who run the study."
+            )
+        )
+
+
+Standing = Participation.Standing
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+LONGEST_WHY = 500
+
+
+def active_exclusion(study: Study, worker: Worker) -> Exclusion | None:
+    return Exclusion.objects.filter(study=study, worker=worker, lifted_at=None).first()
+
+
+def exclude_worker(
+    *,
+    study: Study,
+    worker: Worker,
+    why: str,
+    rule: str = "",
+    evidence: Mapping[str, Any] | None = None,
+    by: User | None = None,
+) -> Exclusion:
+    """Exclude ``worker`` from ``study``: invalidate their answers and reopen their slots.
+
+    A repeated call returns the first exclusion and changes nothing.
+
+    Args:
+        why: one sentence, for the review and the export.
+        rule: the detector that excluded the worker, '' for a person.
+        by: the person, None for a detector.
+    """
+    if study.source != Study.Source.DESIGNED:
+        raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
+    try:
+        with transaction.atomic():
+            made = Exclusion.objects.create(
+                study=study,
+                worker=worker,
+                rule=rule,
+                why=why[:LONGEST_WHY],
+                evidence=dict(evidence or {}),
+                made_by=by,
+            )
+            _invalidate(made)
+            note_event(
+                study=study,
+                what="excluded",
+                words=f"{worker.name} was excluded{f' by the detector {rule}' if rule else ''}.",
+                why=why,
+                by=by,
+                worker=worker.name,
+                rule=rule,
+            )
+            note_exclusion(exclusion=made)
+    except IntegrityError:  # the database allows one exclusion at a time
+        made = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
+    return made
+
+
+def _invalidate(exclusion: Exclusion) -> None:
+    """Invalidate within the caller's transaction: assignments first, then HITs, then the worker's status."""
+    own = Assignment.objects.filter(
+        study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE
+    )
+    held = list(own.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    for state in {state for _, _, state in held}:
+        Assignment.objects.filter(pk__in=[pk for pk, _, one in held if one == state]).update(
+            state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
+        )
+    reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in held if hit is not None))
+    Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
+        standing=Standing.EXCLUDED
+    )
+
+
 @transaction.atomic
-def raise_used_up(*, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]) -> None:
+def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
+    """Lift an exclusion. A repeated call changes nothing.
+
+    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one. Unfinished
+    work ends as returned.
+    """
+    locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
+    if locked.lifted_at is not None:
+        return locked
+    locked.lifted_by, locked.lifted_at, locked.lifted_why = by, timezone.now(), why[:LONGEST_WHY]
+    locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
+    invalid = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
+    work = list(invalid.select_for_update().order_by("pk"))
+    lock_for_settling(study=locked.study, hits={one.hit_id for one in work if one.hit_id is not None})
+    hits = {
+        hit.pk: hit
+        for hit in HIT.objects.filter(pk__in={one.hit_id for one in work}).select_for_update().order_by("pk")
+    }
+    for assignment in work:
+        _restore(assignment, hits.get(assignment.hit_id or 0))
+    update_outcomes(study=locked.study, hits=hits)
+    Participation.objects.filter(
+        study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
+    ).update(standing=Standing.ACTIVE)
+    note_event(
+        study=locked.study,
+        what="re-admitted",
+        words=f"The exclusion of {locked.worker.name} was lifted.",
+        why=why,
+        by=by,
+        worker=locked.worker.name,
+    )
+    return locked
+
+
+def _restore(assignment: Assignment, hit: HIT | None) -> None:
+    """Restore the assignment's state, and its slot if it was finished."""
+    if assignment.before_exclusion in FINISHED:
+        assignment.state = Assignment.State(assignment.before_exclusion)
+        if hit is not None:
+            assignment.seat = _take_slot(hit)
+    else:
+        assignment.state = Assignment.State.RETURNED
+    assignment.before_exclusion = ""
+    assignment.save(update_fields=["state", "seat", "before_exclusion"])
+
+
+def _take_slot(hit: HIT) -> int:
+    """Take a slot of a locked HIT. If all are taken, add one, so that live + open + saved is still what it asks
+    for."""
+    if hit.open_slots:
+        hit.open_slots -= 1
+    elif hit.spared:
+        hit.spared -= 1
+    else:
+        hit.required += 1
+    hit.save(update_fields=["open_slots", "spared", "required"])
+    return free_slot(hit.pk)
+
+
+@transaction.atomic
+def pause_worker(*, study: Study, worker: Worker) -> None:
+    """Give the worker no more work until a person decides.
+
+    Their answers count. HITs without an answer are returned; one in work may be finished.
+    """
+    waiting = Assignment.objects.filter(study=study, worker=worker, state__in=["reserved", "accepted"])
+    held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
+    back = {pk: hit for pk, hit, answers in held if not answers}
+    Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
+    reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
+    # last, as everywhere: a claim locks the HIT before the participation
+    Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
+        standing=Standing.PAUSED
+    )
+
+
+def resume_worker(*, study: Study, worker: Worker) -> None:
+    Participation.objects.filter(study=study, worker=worker, standing=Standing.PAUSED).update(
+        standing=Standing.ACTIVE
+    )
+
+
+@transaction.atomic
+def flag_used_up_controls(
+    *, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]
+) -> None:
     """Count an assignment of ``worker`` without some control items, because they have met them all.
 
     Args:
@@ -45,7 +235,7 @@ def raise_used_up(*, study: Study, worker: Worker, missing: Collection[int], uni
         StudyAlarm.objects.create(**own, pages=1, missing=items)
 
 
-def watch_worker(*, assignment: Assignment) -> list[Case]:
+def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
     A detector with an open or decided flag on the worker is silent. A study without enabled rules costs one
@@ -80,7 +270,7 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
         history = history_of(study, worker, total=total, pages=pages, others=others)
         found += findings(at_large, history, judgments=total)
     if on_controls := [rule for rule in rules if rule.on_controls and rule.least <= total]:
-        history = known_history_of(study, assignment.worker, pages=pages)
+        history = control_history_of(study, assignment.worker, pages=pages)
         due = [rule for rule in on_controls if rule.is_due(total=history.total, fresh=history.fresh)]
         found += findings(due, history, judgments=total)
     return found
@@ -141,7 +331,7 @@ STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
     """Confirm an open flag and exclude the worker, unless the rule did so."""
     locked = _open_case(case, why)
-    exclusion = standing_exclusion(locked.study, locked.worker) or exclude_worker(
+    exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
     )
     return _decide(locked, Case.State.CONFIRMED, why, by, exclusion)
@@ -167,7 +357,7 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 
 @transaction.atomic
-def lift_by_hand(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
+def readmit(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. Confirmed flags stay; open ones are dismissed."""
     _require_reason(why)
     # flags before exclusions, as where a flag is decided

@@ -16,18 +16,18 @@ from annotation.crowds import backend_of
 from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.wages import approve_unopposed as approve_all_unopposed
-from annotation.quality import adjudication as adjudications
 from annotation.quality import flags, reviews
+from annotation.quality import reviews as adjudications
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
-from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import exclude_worker
 from annotation.work.joining import worker_of
 from annotation.work.stopping import settle_study
 from common.errors import NotThere, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from judgments.access.roles import Right
 from judgments.models import Study, Unit
-from judgments.studies.generation import strike_control
+from judgments.studies.generation import withdraw_control
 from judgments.study_operations import Outcome, operation, row_of
 
 LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
@@ -55,13 +55,13 @@ class SettingsField(serializers.DictField):
         return {name: int(value) if value.is_integer() else value for name, value in found.items()}
 
 
-class TryRequest(Parameters):
+class RuleSettingsRequest(Parameters):
     """The settings that a rule is tried with."""
 
     settings = SettingsField(required=False, help_text="Settings that differ from the defaults.")
 
 
-class RuleRequest(TryRequest):
+class RuleRequest(RuleSettingsRequest):
     """What a rule does from now on."""
 
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
@@ -167,7 +167,7 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     last = Exclusion.objects.filter(study=study, worker=found).order_by("-pk").first()
     if last is None:
         raise NotThere(f"{found.name} was never excluded from study {study.slug!r}.")
-    lifted = flags.lift_by_hand(exclusion=last, why=why, by=by)
+    lifted = flags.readmit(exclusion=last, why=why, by=by)
     return Outcome(f"The answers of {found} count again as they did before.", lifted)
 
 
@@ -234,7 +234,7 @@ def reject(
     if reason:
         count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:
-        count = reviews.reject_for_what_was_found(study=study, assignments=assignments, by=by)
+        count = reviews.reject_with_findings(study=study, assignments=assignments, by=by)
     return Outcome(_decided(study, count, "rejected"), {"changed": count})
 
 
@@ -358,7 +358,7 @@ def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
     """All or none. What workers answered on them stays, and counts for nobody."""
     with transaction.atomic():
         for key in units:
-            strike_control(study=study, unit_key=key)
+            withdraw_control(study=study, unit_key=key)
         settle_study(study=study)  # it may change whose judgments are used
     one = len(units) == 1
     count, them = ("One control item was", "it") if one else (f"{len(units)} control items were", "them")

@@ -1,24 +1,36 @@
-"""The rules of a study: on or off, what they do, their settings, and whom they would have found."""
+"""The pages of detectors and of finished work."""
 
 from __future__ import annotations
 
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count
+from django.core.paginator import Paginator
+from django.db.models import Avg, Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from rest_framework import serializers
 
-from annotation.models import Case, Judgment, QualityRule
+from annotation.models import Assignment, Case, CrowdCall, Judgment, QualityRule
+from annotation.quality.controls import ControlTally, control_tallies
 from annotation.quality.detectors import RULES
-from annotation.quality.histories import answers_of, judged
-from annotation.quality.operations import TryRequest, set_rule, settings_of
-from annotation.quality.rules import RECOMMENDED, replay_rule, rule_of
+from annotation.quality.operations import (
+    RuleSettingsRequest,
+    answer_appeal,
+    approve,
+    approve_unopposed,
+    reject,
+    set_rule,
+    settings_of,
+)
+from annotation.quality.reviews import reasons_against
+from annotation.quality.rules import RECOMMENDED, answers_of, judged, replay_rule, rule_of
+from annotation.snapshots import counting_is_slow
 from common.errors import QuorumError, WrongState
 from common.parameters import sentence_of
 from judgments.admin.operations import add_operation, posted
+from judgments.cached_figures import Figures, add_figures, cached_figures
 from judgments.models import Study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
@@ -124,7 +136,7 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
     """Redirect to the replay with the settings of the form."""
-    values = posted(request, TryRequest)
+    values = posted(request, RuleSettingsRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
 
@@ -133,3 +145,76 @@ add_page(StudyPage(name="rules", label="Detectors", order=44, view=show_rules, g
 add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
 add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
 add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission="view"))
+
+
+ON_A_PAGE = 50
+SHOWN = {
+    "submitted": "waiting",
+    "approved": "approved",
+    "rejected": "rejected",
+    "invalidated": "invalidated",
+    "apart": "kept apart",
+}
+ON_CONTROLS = add_figures(
+    Figures(
+        "answers on control items",
+        control_tallies,
+        rows=lambda found: sum(one.n for one in found),
+        from_json=lambda rows: [ControlTally(*row) for row in rows],
+        many=counting_is_slow,
+    )
+)
+
+
+def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Show finished assignments, those that wait for a decision first."""
+    work = Assignment.objects.filter(study=study, state__in=SHOWN, submitted_at__isnull=False)
+    counts = dict.fromkeys(SHOWN, 0) | dict(work.order_by().values_list("state").annotate(n=Count("pk")))
+    chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")
+    if chosen in SHOWN:
+        work = work.filter(state=chosen)
+    else:
+        chosen = ""
+    # row ids alone are leafed through: of a late page, the rows of all pages before it would be read otherwise
+    pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), ON_A_PAGE)
+    pages.count = counts[chosen] if chosen else sum(counts.values())  # counted above already
+    page = pages.get_page(request.GET.get("page"))
+    rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
+    work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
+    # asked of these alone: beside the rows, the database would go through the judgments of all work to sort it
+    given = {
+        pk: (count, seconds)
+        for pk, count, seconds in Assignment.objects.filter(pk__in=[one.pk for one in work_shown])
+        .order_by()
+        .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
+    }
+    counted = cached_figures(study, ON_CONTROLS)
+    against = reasons_against(study, {one.worker_id for one in work_shown}, known=counted.value)
+    context |= {
+        "counted": counted,
+        "page": page,
+        "work": [
+            {
+                "one": one,
+                "given": given[one.pk][0],
+                "seconds": given[one.pk][1],
+                "against": against.get(one.worker_id, []),
+            }
+            for one in work_shown
+        ],
+        "asked": CrowdCall.objects.filter(
+            study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
+        ).count()
+        if study.place
+        else 0,
+        "states": [{"name": name, "label": label, "count": counts[name]} for name, label in SHOWN.items()],
+        "chosen": chosen,
+    }
+    return TemplateResponse(request, "admin/annotation/study_work.html", context)
+
+
+add_page(StudyPage(name="work", label="Work", order=42, view=show_work, group=Group.CHECK))
+add_operation(approve, label="Approve work", fields=())
+add_operation(reject, label="Reject work", fields=())
+add_operation(answer_appeal, label="Add a note", fields=())
+add_operation(approve_unopposed, label="Approve what nothing speaks against", fields=())

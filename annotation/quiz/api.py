@@ -11,11 +11,10 @@ from rest_framework.response import Response
 from annotation.api import work
 from annotation.api.work import WorkView
 from annotation.models import QuizAttempt, Worker
-from annotation.quiz.quizzes import answer_attempt, own_attempt, paper_of, standing_of, start_attempt
+from annotation.quiz.quizzes import answer_attempt, own_attempt, paper_of, quiz_status, start_attempt
 from annotation.quiz.sheet import asked_at, explained, may_explain
 from annotation.work.joining import require_participation
-from annotation.work.pictures import quiz_picture_url
-from annotation.work.presentation import Place
+from annotation.work.presentation import Place, quiz_picture_url
 from common.errors import NotThere
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
@@ -58,12 +57,12 @@ class QuizView(WorkView):
         study, worker = find_study(slug), _worker(request)
         require_participation(study=study, worker=worker)
         if "answers" not in asked:
-            before = standing_of(study=study, worker=worker)
+            before = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
             return _private(self._standing(study, worker), status=201 if before.running is None else 200)
         number = asked.get("number")
         if number is None:  # a repeat of the last answers finds its attempt over
-            last = standing_of(study=study, worker=worker).last
+            last = quiz_status(study=study, worker=worker).last
             if last is None:
                 raise NotThere("No attempt at the test is under way; start one by a call without answers.")
             number = last.number
@@ -74,7 +73,7 @@ class QuizView(WorkView):
 
     @staticmethod
     def _standing(study: Study, worker: Worker) -> dict[str, Any]:
-        standing, quiz = standing_of(study=study, worker=worker), design_of(study).quiz
+        standing, quiz = quiz_status(study=study, worker=worker), design_of(study).quiz
         return {
             "needed": standing.needed,
             "passed": standing.passed,

@@ -9,11 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
-from annotation.quiz.quizzes import papers_of, quiz_units
-from annotation.quiz.results import QuestionResult, question_results, worker_results
+from annotation.quiz.quizzes import QuestionResult, papers_of, question_results, quiz_units, worker_results
 from annotation.quiz.sheet import qualification_of, texts_of
 from judgments.admin.base import picture_address
-from judgments.design.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
+from judgments.design.requirements import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
 from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.studies.studies import design_of, kind_of

@@ -1,4 +1,4 @@
-"""The quiz before the work: start an attempt, answer it, and end it.
+"""The quiz before the work: start, answer and end an attempt; and how workers and questions fared.
 
 An attempt's items are drawn once, from the study's seed, the worker's name and the attempt's number, and stored.
 Questions and known items are numbered from 1 like the units of an assignment. An answer is final, since the right
@@ -7,8 +7,9 @@ one may be explained after it; the last answer ends the attempt.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -17,20 +18,20 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
-from annotation.quiz.sheet import Asked, Paper, qualification_of
-from annotation.work.answers import answer_key, checked_answers, short_of
+from annotation.quiz.sheet import Paper, ShownQuestion, qualification_of
 from annotation.work.presentation import Place
+from annotation.work.worksheet import answer_key, checked_answers, short_of
 from common.errors import NotThere
-from judgments.design.quizzes import asks_anything, drawn, passes, questions_of
+from judgments.design.requirements import asks_anything, draw_questions, passes, questions_of
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.material import rng_for, shuffled
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.studies import design_of
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QuizStatus:
     """A worker's status in a study's quiz.
 
     Attributes:
@@ -50,15 +51,15 @@ class Standing:
         return self.last if self.last is not None and self.last.finished_at is None else None
 
 
-def standing_of(*, study: Study, worker: Worker) -> Standing:
+def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
     """Return the worker's status, with one query if the study has a quiz."""
     design = design_of(study)
     if not asks_anything(design.quiz):
-        return Standing(needed=False, passed=True, last=None, attempts_left=0)
+        return QuizStatus(needed=False, passed=True, last=None, attempts_left=0)
     rows = QuizAttempt.objects.filter(worker=worker, qualification=qualification_of(study, design))
     tries = list(rows.select_related("study__dataset").order_by("number"))
     passed = any(one.passed for one in tries)
-    return Standing(
+    return QuizStatus(
         needed=True,
         passed=passed,
         last=tries[-1] if tries else None,
@@ -85,7 +86,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     """
     if not Participation.objects.filter(study=study, worker=worker).exists():
         raise NotJoined(_("You have not joined this study."))
-    found = standing_of(study=study, worker=worker)
+    found = quiz_status(study=study, worker=worker)
     if not found.needed:
         raise NotThere(_("This study has no test."))
     if found.running is not None:
@@ -132,13 +133,13 @@ def _drawn_items(
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
         [{"question": key, "order": [int(place) for place in rng.permutation(len(questions[key].options))]}]
-        for key in drawn(sorted(questions), design.quiz.ask, asked=asked, rng=rng)
+        for key in draw_questions(sorted(questions), design.quiz.ask, asked=asked, rng=rng)
     ]
     pool: dict[int, list[Unit]] = {}
     for unit in quiz_units(study):
         pool.setdefault(unit.item_id, []).append(unit)
     firsts = {units[0].key: units for units in pool.values()}
-    for key in drawn(sorted(firsts), design.quiz.items, asked=asked, rng=rng):
+    for key in draw_questions(sorted(firsts), design.quiz.items, asked=asked, rng=rng):
         units = shuffled(firsts[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
@@ -157,11 +158,11 @@ def paper_of(attempt: QuizAttempt) -> Paper:
     """Return the attempt's items, with one query if there are known items."""
     design = design_of(attempt.study)
     known = questions_of(design.quiz)
-    questions: dict[int, Asked] = {}
+    questions: dict[int, ShownQuestion] = {}
     sides: dict[int, tuple[str, Any]] = {}
     for position, item in enumerate(attempt.items, start=1):
         if "question" in item:
-            questions[position] = Asked(position, known[item["question"]], tuple(item["order"]))
+            questions[position] = ShownQuestion(position, known[item["question"]], tuple(item["order"]))
         else:
             sides[position] = (item["unit"], item["side"])
     units: dict[str, Unit] = {}
@@ -190,7 +191,7 @@ def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
         for position, item in enumerate(attempt.items, start=1):
             question, unit = known.get(item.get("question", "")), units.get(item.get("unit", ""))
             if question is not None and len(item["order"]) == len(question.options):
-                questions[position] = Asked(position, question, tuple(item["order"]))
+                questions[position] = ShownQuestion(position, question, tuple(item["order"]))
             elif unit is not None:
                 places[position] = Place(position=position, unit=unit, side=item["side"])
         papers.append(Paper(attempt=attempt, design=design, questions=questions, places=places))
@@ -279,3 +280,73 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
         checked = checked_answers(of_units, design=paper.design, places=list(paper.places.values()))
         given |= {position: {key: kept[key]} for position, kept in checked.items()}
     return given
+
+
+LEAST_ANSWERS, FEW = (
+    5,
+    0.25,
+)  # own choice: from this many answers on, a lower accuracy means that the question is bad
+
+
+@dataclass(slots=True)
+class WorkerResult:
+    """A worker's attempts.
+
+    Attributes:
+        attempts: how many were started.
+        best: (right, asked) of the best finished attempt, or None.
+        passed: whether one was passed.
+        latest: the start of the last one.
+    """
+
+    name: str
+    simulated: bool
+    attempts: int = 0
+    best: tuple[int, int] | None = None
+    passed: bool = False
+    latest: datetime | None = None
+
+
+@dataclass(slots=True)
+class QuestionResult:
+    """The counts of one question or known item, by its key."""
+
+    key: str
+    answered: int = 0
+    right: int = 0
+
+    @property
+    def percent(self) -> str:
+        return f"{100 * self.right / self.answered:.0f} %" if self.answered else "–"
+
+    @property
+    def suspect(self) -> bool:
+        return self.answered >= LEAST_ANSWERS and self.right / self.answered < FEW
+
+
+def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
+    rows: dict[int, WorkerResult] = {}
+    for attempt in attempts:
+        worker = attempt.worker
+        row = rows.setdefault(attempt.worker_id, WorkerResult(worker.name, attempt.simulated))
+        row.attempts += 1
+        row.passed = row.passed or bool(attempt.passed)
+        row.latest = attempt.started_at if row.latest is None else max(row.latest, attempt.started_at)
+        if attempt.right is not None and (row.best is None or attempt.right > row.best[0]):
+            row.best = (attempt.right, len(attempt.items))
+    return sorted(rows.values(), key=lambda row: row.latest.timestamp() if row.latest else 0.0, reverse=True)
+
+
+def question_results(papers: Iterable[Paper]) -> dict[str, QuestionResult]:
+    """Count answers by question, including those of running attempts."""
+    rows: dict[str, QuestionResult] = {}
+    for paper in papers:
+        for position, item in enumerate(paper.attempt.items, start=1):
+            right = paper.is_right(position)
+            if right is None:
+                continue
+            key = str(item.get("question") or item["unit"])
+            row = rows.setdefault(key, QuestionResult(key))
+            row.answered += 1
+            row.right += right
+    return rows

@@ -11,10 +11,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotation.models import QuizAttempt
-from annotation.work.answers import answer_key
 from annotation.work.presentation import Place, shown_unit, worded
+from annotation.work.worksheet import answer_key
 from common.markup import render_markdown
-from judgments.design.quizzes import Question
+from judgments.design.requirements import Question
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
@@ -23,7 +23,7 @@ ONE_LETTER = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ShownQuestion:
     """A question of an attempt as the worker sees it.
 
     Attributes:
@@ -56,7 +56,7 @@ class Paper:
 
     attempt: QuizAttempt
     design: StudyDesign
-    questions: dict[int, Asked]
+    questions: dict[int, ShownQuestion]
     places: dict[int, Place]
 
     @property
@@ -98,7 +98,7 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainedAnswer:
     """An answer with its explanation.
 
     Attributes:
@@ -148,14 +148,14 @@ def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -
     return shown_unit(paper.places[position], design=paper.design, picture_url=picture_url)
 
 
-def explained(paper: Paper, position: int) -> Explained | None:
+def explained(paper: Paper, position: int) -> ExplainedAnswer | None:
     right = paper.is_right(position)
     if right is None:
         return None
     given = paper.attempt.answers[str(position)]
     if position in paper.questions:
         asked = paper.questions[position]
-        return Explained(
+        return ExplainedAnswer(
             position=position,
             question=worded(asked.question.text),
             texts=(),
@@ -165,7 +165,7 @@ def explained(paper: Paper, position: int) -> Explained | None:
             why=worded(asked.question.why),
         )
     place, kind = paper.places[position], KINDS[paper.design.protocol].of(paper.design)
-    return Explained(
+    return ExplainedAnswer(
         position=position,
         question=worded(paper.design.question),
         texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""))),

@@ -10,24 +10,24 @@ from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.crowds.panel.sessions import session_of
+from annotation.crowds.panel.backend import session_of
 from annotation.errors import AlreadyEnded
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.quiz.quizzes import (
     Paper,
-    Standing,
+    QuizStatus,
     answer_attempt,
     own_attempt,
     paper_of,
-    standing_of,
+    quiz_status,
     start_attempt,
 )
 from annotation.quiz.sheet import explained, may_explain
 from annotation.views.common import SeeOther, errors_as_pages, see_other, worker_of, worker_of_token
-from annotation.work.pictures import picture_response, quiz_picture_url
-from annotation.work.worksheet import answers_of_form, sheet_of, shows_pictures, undecided
+from annotation.work.presentation import picture_response, quiz_picture_url
+from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided
 from common.errors import NotThere
-from judgments.design.quizzes import questions_asked
+from judgments.design.requirements import questions_asked
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
@@ -41,7 +41,7 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
     worker = _member(request, study)
     if worker is None:
         return redirect("annotation:study", slug)
-    standing = standing_of(study=study, worker=worker)
+    standing = quiz_status(study=study, worker=worker)
     if not standing.needed:
         return redirect("annotation:work", slug)
     seen = request.GET.get("seen", "")
@@ -147,7 +147,7 @@ def _steps_context(study: Study, paper: Paper, step: list[int]) -> dict[str, Any
         "is_last": steps.index(step) == len(steps) - 1,
     }
     if step[0] in paper.places:
-        shown = sheet_of(
+        shown = steps_of(
             [paper.places[position] for position in step],
             design=paper.design,
             picture_url=lambda place: quiz_picture_url(study, paper.attempt, place),
@@ -171,7 +171,7 @@ def _question_page(
 
 
 def _explanation_page(
-    request: HttpRequest, study: Study, standing: Standing, paper: Paper, step: list[int]
+    request: HttpRequest, study: Study, standing: QuizStatus, paper: Paper, step: list[int]
 ) -> HttpResponse:
     lines = [line for position in step if (line := explained(paper, position)) is not None]
     context = _steps_context(study, paper, step) | {
@@ -182,7 +182,7 @@ def _explanation_page(
     return render(request, "annotation/quiz/explanation.html", context)
 
 
-def _first_context(study: Study, standing: Standing) -> dict[str, Any]:
+def _first_context(study: Study, standing: QuizStatus) -> dict[str, Any]:
     design = design_of(study)
     return {
         "study": study,
@@ -194,7 +194,7 @@ def _first_context(study: Study, standing: Standing) -> dict[str, Any]:
 
 
 def _result_page(
-    request: HttpRequest, study: Study, standing: Standing, attempt: QuizAttempt
+    request: HttpRequest, study: Study, standing: QuizStatus, attempt: QuizAttempt
 ) -> HttpResponse:
     paper = paper_of(attempt)
     lines = [

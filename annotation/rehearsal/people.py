@@ -10,7 +10,7 @@ import numpy as np
 
 from annotation.models import Participation, Worker
 from common.errors import WrongState
-from judgments.drawing.draws import rng_for
+from judgments.drawing.material import rng_for
 from judgments.kinds import Kind
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of

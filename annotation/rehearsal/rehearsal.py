@@ -1,13 +1,15 @@
-"""Rehearse a design: simulated workers answer a study or a copy of it."""
+"""Rehearse a design: simulated workers answer a study or a copy of it; and the report about it."""
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -15,22 +17,233 @@ from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
-from annotation.models import Assignment, Case, Exclusion, Worker
+from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE
+from annotation.quality.controls import control_answers, control_records
 from annotation.quality.rules import copy_rules, recommend_rules
 from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of
-from annotation.rehearsal.report import RehearsalReport, rehearsal_of, report_of, truths_of
-from annotation.work.answers import answer_key
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import answer_key
 from common.errors import WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
-from judgments.drawing.draws import rng_for
-from judgments.models import HIT, Job, Study
+from judgments.drawing.material import rng_for
+from judgments.kinds import Rehearsal
+from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
-from judgments.studies.studies import duplicate_study, kind_of
+from judgments.studies.studies import design_of, duplicate_study, kind_of
+
+# quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
+QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+
+
+def rehearsal_of(study: Study) -> Rehearsal:
+    """Return what draws the study's simulated answers.
+
+    Raises:
+        WrongState: its protocol cannot be rehearsed.
+    """
+    rehearsal = kind_of(study).rehearsal
+    if rehearsal is None:
+        raise WrongState(
+            f"Study {study.slug!r} cannot be rehearsed: its protocol draws no simulated answers."
+        )
+    return rehearsal
+
+
+def truths_of(study: Study, seed: int) -> dict[int, Any]:
+    """Return the true answer by unit id.
+
+    Control items have their expected answer; other truths are drawn from the seed, biased like people's answers
+    (QUALITY). Triplets of one pair share their truth, and so do repetitions.
+    """
+    rehearsal = rehearsal_of(study)
+    human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+    captions = Output.objects.annotations().filter(system__dataset=study.dataset)
+    outputs = captions.values_list("item_id", "caption_id", "system_id")
+    by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
+    truths: dict[int, Any] = {}
+    of_key: dict[str, Any] = {}
+    again: dict[int, str] = {}
+    rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
+    for unit in rows.iterator(2000):
+        if unit.control_kind == REPEATED:
+            again[unit.pk] = unit.content[REPEATS]
+            continue
+        if unit.control:
+            truths[unit.pk] = unit.expected
+            continue
+        qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
+        truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
+    return truths | {pk: of_key[key] for pk, key in again.items()}
+
+
+def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
+    if caption.item_id is not None:
+        return QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
+    return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
+
+
+CAREFUL = "careful"
+
+
+@dataclass(frozen=True, slots=True)
+class SortReport:
+    """The results of one kind of people; "careful" are the honest ones.
+
+    Attributes:
+        people: those who answered.
+        stopped: those paused or excluded by a rule; for careful people these are false alarms.
+        flagged: others with a flag.
+        answers: quartiles of the number of answers until they were stopped, or None.
+        judgments: stored answers, and ``kept``: those still included.
+    """
+
+    sort: str
+    people: int
+    stopped: int
+    flagged: int
+    answers: tuple[float, float, float] | None
+    judgments: int
+    kept: int
+
+
+def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
+    """Return one report per kind, careful people first; empty if no rule is enabled.
+
+    Args:
+        sort_of: the kind of each worker, '' for careful ones.
+    """
+    if not QualityRule.objects.filter(study=study, enabled=True).exists():
+        return ()
+    rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
+    judgments: Counter[int] = Counter()
+    kept: Counter[int] = Counter()
+    for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
+        judgments[worker] += 1
+        kept[worker] += state != "invalidated"
+    stopped_at: dict[int, int] = {}
+    flagged: set[int] = set()
+    cases = Case.objects.filter(study=study).order_by("answers", "pk")
+    for worker, action, answers in cases.values_list("worker_id", "action", "answers"):
+        if action == QualityRule.Action.FLAG:
+            flagged.add(worker)
+        else:
+            stopped_at.setdefault(worker, answers)
+    active = set(
+        Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE).values_list(
+            "worker_id", flat=True
+        )
+    )
+    by_sort: defaultdict[str, list[int]] = defaultdict(list)
+    for worker in judgments:
+        by_sort[sort_of.get(worker, "") or CAREFUL].append(worker)
+    reports = []
+    for sort in sorted(by_sort, key=lambda name: (name != CAREFUL, name)):
+        workers = by_sort[sort]
+        took = [stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active]
+        low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]).tolist() if took else (0.0, 0.0, 0.0)
+        reports.append(
+            SortReport(
+                sort=sort,
+                people=len(workers),
+                stopped=len(took),
+                flagged=sum(worker in flagged and worker in active for worker in workers),
+                answers=(low, middle, high) if took else None,
+                judgments=sum(judgments[worker] for worker in workers),
+                kept=sum(kept[worker] for worker in workers),
+            )
+        )
+    return tuple(reports)
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalReport:
+    """The results of a rehearsal and its parameters.
+
+    Attributes:
+        workers, spammers: participants.
+        hits: HITs filled.
+        judgments: answers stored, with controls.
+        returned: returned assignments.
+        hours: simulated working time of all workers.
+        units: judged units with an answer.
+        recovered: share whose consensus is the truth, from included answers as in ``aggregate``. Graded: the
+            grade nearest to the mean, a half rounded down.
+        undecided: share that ended in a tie.
+        controls_careful, controls_spammers: accuracy on control items; None without any.
+        seed: of the crowd.
+        invalidated: judgments of excluded workers, the cost of the rules.
+        by_sort: findings of the rules by kind of people.
+    """
+
+    workers: int
+    spammers: int
+    hits: int
+    judgments: int
+    returned: int
+    hours: float
+    units: int
+    recovered: float
+    undecided: float
+    controls_careful: float | None
+    controls_spammers: float | None
+    seed: int
+    invalidated: int = 0
+    by_sort: tuple[SortReport, ...] = ()
+
+
+def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
+    kind = kind_of(study)
+    people = list(people)
+    careless = {person.worker.pk for person in people if person.accuracy is None}
+    answers: list[tuple[int, int, Any]] = []
+    seen: Counter[bool] = Counter()
+    right: Counter[bool] = Counter()
+    seconds = 0.0
+    count = 0
+    rows = (
+        Judgment.objects.of_study(study)
+        .current()
+        .values_list("unit_id", "unit__control", answer_key(kind), "seconds", "assignment__worker_id")
+    )
+    for unit, control, value, took, worker in rows.iterator(2000):
+        count += 1
+        seconds += took or 0.0
+        if not control:
+            answers.append((unit, worker, value))
+    checks = control_answers(study)
+    for check in checks:
+        seen[check.worker in careless] += 1
+        right[check.worker in careless] += kind.is_right(check.given, check.expected)
+    threshold = design_of(study).controls.threshold
+    records = control_records(checks, threshold=threshold, is_right=kind.is_right)
+    used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
+    found = (
+        kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
+    )
+    recovered = sum(rehearsal_of(study).recovers(one, truth[unit]) for unit, one in found.items())
+    judged = len({unit for unit, _, _ in answers})
+    return RehearsalReport(
+        workers=len(people),
+        spammers=len(careless),
+        hits=HIT.objects.filter(study=study, open_slots=0).count(),
+        judgments=count,
+        returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
+        hours=seconds / 3600,
+        units=judged,
+        recovered=recovered / judged if judged else float("nan"),
+        undecided=sum(one.tie for one in found.values()) / judged if judged else float("nan"),
+        controls_careful=right[False] / seen[False] if seen[False] else None,
+        controls_spammers=right[True] / seen[True] if seen[True] else None,
+        seed=seed,
+        invalidated=Judgment.objects.of_study(study).filter(assignment__state="invalidated").count(),
+        by_sort=reports_by_sort(study, {person.worker.pk: person.sort for person in people}),
+    )
+
 
 NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
 

@@ -16,15 +16,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.crowds.handing_in import hand_in
-from annotation.crowds.mturk.frames import frame_of, outer_address
-from annotation.errors import NotAdmitted, NotJoined, PassedOn, StudyPaused
+from annotation.crowds.mturk.pages import frame_of, outer_address
+from annotation.errors import NotAdmitted, NotJoined, StudyPaused, WorkTakenBack
 from annotation.models import Assignment, CrowdSession, ProblemReport, Worker
 from annotation.words import spell_left
-from annotation.work.answers import without_unfinished
 from annotation.work.joining import NAME_LENGTH, worker_for_token
 from annotation.work.leases import lease_of
-from annotation.work.pictures import picture_url, worked_examples
-from annotation.work.presentation import Place, places_of, worded
+from annotation.work.presentation import Place, picture_url, places_of, worded, worked_examples
 from annotation.work.submissions import (
     Submission,
     changeable_until,
@@ -33,11 +31,18 @@ from annotation.work.submissions import (
     save_answers,
     submit_assignment,
 )
-from annotation.work.worksheet import Step, answers_of_form, script_words, sheet_of, shows_pictures
+from annotation.work.worksheet import (
+    Step,
+    answers_of_form,
+    script_words,
+    shows_pictures,
+    steps_of,
+    without_unfinished,
+)
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import content_key
+from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
 from judgments.studies.studies import design_of
 
@@ -174,7 +179,7 @@ def refuse_passed_on(session: CrowdSession) -> None:
         PassedOn: another worker has it, or it was returned.
     """
     if session.status == CrowdSession.Status.RETURNED:
-        raise PassedOn(
+        raise WorkTakenBack(
             gettext(
                 "Nothing was changed: this HIT was returned, or Mechanical Turk gave it to somebody else. If you have "
                 "it still, open it again from your worker’s page."
@@ -253,7 +258,7 @@ def render_sheet(
     answers: Mapping[str, Any] = current_answers(assignment, places) if revising else assignment.answers
     if unfinished:
         answers = {**answers, **{str(at): {"unfinished": given} for at, given in unfinished.items()}}
-    steps = sheet_of(
+    steps = steps_of(
         places,
         design=design,
         picture_url=lambda place: picture_url(place=place, assignment=assignment),

@@ -1,10 +1,14 @@
-"""A study's page: join, resume, and the page before the first work."""
+"""A study's page: join, resume, the page before the first work, and a worker's own page."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
@@ -12,7 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.crowds.people import BY_THE_LINK, comes_by_the_link
 from annotation.models import Participation, Worker
-from annotation.quiz.quizzes import standing_of
+from annotation.quality.reviews import appeal
+from annotation.quiz.quizzes import quiz_status
 from annotation.views.common import (
     RESUME_COOKIE,
     JoinForm,
@@ -24,13 +29,21 @@ from annotation.views.common import (
     worker_of,
 )
 from annotation.words import spell_duration, spell_pay
-from annotation.work.joining import Joined, join_study, resume_worker, suggest_name
-from annotation.work.pictures import worked_examples
-from annotation.work.presentation import worded
+from annotation.work.joining import (
+    Joined,
+    join_study,
+    new_resume_code,
+    recall_worker,
+    resume_worker,
+    suggest_name,
+)
+from annotation.work.own_work import OwnStudy, open_studies, own_answers, own_studies
+from annotation.work.presentation import worded, worked_examples
+from annotation.work.submissions import own_assignment
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name
-from judgments.design.quizzes import asks_anything
+from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -177,7 +190,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
         "examples": worked_examples(found, design),
-        "standing": standing_of(study=found, worker=worker),
+        "standing": quiz_status(study=found, worker=worker),
         **effort_of(design),
     }
     return render(request, "annotation/start.html", context)
@@ -207,3 +220,98 @@ def credits(request: HttpRequest, slug: str) -> HttpResponse:
     return render(
         request, "annotation/credits.html", {"study": found, "lines": found.dataset.attribution.splitlines()}
     )
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@errors_as_pages
+def me(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _recall(request)
+    worker = worker_of(request)
+    if worker is None:
+        return _stranger_page(request, ResumeForm())
+    studies = own_studies(worker)
+    context: dict[str, Any] = {
+        "worker": worker,
+        "studies": [_in_words(own) for own in studies],
+        "pages": sum(own.submitted for own in studies),
+        "judgments": sum(own.judgments for own in studies),
+        "time": spell_duration(sum(own.seconds for own in studies)),
+        "pays": any(own.design.crowd.reward_cents for own in studies),
+        "pending": sum(own.pending_cents for own in studies),
+        "approved": sum(own.approved_cents for own in studies),
+        "open_studies": [{"study": study, **effort_of(design_of(study))} for study in open_studies(worker)],
+        "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
+    }
+    return render(request, "annotation/me.html", context)
+
+
+def _in_words(own: OwnStudy) -> dict[str, Any]:
+    record = own.controls
+    return {
+        "own": own,
+        "time": spell_duration(own.seconds),
+        "accuracy": f"{record.share * 100:.0f}" if record is not None and record.share is not None else "",
+        "go_on": own.held or own.more,
+    }
+
+
+def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
+    return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
+
+
+def _recall(request: HttpRequest) -> HttpResponse:
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        return _stranger_page(request, form, 400)
+    try:
+        _, token = recall_worker(name=form.cleaned_data["name"], resume=form.cleaned_data["resume"])
+    except QuorumError as error:
+        form.add_error(None, str(error))
+        return _stranger_page(request, form, error.status)
+    response = see_other("annotation:me")
+    remember_worker(response, token)
+    return response
+
+
+@never_cache
+@require_POST
+@errors_as_pages
+def renew_resume(request: HttpRequest) -> HttpResponse:
+    """Show a new resume code; the old one becomes invalid."""
+    worker = worker_of(request)
+    response = see_other("annotation:me", fragment="resume" if worker is not None else "")
+    if worker is not None:
+        remember_resume_code(response, new_resume_code(worker=worker), resolve_url("annotation:me"))
+    return response
+
+
+@never_cache
+@require_POST
+@errors_as_pages
+def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    worker = worker_of(request)
+    if worker is None:
+        return redirect("annotation:me")
+    assignment = own_assignment(worker=worker, assignment_id=assignment_id)
+    appeal(assignment=assignment, worker=worker, text=request.POST.get("text", ""))
+    return see_other("annotation:me")
+
+
+@never_cache
+@require_safe
+def answers(request: HttpRequest) -> HttpResponseBase:
+    worker = worker_of(request)
+    if worker is None:
+        return redirect("annotation:me")
+    return StreamingHttpResponse(
+        _lines(worker),
+        content_type="application/jsonl; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="my-answers.jsonl"'},
+    )
+
+
+def _lines(worker: Worker) -> Iterator[str]:
+    for answer in own_answers(worker):
+        yield json.dumps(answer, ensure_ascii=False) + "\n"

@@ -1,31 +1,44 @@
-"""Previews of the worker's page for designers: the same templates, nothing stored."""
+"""Previews of the worker's page for designers, with the same templates and nothing stored; and pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
 from django.contrib.admin.views.decorators import staff_member_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from annotation.views.common import sheet_context
+from annotation.crowds.mturk.pages import sites_of
+from annotation.models import Adjudication, Assignment, Participation, Worker
+from annotation.views.common import sheet_context, worker_of
 from annotation.words import spell_left
-from annotation.work.pictures import Worked, preview_picture_url, sketched_examples, worked_examples
-from annotation.work.presentation import Place, placed
-from annotation.work.worksheet import sheet_of
+from annotation.work.joining import worker_for_token
+from annotation.work.presentation import (
+    Place,
+    WorkedExample,
+    example_item,
+    item_at,
+    picture_response,
+    placed,
+    preview_picture_url,
+    sketched_examples,
+    worked_examples,
+)
+from annotation.work.worksheet import steps_of
 from common.errors import QuorumError, WrongState
+from judgments.access.roles import Right, has_right, visible_rows
 from judgments.admin.base import signed_in
-from judgments.design.editing.editor_page import find_look, find_row
+from judgments.design.editing.editor_page import find_preview, find_row
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import rng_for
-from judgments.drawing.material import UnitSpec
+from judgments.drawing.material import UnitSpec, rng_for
 from judgments.hit_templates.importing import sketched_hits
 from judgments.kinds import KINDS
 from judgments.models import Dataset, HITUnit, Item, Study, Unit
@@ -65,7 +78,7 @@ def look(request: HttpRequest, key: str) -> HttpResponseBase:
 
 
 def _look(request: HttpRequest, key: str) -> HttpResponse:
-    design = find_look(request.session, key)
+    design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
     try:
@@ -105,13 +118,13 @@ def render_preview(
     units: Sequence[Unit | UnitSpec],
     *,
     dataset: Dataset,
-    examples: Sequence[Worked] = (),
+    examples: Sequence[WorkedExample] = (),
 ) -> HttpResponse:
     """Render the page for ``units`` with a banner; its form does nothing."""
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items(units, dataset)
     units = [_with_source(unit, items) for unit in units]
-    steps = sheet_of(
+    steps = steps_of(
         placed(units, [], sides), design=design, picture_url=lambda place: _picture(place, items), answers={}
     )
     context = sheet_context(design, steps) | {
@@ -142,3 +155,67 @@ def _picture(place: Place, items: Mapping[str, Item]) -> str:
     if not isinstance(unit, UnitSpec):
         return preview_picture_url(unit.item)
     return preview_picture_url(items[unit.image]) if unit.image in items else ""
+
+
+SCHEME = "token "
+
+
+@require_safe
+def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
+    """Return the picture at a position of an assignment, or a 404 for other visitors.
+
+    An API client gets 401 without a token, and 403 for other workers' pictures.
+    """
+    header = request.headers.get("Authorization", "")
+    worker = _bearer(header) or worker_of(request)
+    if worker is None and not request.user.is_staff and (header or request.user.is_anonymous):
+        return _problem(401, "Unauthorized", "A picture is shown to the worker whose token comes along.")
+    assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
+    if assignment is not None and (
+        (worker is not None and worker.pk == assignment.worker_id) or _may_look(request, assignment.study)
+    ):
+        return picture_response(request, item_at(assignment, position))
+    if header:
+        return _problem(
+            403, "Forbidden", "A worker's token opens the pictures of the worker's own assignments."
+        )
+    raise Http404("There is no such picture.")
+
+
+@require_safe
+def example_picture(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+    """Return a worked example's picture to participants and staff, or to all if a crowd's preview shows it."""
+    study = Study.objects.filter(slug=slug).first()
+    worker = worker_of(request)
+    if study is None or not (
+        (study.state == Study.State.OPEN and sites_of(study.place))
+        or _may_look(request, study)
+        or (worker is not None and Participation.objects.filter(study=study, worker=worker).exists())
+    ):
+        raise Http404("There is no such picture.")
+    return picture_response(request, example_item(study, design_of(study), number))
+
+
+@require_safe
+def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
+    item = Item.objects.filter(pk=item_id).first() if request.user.is_staff else None
+    if item is None or not (
+        visible_rows(Item.objects.filter(pk=item_id), request.user).exists()
+        or Adjudication.objects.filter(adjudicator=request.user.pk, unit__item=item).exists()
+    ):
+        raise Http404("There is no such picture.")
+    return picture_response(request, item)
+
+
+def _may_look(request: HttpRequest, study: Study) -> bool:
+    return request.user.is_staff and has_right(request.user, Right.VIEW, study)
+
+
+def _bearer(header: str) -> Worker | None:
+    return worker_for_token(header[len(SCHEME) :].strip()) if header.lower().startswith(SCHEME) else None
+
+
+def _problem(status: int, title: str, detail: str) -> JsonResponse:
+    document = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    headers = {"WWW-Authenticate": "Token"} if status == 401 else {}
+    return JsonResponse(document, status=status, headers=headers, content_type="application/problem+json")

@@ -1,4 +1,7 @@
-"""Webhooks of a study: create, test, rotate, remove; their messages and safe posting."""
+"""Webhooks of a study: create, test, rotate, remove; their messages, safe posting and delivery.
+
+A delivery is marked before it is sent; if its sender dies, it is sent again under the same id.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ import hmac
 import http.client
 import ipaddress
 import json
+import random
 import secrets
 import socket
 import ssl
 import threading
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
@@ -21,7 +26,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
@@ -352,7 +357,7 @@ def note_submission(*, assignment: Assignment, judgments: int) -> None:
     payload = {
         "assignment": str(assignment.pk),
         "hit": assignment.hit.key if assignment.hit is not None else None,
-        "worker": told_name(assignment.study, assignment.worker),
+        "worker": pseudonym_for_webhook(assignment.study, assignment.worker),
         "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
         "judgments": judgments,
         "simulated": assignment.simulated,
@@ -367,7 +372,7 @@ def note_exclusion(*, exclusion: Exclusion) -> None:
     listening = Webhook.objects.filter(study=study, active=True, exclusions=True)
     payload = {
         "exclusion": exclusion.pk,
-        "worker": told_name(study, exclusion.worker),
+        "worker": pseudonym_for_webhook(study, exclusion.worker),
         "rule": exclusion.rule or None,
         "excluded_at": exclusion.made_at.isoformat(),
     }
@@ -380,7 +385,7 @@ def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, An
         WebhookDelivery.objects.bulk_create(rows)
 
 
-def told_name(study: Study, worker: Worker) -> str:
+def pseudonym_for_webhook(study: Study, worker: Worker) -> str:
     """Return a pseudonym: a crowd worker has one; others chose their name and get one here."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
@@ -440,3 +445,104 @@ def _note_completion(webhook: Webhook) -> int:
         }
         _note([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
     return moved
+
+
+ATTEMPTS = 10  # over about a day and a half
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
+AT_ONCE = 200  # messages per round
+GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+GONE = 410  # Standard Webhooks: the endpoint wants no more messages
+
+
+def send_webhooks(*, rng: random.Random | None = None) -> int:
+    """Note completions, send what is due, delete old deliveries; return the number delivered."""
+    if not Webhook.objects.exists():
+        return 0
+    rng = rng or random.Random()
+    note_completions()
+    delivered = 0
+    for _ in range(AT_ONCE):
+        delivery = _next()
+        if delivery is None:
+            break
+        if _begin(delivery):
+            delivered += _send(delivery, rng)
+    forget_old()
+    return delivered
+
+
+def forget_old() -> int:
+    before = timezone.now() - timedelta(days=settings.WEBHOOK_LOG_DAYS)
+    old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=[State.DELIVERED, State.GIVEN_UP])
+    return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]
+
+
+def _due() -> Q:
+    now = timezone.now()
+    return Q(state=State.WAITING, next_at__lte=now) | Q(state=State.SENDING, started_at__lte=now - GONE_AFTER)
+
+
+def _next() -> WebhookDelivery | None:
+    """Return the next delivery, first to webhooks without failures, so that a hanging server delays no other."""
+    resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
+    due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
+    return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
+
+
+def _begin(delivery: WebhookDelivery) -> bool:
+    now = timezone.now()
+    begun = WebhookDelivery.objects.filter(_due(), pk=delivery.pk).update(
+        state=State.SENDING, started_at=now, attempts=F("attempts") + 1
+    )
+    delivery.started_at, delivery.attempts = now, delivery.attempts + 1
+    return bool(begun)
+
+
+def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
+    body = body_of(delivery)
+    headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
+    answer = post(delivery.webhook.url, body=body, headers=headers)
+    return _book(delivery, answer, rng)
+
+
+@transaction.atomic
+def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
+    """Store the result; return 1 if it was delivered. A sender presumed dead must not change a later attempt."""
+    now = timezone.now()
+    webhook = delivery.webhook
+    own = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at)
+    if not answer.problem:
+        booked = own.update(state=State.DELIVERED, delivered_at=now, status=answer.status, problem="")
+        Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
+        return booked
+    over = delivery.attempts >= ATTEMPTS or answer.status == GONE
+    wait = max(answer.retry_after, _pause(rng, delivery.attempts))
+    booked = own.update(
+        state=State.GIVEN_UP if over else State.WAITING,
+        next_at=now + timedelta(seconds=wait),
+        status=answer.status,
+        problem=answer.problem[:300],
+    )
+    if not booked:
+        return 0
+    if answer.status == GONE:
+        _switch_off(webhook)
+        return 0
+    rest = max(answer.retry_after, _pause(rng, webhook.failures + 1))
+    Webhook.objects.filter(pk=webhook.pk).update(
+        failures=F("failures") + 1, rests_until=now + timedelta(seconds=rest)
+    )
+    return 0
+
+
+def _switch_off(webhook: Webhook) -> None:
+    if Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False):
+        give_up_waiting(webhook)
+        words = "A webhook was switched off: its address answered 410, it wants no more."
+        note_event(study=webhook.study, what="webhook-gone", words=words, webhook=webhook.pk)
+
+
+def _pause(rng: random.Random, times: int) -> float:
+    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
+    return rng.uniform(longest / 2, longest)

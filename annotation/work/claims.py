@@ -13,19 +13,16 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from annotation.crowds.panel.sessions import session_with_room
+from annotation.crowds.panel.backend import session_with_room
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
-from annotation.models.assignments import LIVE, AssignmentQuerySet
-from annotation.models.written import WrittenCaptionQuerySet
-from annotation.quality.exclusions import refuse_stopped, refuse_while_paused
-from annotation.quality.flags import raise_used_up
-from annotation.work.admission import has_done_all, refuse_unqualified
-from annotation.work.joining import instructions_version
+from annotation.models.assignments import LIVE, AssignmentQuerySet, WrittenCaptionQuerySet
+from annotation.quality.flags import flag_used_up_controls, refuse_stopped, refuse_while_paused
+from annotation.work.joining import has_done_all, instructions_version, refuse_unqualified
 from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of_hit
-from annotation.work.stopping import free_seat, in_work_by_hit, reopen_slots, settled_units
+from annotation.work.stopping import decided_units, free_slot, in_work_by_hit, reopen_slots
 from judgments.drawing.controls import REPEATED, Mark, mark_of
-from judgments.drawing.draws import rng_for
+from judgments.drawing.material import rng_for
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Study, Unit
@@ -36,12 +33,12 @@ SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 ALONE = "SELECT pg_advisory_xact_lock(%s, %s)"
 
 
-def pass_gate(study: Study) -> None:
+def share_pause_lock(study: Study) -> None:
     """Take the pause lock, shared. Call it before checking whether the study is open."""
     _take_lock(SHARED, study)
 
 
-def shut_gate(study: Study) -> None:
+def take_pause_lock(study: Study) -> None:
     """Take the pause lock alone, and wait for claims in progress."""
     _take_lock(ALONE, study)
 
@@ -131,7 +128,7 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
     )
 
 
-def left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
+def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
     """Return ids of the units left out of the worker's previous assignment of this HIT, which looks the same
     again."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
@@ -148,7 +145,7 @@ def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> 
     return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
 
 
-def used_up(study: Study, worker: Worker) -> Any:
+def controls_used_up(study: Study, worker: Worker) -> Any:
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
 
 
@@ -166,7 +163,7 @@ def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
     return found
 
 
-HELD = ("accepted", "reserved")  # states with a lease
+LEASED = ("accepted", "reserved")  # states with a lease
 RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
@@ -191,34 +188,34 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     for attempt in range(ATTEMPTS):
-        found = look_for_hit(study, worker, attempt=attempt)
+        found = find_candidate(study, worker, attempt=attempt)
         try:
             with transaction.atomic():
-                return settle(found)
-        except (Beaten, IntegrityError):
+                return commit_claim(found)
+        except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
     return None
 
 
-def settle(found: Claim | Offer | None) -> Claim | None:
+def commit_claim(found: Claim | Candidate | None) -> Claim | None:
     """Commit a candidate or accept a reservation, within the caller's transaction.
 
     Raises:
         Beaten, IntegrityError: roll back and look again.
     """
-    if isinstance(found, Offer):
-        return take(found)
+    if isinstance(found, Candidate):
+        return claim_slot(found)
     if found is not None and found.assignment.state == Assignment.State.RESERVED:
         return _accept_reserved(found)
     return found
 
 
-class Beaten(Exception):
+class SlotLost(Exception):
     """Another worker took the HIT's last slot first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Candidate:
     """A candidate HIT, with all data that can be read before the transaction."""
 
     study: Study
@@ -231,9 +228,9 @@ class Offer:
     session: CrowdSession | None = None  # for a worker sent by a panel
 
 
-def look_for_hit(
+def find_candidate(
     study: Study, worker: Worker, *, attempt: int = 0, besides: Assignment | None = None
-) -> Claim | Offer | None:
+) -> Claim | Candidate | None:
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
@@ -271,14 +268,14 @@ def look_for_hit(
         hits = _prefer_new_items(study, worker, hits, items)
     hit = _chosen(study, worker, hits, attempt)
     units = units_of_hit(hit.pk)
-    return Offer(
+    return Candidate(
         study=study,
         worker=worker,
         participation=participation,
         hit=hit,
         cursor=hits[0].position,
         units=units,
-        left_out=left_out_before(hit, worker, units) if hit.pk in met else stale_units(study, units, items),
+        left_out=units_left_out(hit, worker, units) if hit.pk in met else stale_units(study, units, items),
         session=session,
     )
 
@@ -290,7 +287,7 @@ def _participation(study: Study, worker: Worker) -> Any:
         Participation.objects.filter(study=study, worker=worker)
         .annotate(
             wrote=Exists(own_captions(study, worker)),
-            used_up=Exists(used_up(study, worker)),
+            used_up=Exists(controls_used_up(study, worker)),
             began=Exists(Assignment.objects.filter(study=study, worker=worker)),
         )
         .first()
@@ -306,7 +303,7 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     An expired reservation is the worker's until another worker needs its slot.
     """
     now = timezone.now()
-    held = Assignment.objects.filter(study=study, state__in=HELD)
+    held = Assignment.objects.filter(study=study, state__in=LEASED)
     own: list[Assignment] = []
     overdue: list[Assignment] = []
     for lease in held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"):
@@ -325,7 +322,7 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
     if hits or not overdue:
         return hits
     expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=[lease.pk for lease in overdue])
-    free_seats(expired, Assignment.State.EXPIRED)
+    release_slots(expired, Assignment.State.EXPIRED)
     return _next_hits(study, worker, participation)
 
 
@@ -380,8 +377,8 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
     return with_new_items(study, ahead, met)[:WINDOW] or window
 
 
-def take(
-    offer: Offer, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
+def claim_slot(
+    offer: Candidate, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
 ) -> Claim | None:
     """Claim a slot of the HIT, within the caller's transaction.
 
@@ -399,17 +396,17 @@ def take(
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
     if not late:
-        pass_gate(study)
+        share_pause_lock(study)
     if not _takes_work(study, worker, late=late):
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
-        raise Beaten
+        raise SlotLost
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
-    settled = settled_units(hit.pk, offer.units) if stops_early(study) else frozenset()
+    settled = decided_units(hit.pk, offer.units) if stops_early(study) else frozenset()
     if all(unit.control or unit.pk in settled for unit in offer.units):
         if not promised:
-            raise Beaten  # decided since it was found
+            raise SlotLost  # decided since it was found
         settled = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
@@ -417,7 +414,7 @@ def take(
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
-        raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
+        flag_used_up_controls(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
@@ -425,7 +422,7 @@ def take(
         session=session,
         external_id=session.external_id if session is not None else "",
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
-        seat=free_seat(hit.pk),
+        seat=free_slot(hit.pk),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
@@ -444,14 +441,14 @@ def _accept_reserved(found: Claim) -> Claim | None:
         Beaten, IntegrityError: as ``take``.
     """
     reserved = found.assignment
-    pass_gate(reserved.study)
+    share_pause_lock(reserved.study)
     if not _takes_work(reserved.study, reserved.worker):
         return None
     now = timezone.now()
     expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)
     waiting = Assignment.objects.filter(pk=reserved.pk, state=Assignment.State.RESERVED)
     if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
-        raise Beaten
+        raise SlotLost
     reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
     return Claim(assignment=reserved, created=True, places=found.places)
 
@@ -462,7 +459,7 @@ def return_assignment(*, assignment: Assignment) -> None:
     Raises:
         AlreadyEnded: it was submitted.
     """
-    if free_seats(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
+    if release_slots(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
         assignment.state = Assignment.State.RETURNED
         return
     assignment.refresh_from_db(fields=["state"])
@@ -474,21 +471,21 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
     overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
-    return free_seats(overdue, Assignment.State.EXPIRED)
+    return release_slots(overdue, Assignment.State.EXPIRED)
 
 
-def free_reserved(*, study: Study) -> int:
+def release_reserved(*, study: Study) -> int:
     reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
-    return free_seats(reserved, Assignment.State.EXPIRED)
+    return release_slots(reserved, Assignment.State.EXPIRED)
 
 
 @transaction.atomic
-def free_seats(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
+def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
 
     Lock assignments, ordered by id, before HITs, to avoid deadlocks.
     """
-    ended = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
+    ended = wanted.filter(state__in=LEASED).select_for_update().order_by("pk")
     held = list(ended.values_list("pk", "hit_id", "study_id"))
     Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
     for study in Study.objects.filter(pk__in={study for _, _, study in held}):

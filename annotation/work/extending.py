@@ -1,4 +1,4 @@
-"""Add or remove workers and time after HITs were generated.
+"""Change a running study: add workers or time, end slots and leases, reopen units, pause and resume.
 
 The design is frozen by then. Additions are stored in ``HIT.extra``, apart from the plan, and in the study's log.
 """
@@ -16,17 +16,82 @@ from django.utils import timezone
 
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import ask_to_take_down
-from annotation.crowds.publishing import ask_to_extend, plan_publications
+from annotation.crowds.publishing import ask_to_expire, ask_to_extend, offer_again, plan_publications
 from annotation.models import Assignment, Publication
-from annotation.work.claims import HELD, free_seats
-from annotation.work.pausing import reason_of
-from annotation.work.stopping import lock_for_settling, settle_hits
+from annotation.work.claims import LEASED, release_reserved, release_slots, take_pause_lock
+from annotation.work.stopping import lock_for_settling, update_outcomes
+from common.downloads import batched
 from common.errors import NotThere, WrongState
-from common.streams import batched
 from judgments.drawing.stopping import stops_early
 from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
+
+
+@transaction.atomic
+def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
+    """Stop claims here and at the crowd, and release reservations. Current leases go on.
+
+    Pausing a paused study changes nothing. The caller sends the outbox messages (``carry_out_calls``).
+    """
+    take_pause_lock(study)
+    _lock_study(study)
+    if study.paused_at is not None:
+        return
+    reason = reason_of(why)
+    _require_pausable(study, "only an open study can be paused")
+    study.paused_at = timezone.now()
+    study.save(update_fields=["paused_at"])
+    asked = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
+    release_reserved(study=study)
+    crowd = (
+        f" The crowd is asked to let nobody new in, for {_counted(asked, 'publication')}." if asked else ""
+    )
+    note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
+
+
+@transaction.atomic
+def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
+    """Offer work again, here and at the crowd. Resuming a study that is not paused changes nothing.
+
+    Raises:
+        WrongState: the study is not open, the reason is missing, or the budget does not suffice.
+        OverBudget: slots that were given back meanwhile cost more than is left; the study stays paused.
+    """
+    _lock_study(study)
+    _require_pausable(study, "only an open study can be resumed")
+    since = study.paused_at
+    if since is None:
+        return
+    reason = reason_of(why)
+    study.paused_at = None
+    study.save(update_fields=["paused_at"])
+    asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
+    crowd = f" The crowd is asked to offer {_counted(asked, 'publication')} again." if asked else ""
+    note_event(study=study, what="resumed", words=f"Resumed.{crowd}", why=reason, by=by)
+
+
+def reason_of(why: str) -> str:
+    """Return the stripped reason for the log."""
+    reason = why.strip()
+    if not reason:
+        raise WrongState("Nothing was changed: a reason is missing; the study's log shows it.")
+    return reason[:500]
+
+
+def _lock_study(study: Study) -> None:
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    study.refresh_from_db()
+
+
+def _require_pausable(study: Study, otherwise: str) -> None:
+    if study.state != Study.State.OPEN:
+        raise WrongState(f"Nothing was changed: study {study.slug!r} is {study.state}; {otherwise}.")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"one {what}" if number == 1 else f"{number:,} {what}s"
+
 
 MOST_WORKERS = 100  # added at a time
 MOST_MINUTES = 7 * 24 * 60
@@ -63,7 +128,7 @@ def extend_study(
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )
-        settle_hits(study=study, hits=chosen)
+        update_outcomes(study=study, hits=chosen)
     else:
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
@@ -158,10 +223,10 @@ def expire_assignments(
     Drafts are kept and the slots reopen.
     """
     reason = reason_of(why)
-    rows = Assignment.objects.filter(study=study, state__in=HELD)
+    rows = Assignment.objects.filter(study=study, state__in=LEASED)
     overdue = assignments is None
     wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
-    ended = free_seats(wanted, Assignment.State.EXPIRED)
+    ended = release_slots(wanted, Assignment.State.EXPIRED)
     if not ended:
         raise WrongState(
             "Nothing was changed: no lease is over."

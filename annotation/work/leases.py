@@ -13,13 +13,21 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
+from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate
 from annotation.models import Assignment, CrowdSession, Judgment, Participation
 from annotation.models.assignments import LIVE
-from annotation.quality.exclusions import refuse_stopped, refuse_while_paused
-from annotation.work.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, pass_gate, take
+from annotation.quality.flags import refuse_stopped, refuse_while_paused
+from annotation.work.claims import (
+    ATTEMPTS,
+    Candidate,
+    Claim,
+    SlotLost,
+    claim_slot,
+    find_candidate,
+    share_pause_lock,
+)
 from annotation.work.joining import instructions_version
-from annotation.work.stopping import free_seat, lock_for_settling, settle_hits
+from annotation.work.stopping import free_slot, lock_for_settling, update_outcomes
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
@@ -47,7 +55,7 @@ class _Page:
     held: list[Span]
 
 
-def times_of(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
+def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of each session that has any, in two queries.
 
     A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment (by
@@ -163,14 +171,14 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
         return None
     for attempt in range(ATTEMPTS):
-        found = look_for_hit(assignment.study, assignment.worker, attempt=attempt, besides=assignment)
-        if not isinstance(found, Offer):
+        found = find_candidate(assignment.study, assignment.worker, attempt=attempt, besides=assignment)
+        if not isinstance(found, Candidate):
             reserved = found is not None and found.assignment.state == Assignment.State.RESERVED
             return found if reserved else None
         try:
             with transaction.atomic():
-                return take(found, ahead=True)
-        except (Beaten, IntegrityError):
+                return claim_slot(found, ahead=True)
+        except (SlotLost, IntegrityError):
             continue  # the attempt was rolled back; try again
     return None
 
@@ -223,12 +231,12 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
         with transaction.atomic():
             return _retake(assignment)
     except IntegrityError:  # in another window, at the same moment
-        raise SeatTaken(_holds_another()) from None
+        raise SlotTaken(_holds_another()) from None
 
 
 def _retake(assignment: Assignment) -> Assignment:
     study, now = assignment.study, timezone.now()
-    pass_gate(study)
+    share_pause_lock(study)
     lost = Assignment.objects.select_for_update().get(pk=assignment.pk)
     lost.study = study
     if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:
@@ -239,7 +247,7 @@ def _retake(assignment: Assignment) -> Assignment:
     for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
         if other.hit_id == lost.hit_id:
             return other
-        raise SeatTaken(_holds_another())
+        raise SlotTaken(_holds_another())
     _refuse_without_work(lost)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
     if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
@@ -251,10 +259,10 @@ def _retake(assignment: Assignment) -> Assignment:
 def _refuse_without_work(lost: Assignment) -> None:
     refuse_stopped(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
     if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
-        raise SeatTaken(_("Your answers are kept, but your submission to this study is over."))
+        raise SlotTaken(_("Your answers are kept, but your submission to this study is over."))
     study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
     if study is None:
-        raise SeatTaken(_("Your answers are kept, but this study takes no more work."))
+        raise SlotTaken(_("Your answers are kept, but this study takes no more work."))
     if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
         refuse_while_paused(study)
 
@@ -266,17 +274,17 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     if mine.filter(state=Assignment.State.ACCEPTED).exists():
         # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
         # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
-        raise SeatTaken(_holds_another())
+        raise SlotTaken(_holds_another())
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _take_open_slot(lost.hit_id):
-        raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
+        raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
     taken = Assignment.objects.create(
         study=lost.study,
         hit_id=lost.hit_id,
         worker_id=lost.worker_id,
         session_id=lost.session_id,
         external_id=lost.external_id,
-        seat=free_seat(lost.hit_id),
+        seat=free_slot(lost.hit_id),
         accepted_at=now,
         expires_at=until,
         order=lost.order,
@@ -287,7 +295,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         simulated=lost.simulated,
     )
     # the old layout may lack a unit that needs votes again
-    settle_hits(study=lost.study, hits=[lost.hit_id])
+    update_outcomes(study=lost.study, hits=[lost.hit_id])
     return taken
 
 

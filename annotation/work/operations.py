@@ -17,9 +17,10 @@ from annotation.work.extending import (
     expire_slots,
     extend_leases,
     extend_study,
+    pause_study,
+    resume_study,
 )
 from annotation.work.joining import MOST, create_invitations
-from annotation.work.pausing import pause_study, resume_study
 from common.parameters import KeysField, Parameters, Reason
 from judgments.models import Study
 from judgments.study_operations import Outcome, operation

@@ -18,9 +18,9 @@ from annotation.models import Assignment, Judgment, Participation, QuizAttempt, 
 from annotation.models.assignments import LIVE, NOT_COUNTED
 from annotation.quality.controls import ControlRecord, control_answers, control_record
 from annotation.quiz.sheet import qualification_of
-from annotation.work.answers import answer_key
 from annotation.work.presentation import places_of, texts_shown
-from judgments.design.quizzes import asks_anything
+from annotation.work.worksheet import answer_key
+from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study

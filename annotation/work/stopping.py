@@ -24,7 +24,7 @@ from django.db.models import Count, F, Q, Sum
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import LIVE
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
-from common.streams import batched
+from common.downloads import batched
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
 from judgments.drawing.stopping import stops_early, unit_range
@@ -48,13 +48,13 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     if revised or _changed_use(assignment):
         own = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
         hits |= set(own.exclude(hit=None).values_list("hit_id", flat=True))
-    settle_hits(study=study, hits=hits)
+    update_outcomes(study=study, hits=hits)
 
 
 def settle_study(*, study: Study) -> None:
     """Update every HIT, for instance after control items were withdrawn."""
     if stops_early(study):
-        settle_hits(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))
+        update_outcomes(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))
 
 
 def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
@@ -65,7 +65,7 @@ def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
 
 
 @transaction.atomic
-def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
+def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     """Update outcome bounds and slots after judgments or slots of these HITs changed."""
     if not stops_early(study):
         return
@@ -85,20 +85,20 @@ def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
     """Reopen slots (HIT -> number) in the transaction that ended their assignments."""
     if stops_early(study):
-        settle_hits(study=study, hits=freed)
+        update_outcomes(study=study, hits=freed)
         return
     for slots in set(freed.values()):
         same = [hit for hit, number in freed.items() if number == slots]
         HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
 
 
-def free_seat(hit_id: int) -> int:
+def free_slot(hit_id: int) -> int:
     """Return the lowest seat number that no live assignment of the HIT has."""
     taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("seat", flat=True))
     return next(seat for seat in count() if seat not in taken)
 
 
-def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
+def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     """Return ids of the HIT's units that need no more judgments, and of their repetitions."""
     done = set(Outlook.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
     keys = {unit.key for unit in units if unit.pk in done}

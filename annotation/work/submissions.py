@@ -14,16 +14,22 @@ from django.db.models import Exists
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.panel.sessions import note_page
+from annotation.crowds.panel.backend import note_page
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, TooLateToChange
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
-from annotation.quality.exclusions import refuse_stopped
-from annotation.quality.flags import is_stopped, watch_worker
+from annotation.quality.flags import is_stopped, refuse_stopped, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
-from annotation.work.answers import answer_key, checked_answers
-from annotation.work.claims import Beaten, Claim, claim_assignment, look_for_hit, pass_gate, settle
+from annotation.work.claims import (
+    Claim,
+    SlotLost,
+    claim_assignment,
+    commit_claim,
+    find_candidate,
+    share_pause_lock,
+)
 from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
+from annotation.work.worksheet import answer_key, checked_answers
 from common.errors import NotThere, QuorumError
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import stops_early
@@ -36,7 +42,7 @@ from judgments.studies.studies import design_of
 RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
 
 
-def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
+def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
     """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
 
     ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
@@ -160,16 +166,16 @@ def submit_and_claim(
         return submission, _claim_next(study, worker)
     sheet = read_answers(assignment, answers)
     try:
-        found = look_for_hit(study, worker, besides=assignment)
+        found = find_candidate(study, worker, besides=assignment)
     except QuorumError:  # a refused claim must not undo the submission
         found = None
     try:
         with transaction.atomic():
             if found is not None:
-                pass_gate(study)  # before the assignment is locked
+                share_pause_lock(study)  # before the assignment is locked
             submission = _submit(sheet)
-            claim = settle(found) if not submission.missing else None
-    except (Beaten, IntegrityError):
+            claim = commit_claim(found) if not submission.missing else None
+    except (SlotLost, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     _require_complete(submission)
@@ -184,7 +190,7 @@ def _claim_next(study: Study, worker: Worker) -> Claim | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class CheckedAnswers:
     """Checked answers and their places: all that can be read before the transaction."""
 
     assignment: Assignment
@@ -193,22 +199,22 @@ class Sheet:
     given: dict[str, dict[str, Any]]
 
 
-def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
+def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
     """Check ``answers`` against the assignment's places."""
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
-    return Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
+    return CheckedAnswers(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
 
 
-def _submit(sheet: Sheet) -> Submission:
+def _submit(sheet: CheckedAnswers) -> Submission:
     """Submit within the caller's transaction. Save an incomplete submission as a draft, and name what is missing."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever its state is now
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
-    merged = laid_over(locked.answers, sheet.given)
+    merged = merge_answers(locked.answers, sheet.given)
     key = answer_key(sheet.kind)
     missing = tuple(
         place.position for place in sheet.places if key not in merged.get(str(place.position), {})
@@ -229,7 +235,7 @@ def _run_rules(submission: Submission) -> bool:
     """Run the quality rules after commit. Return True if they stopped the worker."""
     if submission.repeated:
         return False
-    return is_stopped(watch_worker(assignment=submission.assignment))
+    return is_stopped(run_detectors(assignment=submission.assignment))
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
@@ -268,11 +274,11 @@ def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, 
 
 
 def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
-    assignment.answers = laid_over(assignment.answers, given)
+    assignment.answers = merge_answers(assignment.answers, given)
     assignment.save(update_fields=["answers"])
 
 
-def laid_over(
+def merge_answers(
     saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Merge given answers into saved ones by member; an answer replaces unfinished input."""
@@ -284,14 +290,16 @@ def laid_over(
     return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
 
 
-def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+def _store_judgments(
+    assignment: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]
+) -> None:
     """Store the judgments within the caller's transaction, then what follows from them."""
     _mark_submitted(assignment, answers)
     judgments = [
         judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
         for place in sheet.places
     ]
-    note_copies(judgments, assignment=assignment)
+    add_copy_signals(judgments, assignment=assignment)
     Judgment.objects.bulk_create(judgments)
     settle_submission(assignment=assignment)
     note_page(assignment=assignment)
@@ -422,7 +430,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
             judgment.replaces = before
             revised.append(judgment)
             changed.append(place.position)
-        note_copies(revised, assignment=locked)
+        add_copy_signals(revised, assignment=locked)
         Judgment.objects.bulk_create(revised)
         if revised:
             settle_submission(assignment=locked, revised=True)

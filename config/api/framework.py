@@ -206,7 +206,7 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
 
 
 @csrf_exempt  # nothing is done here, and a problem document says more than a page about cookies
-def nothing_here(request: HttpRequest) -> HttpResponse:
+def unknown_address(request: HttpRequest) -> HttpResponse:
     """Answer unknown addresses below /api/; redirect a GET without the last slash."""
     if not request.path.endswith("/") and request.method in ("GET", "HEAD"):
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")

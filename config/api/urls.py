@@ -15,7 +15,7 @@ from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
 from annotation.webhooks import api as webhooks_api
 from annotation.work.operations import expire, extend, pause, resume
-from config.api.framework import nothing_here
+from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
 from evaluation.challenges import api as challenges_api
 from evaluation.comparing import api as comparing_api
@@ -159,5 +159,5 @@ urlpatterns = [
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),
-    re_path(r"^[\s\S]*\Z", nothing_here),
+    re_path(r"^[\s\S]*\Z", unknown_address),
 ]

@@ -7,7 +7,6 @@ from evaluation.dashboard import page as dashboard_page
 from evaluation.error_analysis import page as error_analysis_page
 from evaluation.follow_up import page as follow_up_page
 from evaluation.planning import page as planning_page
-from evaluation.planning import rehearsal_page
 from evaluation.registration import page as registration_page
 from evaluation.releases import page as releases_page
 from evaluation.report import page as report_page
@@ -21,7 +20,6 @@ __all__ = [
     "follow_up_page",
     "planning_page",
     "registration_page",
-    "rehearsal_page",
     "releases_page",
     "report_page",
     "results_page",

@@ -21,12 +21,12 @@ from rest_framework.viewsets import GenericViewSet
 
 from common.parameters import Parameters
 from evaluation.challenges.challenges import find_challenge
-from evaluation.challenges.forms import SubmissionBody, SubmissionForm
 from evaluation.challenges.leaderboards import leaderboard
+from evaluation.challenges.page import SubmissionBody, SubmissionForm
 from evaluation.challenges.submissions import About, most_bytes, show_submission, submit_captions
 from evaluation.errors import SubmissionRefused
 from evaluation.models import Challenge, Submission
-from judgments.access.permissions import token_of
+from judgments.access.roles import token_of
 from judgments.access.tokens import allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import SLUG, Filters

@@ -24,7 +24,7 @@ MOST_SHOWN = 1_000  # maximal number of systems on a leaderboard page
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedStanding:
     challenge: Challenge
     of: list[int]
     ranks: dict[str, list[int]]
@@ -51,7 +51,7 @@ class Row:
     own: bool
 
 
-def compute_standing(*, slug: str, progress: Progress) -> Computed:
+def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
     """Compare the submissions of a leaderboard without storing the result. Raise NotThere."""
     # Imported lazily: heavy, and not needed to show leaderboards.
     from evaluation.challenges.scoring import image_scores
@@ -79,17 +79,17 @@ def compute_standing(*, slug: str, progress: Progress) -> Computed:
                 ).p
             table[row, column] = table[column, row] = p[key]
     if not ids:
-        return Computed(challenge, [], {}, p, "")
+        return ComputedStanding(challenge, [], {}, p, "")
     values = [one.scores[metric]["corpus"] for one in shown]
     found = clusters_of_p_values(values, table, names=ids, correction=CORRECTION, level=LEVEL)
     ranks = {
         name: [int(low), int(high)]
         for name, low, high in zip(found.names, found.rank_low, found.rank_high, strict=True)
     }
-    return Computed(challenge, ids, ranks, p, found.signature)
+    return ComputedStanding(challenge, ids, ranks, p, found.signature)
 
 
-def store_standing(computed: Computed) -> None:
+def store_standing(computed: ComputedStanding) -> None:
     """Store the result in the job's transaction; rank again if the leaderboard changed meanwhile."""
     Standing.objects.update_or_create(
         challenge=computed.challenge,

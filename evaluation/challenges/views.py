@@ -22,8 +22,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
 from evaluation.challenges.challenges import find_challenge
-from evaluation.challenges.forms import SubmissionForm
 from evaluation.challenges.leaderboards import cells_of, leaderboard
+from evaluation.challenges.page import SubmissionForm
 from evaluation.challenges.submissions import About, most_bytes, places_left, show_submission, submit_captions
 from evaluation.models import Challenge, Submission
 

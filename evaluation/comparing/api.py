@@ -13,9 +13,9 @@ from rest_framework.views import APIView
 
 from common.errors import NotThere
 from evaluation.comparing.comparison import MISSING
-from evaluation.comparing.studies import comparable_studies, remembered_comparison
-from judgments.access.permissions import studies_of, study_for
-from judgments.remembered import BeingCounted
+from evaluation.comparing.studies import cached_comparison, comparable_studies
+from judgments.access.roles import studies_of, study_for
+from judgments.cached_figures import FiguresPending
 
 AGAIN = 5  # seconds after which a program may ask again
 
@@ -65,6 +65,6 @@ class ComparisonView(APIView):
         if second is None:
             raise NotThere(f"There is no study {other!r} to compare {slug!r} with.")
         try:
-            return Response(remembered_comparison(first=study, second=second, missing=missing))
-        except BeingCounted:
+            return Response(cached_comparison(first=study, second=second, missing=missing))
+        except FiguresPending:
             return Response({"state": "being counted"}, status=202, headers={"Retry-After": str(AGAIN)})

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from evaluation.comparing.comparison import MISSING
-from evaluation.comparing.studies import comparable_studies, remembered_comparison
+from evaluation.comparing.studies import cached_comparison, comparable_studies
 from evaluation.errors import EvaluationError
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -71,7 +71,7 @@ def show_comparison(request: HttpRequest, study: Study, context: Context) -> Htt
 
 def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
     try:
-        result = remembered_comparison(first=study, second=other, missing=missing)
+        result = cached_comparison(first=study, second=other, missing=missing)
     except EvaluationError as error:
         return {"refused": str(error)}
     grid = result["thresholds"]

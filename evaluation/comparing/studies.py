@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from annotation.snapshots import much_work
+from annotation.snapshots import counting_is_slow
 from common.errors import NotThere
 from common.rows import plain_rows
 from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
@@ -16,9 +16,15 @@ from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import JudgmentTable
 from evaluation.results.consensus import RESAMPLES
+from judgments.cached_figures import (
+    Figures,
+    FiguresPending,
+    add_figures_by_prefix,
+    cached_figures,
+    version_of,
+)
 from judgments.kinds import KINDS
 from judgments.models import Caption, Study, Unit
-from judgments.remembered import BeingCounted, Figures, add_figures_by_prefix, remembered, version_of
 from judgments.studies.studies import design_of, kind_of
 
 PREFIX = "comparison"
@@ -114,7 +120,7 @@ def compare_studies(
     return result | {"in_words": compared_in_words(result)}
 
 
-def remembered_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
+def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
     """Return the comparison, computed now or, for large studies, by a job.
 
     Raises:
@@ -122,10 +128,10 @@ def remembered_comparison(*, first: Study, second: Study, missing: str) -> dict[
     """
     if missing not in MISSING:
         raise EvaluationError(f"The rule for missing units is {missing!r}, expected {' or '.join(MISSING)}.")
-    shown = remembered(first, _figures(second, missing))
+    shown = cached_figures(first, _figures(second, missing))
     # The row id may have been reused.
     if shown.value is None or shown.value["of"] != _named(second):
-        raise BeingCounted
+        raise FiguresPending
     if shown.value["refused"]:
         raise EvaluationError(shown.value["refused"])
     result: dict[str, Any] = shown.value["result"]
@@ -171,7 +177,7 @@ def _rows_behind(found: dict[str, Any]) -> int:
 def _is_large(study: Study) -> bool:
     if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
         return True
-    return bool(Study.objects.filter(much_work(study), pk=study.pk).exists())
+    return bool(Study.objects.filter(counting_is_slow(study), pk=study.pk).exists())
 
 
 add_figures_by_prefix(PREFIX, _figures_named)

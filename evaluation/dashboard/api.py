@@ -12,10 +12,17 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import NotThere
-from evaluation.dashboard.now import Now, ask_for_board, board_now, has_board, is_stale, pulse_of
+from evaluation.dashboard.progress import (
+    LiveCounters,
+    change_mark,
+    has_dashboard,
+    is_stale,
+    live_counters,
+    request_snapshot,
+)
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import as_json
-from judgments.access.permissions import study_for
+from judgments.access.roles import study_for
 
 
 class HeldSerializer(serializers.Serializer[Any]):
@@ -71,11 +78,11 @@ class BoardView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """As its page: looking has a snapshot made anew where the last one is old; ask again with the ETag."""
         study = study_for(request, slug)
-        if not has_board(study):
+        if not has_dashboard(study):
             raise NotThere(f"Study {slug!r} was never open to workers; it has no dashboard.")
-        pulse = pulse_of(study)
+        pulse = change_mark(study)
         if is_stale(study, pulse):
-            ask_for_board(study)
+            request_snapshot(study)
         tag = pulse.tag(study, "api")
         headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
         if request.headers.get("If-None-Match") == tag:  # what follows costs more than this
@@ -86,7 +93,7 @@ class BoardView(APIView):
             "state": study.state,
             "paused_at": study.paused_at,
             "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
-            **_counters(board_now(study, pulse, kept or {})),
+            **_counters(live_counters(study, pulse, kept or {})),
             "snapshot": None
             if kept is None
             else as_json({name: value for name, value in kept.items() if name != "drawings"}),
@@ -94,7 +101,7 @@ class BoardView(APIView):
         return Response(body, headers=headers)
 
 
-def _counters(now: Now) -> dict[str, Any]:
+def _counters(now: LiveCounters) -> dict[str, Any]:
     return {
         "judgments": now.judgments,
         "wanted": now.wanted,

@@ -8,10 +8,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from evaluation.dashboard.now import Pulse, ask_for_board, board_now, has_board, is_stale, pulse_of
+from evaluation.dashboard.progress import (
+    ChangeMark,
+    change_mark,
+    has_dashboard,
+    is_stale,
+    live_counters,
+    request_snapshot,
+)
 from evaluation.follow_up.operations import reopen
 from evaluation.models import BoardSnapshot
-from evaluation.results.tables_page import drawn, worker_note
+from evaluation.results.tables_page import as_markup, worker_note
 from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
@@ -24,7 +31,7 @@ STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"
 
 
 @require_safe
-def show_board(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pulse = _look(study)
     refusal = take_refusal(request, study)
     context |= _shown(request, study, pulse) | {
@@ -52,10 +59,10 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     return answer
 
 
-def _look(study: Study) -> Pulse:
-    pulse = pulse_of(study)
-    if has_board(study) and is_stale(study, pulse):
-        ask_for_board(study)
+def _look(study: Study) -> ChangeMark:
+    pulse = change_mark(study)
+    if has_dashboard(study) and is_stale(study, pulse):
+        request_snapshot(study)
     return pulse
 
 
@@ -63,7 +70,7 @@ def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
     return request.GET.get("pairs", ""), context["may_change"]
 
 
-def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
+def _shown(request: HttpRequest, study: Study, pulse: ChangeMark) -> dict[str, Any]:
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
@@ -75,17 +82,17 @@ def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
     growth = [row for row in result.get("growth", ()) if row["value"] is not None]
     threshold = result.get("threshold")
     return {
-        "now": board_now(study, pulse, result),
+        "now": live_counters(study, pulse, result),
         "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,
         # The plots escape every word.
-        "growth_figure": drawn(drawings.get("growth", "")),
+        "growth_figure": as_markup(drawings.get("growth", "")),
         "growth_said": drawings.get("growth_said", ""),
         "kinds": list(kinds),
         "chosen": chosen,
-        "now_figure": drawn(kinds[chosen]["now"]) if chosen else "",
-        "earlier_figure": drawn(kinds[chosen]["earlier"]) if chosen else "",
+        "now_figure": as_markup(kinds[chosen]["now"]) if chosen else "",
+        "earlier_figure": as_markup(kinds[chosen]["earlier"]) if chosen else "",
         "verdict": kinds.get(chosen, {}),
         "no_metrics": _no_metrics(kind, result),
         "no_alpha": kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else ""),
@@ -108,7 +115,14 @@ def _note(row: dict[str, Any], threshold: Any) -> str:
 
 
 add_page(
-    StudyPage(name="board", label="Dashboard", order=1, view=show_board, shown=has_board, group=Group.COLLECT)
+    StudyPage(
+        name="board",
+        label="Dashboard",
+        order=1,
+        view=show_dashboard,
+        shown=has_dashboard,
+        group=Group.COLLECT,
+    )
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
 add_operation(

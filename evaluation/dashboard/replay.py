@@ -117,7 +117,7 @@ def accuracy_so_far(
         found[kind] = {
             "metrics": {name: rows[-1] for name, rows in earlier.items()},
             "earlier": earlier,
-            "verdict": told_apart(right),
+            "verdict": significantly_best(right),
         }
     return found
 
@@ -127,7 +127,7 @@ def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
     return share_of(int((said[decided] == won[decided]).sum()), int(decided.sum()))
 
 
-def told_apart(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
+def significantly_best(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
     """Return the best metric with those not significantly worse (``leaders``), and the ``rest``.
 
     McNemar's exact test of the best with each other metric on the same pairs, p adjusted by Holm; ``p`` is

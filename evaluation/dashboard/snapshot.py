@@ -36,11 +36,13 @@ from evaluation.results.consensus import agreement_rows, one_against_rest, worke
 from evaluation.results.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,
+    CaptionConsensus,
+    caption_texts,
     pair_kinds,
     score_pairs,
     score_texts,
+    texts_of_pairs,
 )
-from evaluation.results.metric_scores import Said, caption_texts, texts_of_pairs
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -74,7 +76,9 @@ def _of_pairs(study: Study) -> dict[str, Any]:
 
 def _of_captions(study: Study) -> dict[str, Any]:
     references = loaders.load_references(study)
-    said = [Said(pk, item, key, text, 0.0) for pk, item, key, text in loaders.caption_units(study)]
+    said = [
+        CaptionConsensus(pk, item, key, text, 0.0) for pk, item, key, text in loaders.caption_units(study)
+    ]
     captions, _ = caption_texts(study, said, references)
     documents = [[text for _, text in rows] for rows in references.of_item.values()]
     scored = score_texts(
@@ -137,7 +141,7 @@ WORKERS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class DashboardSnapshot:
     """An unstored snapshot. ``scores`` is None to keep the stored ones."""
 
     study: Study
@@ -149,7 +153,7 @@ class Board:
     seconds: float
 
 
-def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
+def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
     """Compute a study's snapshot from its rows without storing it."""
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
@@ -201,11 +205,11 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     # Judgments that arrive meanwhile count as new beside the snapshot.
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
     made = scores if kept is None else None
-    return Board(study, judgments, newest, event, result, made, time.monotonic() - began)
+    return DashboardSnapshot(study, judgments, newest, event, result, made, time.monotonic() - began)
 
 
 @transaction.atomic
-def store_board(board: Board) -> BoardSnapshot:
+def store_snapshot(board: DashboardSnapshot) -> BoardSnapshot:
     values = {
         "judgments": board.judgments,
         "newest": board.newest,

@@ -18,13 +18,13 @@ from common.errors import NotThere
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
-from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 
 if TYPE_CHECKING:
-    from evaluation.metrics.explaining import Documents
     from evaluation.metrics.explanation import Explanation
+    from evaluation.metrics.registry import Documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +112,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class RankedDisagreements:
     """A study's disagreements with one metric, largest first."""
 
     pks: np.ndarray
@@ -132,7 +132,7 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class MetricExplanation:
     """A metric's decomposed scores of the candidates, or why there is none."""
 
     metric: str
@@ -142,7 +142,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Closer:
+class Inspection:
     """A pair or an image's caption with the answers of people and metrics.
 
     ``references`` are the texts that metrics compared the captions with.
@@ -162,7 +162,9 @@ def newest_evaluation(study: Study) -> Analysis | None:
     return Analysis.objects.newest_first(study, Analysis.What.META_EVALUATION).filter(scored).first()
 
 
-def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: bool = True) -> Ranked:
+def find_disagreements(
+    study: Study, analysis: Analysis, metric: str, *, wait: bool = True
+) -> RankedDisagreements:
     """Return the ranked disagreements of a metric with people.
 
     Args:
@@ -192,9 +194,9 @@ def _has_many(study: Study) -> bool:
 
 
 @lru_cache(maxsize=KEPT)
-def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
+def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
     """Return a job's ranking. Raise BeingCounted."""
-    return _unpacked(certain(remembered(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
+    return _unpacked(required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
 
 
 def _ranked_by_all(study: Study) -> dict[str, str]:
@@ -210,7 +212,7 @@ def _ranked_by_all(study: Study) -> dict[str, str]:
     }
 
 
-def _packed(ranked: Ranked) -> str:
+def _packed(ranked: RankedDisagreements) -> str:
     """Encode a ranking as text that parses much faster than lists of numbers, without loss."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     one, file = ranked.ranking, BytesIO()
@@ -221,10 +223,10 @@ def _packed(ranked: Ranked) -> str:
     return b64encode(file.getvalue()).decode()
 
 
-def _unpacked(text: str) -> Ranked:
+def _unpacked(text: str) -> RankedDisagreements:
     with np.load(BytesIO(b64decode(text)), allow_pickle=False) as held:
         kinds = held["kinds"].tolist()
-        return Ranked(
+        return RankedDisagreements(
             held["pks"],
             tuple(kinds[code] for code in held["code"].tolist()),
             Ranking(held["rows"], held["metric"], held["people"], held["size"], int(held["compared"])),
@@ -249,13 +251,15 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 
 
 @lru_cache(maxsize=KEPT)
-def _ranked(study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
+def _ranked(
+    study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
+) -> RankedDisagreements:
     """Rank and cache; a newer ``stamp`` is another cache entry."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _ranked_pairs(study, rows) if pairs else _ranked_captions(study, rows)
 
 
-def _ranked_pairs(study: int, rows: Any) -> Ranked:
+def _ranked_pairs(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
     said = Consensus.objects.filter(study=study)
     of_pair = {
@@ -274,7 +278,7 @@ def _ranked_pairs(study: int, rows: Any) -> Ranked:
     return _as_ranked(table, ranking)
 
 
-def _ranked_captions(study: int, rows: Any) -> Ranked:
+def _ranked_captions(study: int, rows: Any) -> RankedDisagreements:
     table = list(rows.values_list("unit_id", "unit__kind", "first"))
     said = Consensus.objects.filter(study=study, unit__isnull=False).values_list("unit_id", "share", "value")
     people = {pk: value if share is None else share for pk, share, value in said}
@@ -286,13 +290,15 @@ def _ranked_captions(study: int, rows: Any) -> Ranked:
     return _as_ranked(table, ranking)
 
 
-def _as_ranked(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> Ranked:
+def _as_ranked(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDisagreements:
     pks = np.array([row[0] for row in table], dtype=np.int64)
-    return Ranked(pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking)
+    return RankedDisagreements(
+        pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking
+    )
 
 
 def disagreements_at(
-    study: Study, analysis: Analysis, ranked: Ranked, places: Sequence[int]
+    study: Study, analysis: Analysis, ranked: RankedDisagreements, places: Sequence[int]
 ) -> list[Disagreement]:
     """Return some disagreements with all that is shown of them, in three queries."""
     pairs = KINDS[study.protocol].compares_pairs
@@ -326,7 +332,7 @@ def disagreements_at(
     ]
 
 
-def look_at(study: Study, key: str) -> Closer:
+def find_inspected(study: Study, key: str) -> Inspection:
     """Return a candidate pair, or an image-caption unit, by id. Raise NotThere."""
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
@@ -341,7 +347,7 @@ def look_at(study: Study, key: str) -> Closer:
         own = dict(_references_of(pair.item_id))
         references = tuple(own[one] for one in pair.references if one in own) or tuple(own.values())
         found = Consensus.objects.filter(pair=pair).first()
-        return Closer(
+        return Inspection(
             key, pair.kind, pair.item, (pair.first, pair.second), references, found, _votes(study, units)
         )
     unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
@@ -350,7 +356,7 @@ def look_at(study: Study, key: str) -> Closer:
     # As in the evaluation, exclude a reference equal to the caption.
     references = tuple(text for _, text in _references_of(unit.item_id) if text != unit.first.text)
     found = Consensus.objects.filter(unit=unit).first()
-    return Closer(key, unit.kind, unit.item, (unit.first,), references, found, _votes(study, [unit]))
+    return Inspection(key, unit.kind, unit.item, (unit.first,), references, found, _votes(study, [unit]))
 
 
 def _references_of(item: int) -> list[tuple[str, str]]:
@@ -359,7 +365,7 @@ def _references_of(item: int) -> list[tuple[str, str]]:
 
 
 def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
-    unused = loaders.unused_workers(study)
+    unused = loaders.excluded_workers(study)
     rows = Judgment.objects.current().filter(unit__in=units)
     names = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
     by_unit: dict[int, list[Vote]] = {}
@@ -371,7 +377,7 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
     )
 
 
-def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str) -> Explained:
+def explain_metric(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> MetricExplanation:
     """Explain the metric's scores of the candidates.
 
     Raises:
@@ -379,7 +385,7 @@ def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str
     """
     # Imported lazily: the metrics load a compiler that other pages never need.
     from evaluation.metrics import MetricsError, call_of
-    from evaluation.metrics.explaining import EXPLAINED, explain
+    from evaluation.metrics.registry import EXPLAINED, explain
 
     signature = analysis.result["signatures"].get(metric)
     if signature is None:
@@ -402,8 +408,8 @@ def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str
             for caption in closer.captions
         )  # fmt: skip
     except MetricsError as error:
-        return Explained(metric, signature, (), f"{str(error)[:1].upper()}{str(error)[1:]}.")
-    return Explained(metric, signature, explanations)
+        return MetricExplanation(metric, signature, (), f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    return MetricExplanation(metric, signature, explanations)
 
 
 @lru_cache(maxsize=CORPORA)
@@ -411,7 +417,7 @@ def _documents(
     study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
 ) -> Documents:
     """Return the document corpus of an evaluation; ``references`` is its setting: all, or the first n."""
-    from evaluation.metrics.explaining import Documents, view_of
+    from evaluation.metrics.registry import Documents, view_of
 
     leading = int(references.removeprefix("first-")) if references.startswith("first-") else None
     found = loaders.load_references(Study.objects.get(pk=study))
@@ -419,7 +425,7 @@ def _documents(
     return Documents.of(corpus, view_of(metric, tokenizer=tokenizer, **dict(options)))
 
 
-def other_scores(analysis: Analysis, closer: Closer) -> dict[str, tuple[float, float | None]]:
+def other_scores(analysis: Analysis, closer: Inspection) -> dict[str, tuple[float, float | None]]:
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=closer.key, pair__study=analysis.study_id)
         | Q(unit__key=closer.key, unit__study=analysis.study_id)

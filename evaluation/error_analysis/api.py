@@ -17,18 +17,18 @@ from rest_framework.views import APIView
 
 from common.errors import NotThere
 from evaluation.error_analysis.analysis import (
-    Closer,
     Disagreement,
+    Inspection,
     disagreements_at,
     explain_metric,
     find_disagreements,
-    look_at,
+    find_inspected,
     newest_evaluation,
     other_scores,
 )
 from evaluation.models import Analysis
 from evaluation.provenance import as_json
-from judgments.access.permissions import study_for
+from judgments.access.roles import study_for
 from judgments.models import Study
 
 DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
@@ -227,7 +227,7 @@ class CloserView(APIView):
         """Any candidate pair of the study, or any judged caption, whether or not anybody disagrees about it: people's
         votes beside what each metric counted."""
         study = study_for(request, slug)
-        closer = look_at(study, key)
+        closer = find_inspected(study, key)
         analysis = newest_evaluation(study)
         body = {
             "id": closer.key,
@@ -244,7 +244,7 @@ class CloserView(APIView):
         return Response(as_json(body))
 
 
-def _votes(closer: Closer) -> list[dict[str, Any]]:
+def _votes(closer: Inspection) -> list[dict[str, Any]]:
     return [
         {
             "unit": unit.key,
@@ -259,7 +259,7 @@ def _votes(closer: Closer) -> list[dict[str, Any]]:
 
 
 def _explained(
-    study: Study, analysis: Analysis | None, closer: Closer, metric: str | None
+    study: Study, analysis: Analysis | None, closer: Inspection, metric: str | None
 ) -> dict[str, Any] | None:
     if analysis is None:
         if metric is not None:

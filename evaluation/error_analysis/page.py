@@ -14,12 +14,12 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import NotThere
 from evaluation.error_analysis.analysis import (
-    Closer,
     Disagreement,
+    Inspection,
     disagreements_at,
     explain_metric,
     find_disagreements,
-    look_at,
+    find_inspected,
     newest_evaluation,
     other_scores,
 )
@@ -40,7 +40,7 @@ PARTS_SHOWN = 12
 SHADES = 4  # steps of a token's background
 
 
-class CloserForm(forms.Form):
+class ErrorAnalysisForm(forms.Form):
     def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
         super().__init__(data)
         self.fields["metric"] = forms.ChoiceField(
@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Shaded:
+class ShadedWord:
     """A word with its share of the score, in words and as a step of shading."""
 
     word: str
@@ -75,7 +75,7 @@ class Shaded:
     shade: int
 
 
-def show_closer(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
     context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": ON_A_PAGE}
@@ -90,7 +90,7 @@ def show_closer(request: HttpRequest, study: Study, context: Context) -> HttpRes
     page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))
     found = disagreements_at(study, analysis, ranked, list(page.object_list))
     context |= {
-        "form": CloserForm(
+        "form": ErrorAnalysisForm(
             {"metric": metric, "kind": kind}, metrics=metrics, kinds=kinds if len(kinds) > 1 else []
         ),
         "metric": metric,
@@ -142,9 +142,9 @@ def _score(value: float) -> str:
     return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
 
 
-def show_one(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
-        closer = look_at(study, request.GET.get("id", "")[:80])
+        closer = find_inspected(study, request.GET.get("id", "")[:80])
     except NotThere:
         raise Http404 from None
     analysis = newest_evaluation(study)
@@ -173,7 +173,7 @@ def show_one(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     return TemplateResponse(request, "evaluation/study_closer_one.html", context)
 
 
-def _vote_rows(study: Study, closer: Closer) -> list[dict[str, Any]]:
+def _vote_rows(study: Study, closer: Inspection) -> list[dict[str, Any]]:
     labels = {choice.value: choice.words for choice in kind_of(study).choices}
     two_sided = KINDS[study.protocol].two_sided
 
@@ -192,7 +192,7 @@ def _vote_rows(study: Study, closer: Closer) -> list[dict[str, Any]]:
     ]
 
 
-def _metric_rows(study: Study, analysis: Analysis, closer: Closer, metric: str) -> list[dict[str, Any]]:
+def _metric_rows(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> list[dict[str, Any]]:
     rows = []
     for name, (first, second) in other_scores(analysis, closer).items():
         names = "" if second is None else ("tie" if first == second else "1" if first > second else "2")
@@ -211,7 +211,7 @@ def _metric_rows(study: Study, analysis: Analysis, closer: Closer, metric: str) 
     return rows
 
 
-def _explained(study: Study, analysis: Analysis, closer: Closer, metric: str) -> dict[str, Any]:
+def _explained(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> dict[str, Any]:
     found = explain_metric(study, analysis, closer, metric)
     most = max((abs(token.contribution) for one in found.explanations for token in one.tokens), default=0.0)
     return {
@@ -249,9 +249,9 @@ def _signed(value: float) -> str:
     return f"{value:.4f}" if abs(value) >= 0.00005 or not value else "< 0.0001"
 
 
-def _shaded(word: str, contribution: float, most: float) -> Shaded:
+def _shaded(word: str, contribution: float, most: float) -> ShadedWord:
     share = contribution / most if most else 0.0
-    return Shaded(word, f"{contribution:.3f}" if contribution >= 0.0005 else "0", round(share * SHADES))
+    return ShadedWord(word, f"{contribution:.3f}" if contribution >= 0.0005 else "0", round(share * SHADES))
 
 
 def has_metrics(study: Study) -> bool:
@@ -263,12 +263,12 @@ add_page(
         name="closer",
         label="Error analysis",
         order=52,
-        view=show_closer,
+        view=show_disagreements,
         shown=has_metrics,
         group=Group.ANALYSE,
     )
 )
-add_page(StudyPage(name="closer-look", label="", order=53, view=show_one, under="closer"))
+add_page(StudyPage(name="closer-look", label="", order=53, view=show_inspection, under="closer"))
 add_operation(
     next_batch,
     label="Make the next batch from these",

@@ -14,11 +14,11 @@ import numpy as np
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
-from annotation.snapshots import Moment
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from common.rows import columns_of, plain_rows
-from common.streams import batched
 from evaluation.judgment_sets.records import Ints
-from evaluation.results.rankings import ANNOTATION, SEARCH, Rows, in_order
+from evaluation.results.rankings import ANNOTATION, SEARCH, ListRows, in_order
 from judgments.models import Caption, Output, Study, System, Unit
 
 IN_ONE_QUERY = 500
@@ -35,7 +35,7 @@ class Credits:
     """Look up the systems of captions at ``moment``."""
 
     study: Study
-    moment: Moment
+    moment: Snapshot
     _systems: dict[int, str] = field(default_factory=dict)
     _words: dict[int, int] = field(default_factory=dict)
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Credits:
         words = self._words_of(caption)
         texts, text = np.unique(words, return_inverse=True)
         lists = in_order(
-            Rows(
+            ListRows(
                 system=system,
                 image=item,
                 text=text,

@@ -12,12 +12,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.snapshots import Moment
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from common.files import HashedFile
-from common.streams import batched
 from evaluation.export.rows import UNITS_AT_ONCE, JudgmentRows
-from evaluation.judgment_sets.signature import counted_votes
-from evaluation.judgment_sets.tally import JudgmentTally
+from evaluation.judgment_sets.records import JudgmentTally
+from evaluation.judgment_sets.signature import included_votes
 from judgments.models import Study, Unit
 
 
@@ -36,7 +36,7 @@ class Work:
     """
 
     study: Study
-    moment: Moment
+    moment: Snapshot
     folder: Path
     revisions: bool = False
     prepared: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Work:
         """
         for some in batched(self.pieces, UNITS_AT_ONCE):
             found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, given in counted_votes(self.study, self.moment, self.tally, units=some):
+            for unit, worker, _, given in included_votes(self.study, self.moment, self.tally, units=some):
                 found[unit].append((worker, given))
             yield some, dict(found)
 
@@ -112,7 +112,7 @@ class Encoding(ABC):
     tallies = False
     progress_count = ""
 
-    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+    def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Return JSON about the whole study for the parts; stored beside them."""
         return {}
 

@@ -17,13 +17,13 @@ from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Work
 from evaluation.export.formats import TASKS, Options, check_fits, format_named
 from evaluation.export.parts import (
-    Begun,
-    asked_for,
+    StartedExport,
     begin_parts,
     drop_parts,
     exclusive,
     parts_folder,
     read_votes,
+    request_of,
     write_in_parts,
 )
 from evaluation.export.rows import timestamp
@@ -82,7 +82,7 @@ def export_judgments(
     progress(SHARES[0], f"writing {chosen.name}")
     design = design_of(study)
     encoding = chosen.encoding(Options(task=task, scale=KINDS[study.protocol].values))
-    asked = asked_for(study, format=chosen.name, task=task, revisions=revisions)
+    asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
     with exclusive(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
@@ -129,7 +129,9 @@ def export_judgments(
     return Export(output, manifest_path(output), manifest)
 
 
-def _write(begun: Begun, work: Work, output: Path, encoding: Encoding, *, progress: Progress) -> HashedFile:
+def _write(
+    begun: StartedExport, work: Work, output: Path, encoding: Encoding, *, progress: Progress
+) -> HashedFile:
     try:
         write_in_parts(begun, work, encoding, progress=_part_of(progress, *SHARES[:2]))
         progress(SHARES[1], f"joining {output.name}")

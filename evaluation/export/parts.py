@@ -1,4 +1,4 @@
-"""Write long files in parts, so that a stopped export can be resumed.
+"""Write long files in parts, so that a stopped export can be resumed; read archives.
 
 A part holds the judgments of thousands of units, in file order, at the snapshot of the export's start.
 Parts are written atomically to a hidden folder beside the file, which is made from parts only.
@@ -14,19 +14,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from zipfile import ZipFile
 
 from django.db.models import Q, QuerySet
 
+from common.downloads import batched
+from common.errors import NotThere
 from common.files import FileProblem, whole_file
-from common.streams import batched
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Stage, Work, units_of
 from evaluation.export.rows import UNITS_AT_ONCE
-from evaluation.export.snapshot import Snapshot, snapshot_from, take_snapshot
-from evaluation.judgment_sets.signature import counted_votes
-from evaluation.judgment_sets.tally import JudgmentTally, Votes
+from evaluation.export.snapshot import ExportSnapshot, export_snapshot_from, take_export_snapshot
+from evaluation.judgment_sets.records import JudgmentTally, Votes
+from evaluation.judgment_sets.signature import included_votes
 from evaluation.provenance import quorum_version
 from judgments.models import Study
 
@@ -108,7 +110,7 @@ def _empty(folder: Path) -> None:
             path.unlink()
 
 
-def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
+def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
     """Return the request that parts belong to; an export resumes only an equal one."""
     return {
         "study": study.slug,
@@ -122,15 +124,15 @@ def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    snapshot: Snapshot
+class StartedExport:
+    snapshot: ExportSnapshot
     prepared: dict[str, Any]
     last: Part | None
 
 
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
-) -> Begun:
+) -> StartedExport:
     """Resume a stopped export, or take a new snapshot; call it inside ``exclusive``.
 
     Raises:
@@ -142,16 +144,16 @@ def begin_parts(
         found = _stopped(study, folder, asked) if resume else None
         if found is not None:
             return found
-        snapshot = take_snapshot(study)
+        snapshot = take_export_snapshot(study)
         prepared = encoding.prepare(study, snapshot.moment)
         _empty(folder)
         with whole_file(folder / STATE) as file:
             file.write_text(json.dumps({"asked": asked, "held": snapshot.as_json(), "kept": prepared}))
-        return Begun(snapshot, prepared, None)
+        return StartedExport(snapshot, prepared, None)
 
 
 def write_in_parts(
-    begun: Begun, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
+    begun: StartedExport, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
     """Write the missing parts; ``work.counts`` then covers all of them. Raise FileProblem."""
     folder, last = work.folder, begun.last
@@ -206,7 +208,7 @@ def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
     total = max(1, queue.count())
     while block := _next_pieces(queue, after, UNITS_A_PART):
         for some in batched((pk for _, pk in block), UNITS_AT_ONCE):
-            for _ in counted_votes(work.study, work.moment, tally, units=some):
+            for _ in included_votes(work.study, work.moment, tally, units=some):
                 continue
         after, done = block[-1], done + len(block)
         progress(min(1.0, done / total), f"signing: {done:,} of {total:,} units")
@@ -221,7 +223,7 @@ def _folder_problems(folder: Path) -> Iterator[None]:
         raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
 
 
-def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
+def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> StartedExport | None:
     if not (folder / STATE).is_file():
         return None
     try:
@@ -238,7 +240,7 @@ def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
     last = json.loads(status[-1].read_text(encoding="utf-8"))
     position, pk = last["after"]
     part = Part(int(status[-1].stem), last["stage"], (position, pk), last["done"], last["counts"])
-    return Begun(snapshot_from(study, found["held"]), found["kept"], part)
+    return StartedExport(export_snapshot_from(study, found["held"]), found["kept"], part)
 
 
 def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int) -> list[tuple[int, int]]:
@@ -246,3 +248,51 @@ def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int
         position, pk = after
         queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
     return list(queue.order_by("position", "pk").values_list("position", "pk")[:count])
+
+
+EPOCH = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the earliest time in an archive, fixed so that equal files give equal archives
+OTHERS = "application/octet-stream"
+CONTENT_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".tex": "application/x-tex; charset=utf-8",
+    ".bib": "application/x-bibtex; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".toml": "application/toml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    name: str
+    size: int
+    content_type: str
+
+
+def entries(path: Path) -> list[Entry]:
+    with ZipFile(path) as archive:
+        return [Entry(one.filename, one.file_size, content_type(one.filename)) for one in archive.infolist()]
+
+
+def content_of(path: Path, name: str, *, what: str) -> bytes:
+    """Return a file of the archive. Raise NotThere."""
+    with ZipFile(path) as archive:
+        if name not in archive.namelist():
+            raise NotThere(f"The {what} has no file {name!r}.")
+        return archive.read(name)
+
+
+def content_type(name: str) -> str:
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

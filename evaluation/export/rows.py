@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from annotation.importing.rows import IMPORTED_REVISION
-from annotation.snapshots import Moment
-from common.streams import batched
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from evaluation.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
 from evaluation.export.credits import Credits
-from evaluation.judgment_sets.loaders import in_order
-from evaluation.judgment_sets.tally import JudgmentTally
+from evaluation.judgment_sets.loaders import by_unit_and_name
+from evaluation.judgment_sets.records import JudgmentTally
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -83,7 +83,7 @@ class JudgmentRows:
     """
 
     study: Study
-    moment: Moment
+    moment: Snapshot
     revisions: bool = False
     only: Sequence[int] | None = None
     counts: dict[str, int] = field(default_factory=no_judgments)
@@ -110,7 +110,7 @@ class JudgmentRows:
         lookups = (*FURTHER, *STORED.values(), *(("unit__content",) if kind.is_open else ()))
         worker_at = lookups.index(STORED["worker"])
         rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(*lookups)
-        for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=worker_at):
+        for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=worker_at):
             unit_id, pk, assignment, external_id, worker_id, set_aside, signals = row[: len(FURTHER)]
             cells = dict(zip(STORED, row[len(FURTHER) :], strict=False))
             content = row[-1] if kind.is_open else {}

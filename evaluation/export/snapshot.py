@@ -15,11 +15,11 @@ from django.utils import timezone
 from annotation.importing.rows import BY_A_PERSON, UNKNOWN_TO_CROWD
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import NOT_COUNTED
-from annotation.snapshots import Moment, moment_from
+from annotation.snapshots import Snapshot, snapshot_from
 from evaluation.errors import ExportError
-from evaluation.judgment_sets.loaders import decisions_of, unnamed_work, unused_workers
+from evaluation.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
+from evaluation.judgment_sets.records import Material, Votes
 from evaluation.judgment_sets.signature import circumstances, material_of, signature_from
-from evaluation.judgment_sets.tally import Material, Votes
 from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, Unit
 
@@ -28,7 +28,7 @@ LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ExportSnapshot:
     """A study at the start of its export; stored beside the file's parts.
 
     Attributes:
@@ -38,7 +38,7 @@ class Snapshot:
     """
 
     study: Study
-    moment: Moment
+    moment: Snapshot
     material: Material
     circumstances: Mapping[str, Value]
     texts_read: list[dict[str, Any]]
@@ -55,19 +55,19 @@ class Snapshot:
         }
 
 
-def take_snapshot(study: Study) -> Snapshot:
+def take_export_snapshot(study: Study) -> ExportSnapshot:
     """Raise ExportError if a long transaction is storing judgments."""
-    moment = take_moment(study)
-    return Snapshot(
+    moment = take_snapshot(study)
+    return ExportSnapshot(
         study, moment, material_of(study), circumstances(study, moment=moment), _texts_read(study)
     )
 
 
-def snapshot_from(study: Study, kept: Mapping[str, Any]) -> Snapshot:
+def export_snapshot_from(study: Study, kept: Mapping[str, Any]) -> ExportSnapshot:
     material = kept["material"]
-    return Snapshot(
+    return ExportSnapshot(
         study,
-        moment_from(kept["moment"]),
+        snapshot_from(kept["moment"]),
         Material(**material | {"references": tuple(material["references"])}),
         kept["circumstances"],
         kept["texts_read"],
@@ -82,7 +82,7 @@ def _texts_read(study: Study) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
 
 
-def take_moment(study: Study) -> Moment:
+def take_snapshot(study: Study) -> Snapshot:
     """Return which judgments of ``study`` exist and are included, in one transaction.
 
     Raises:
@@ -97,13 +97,13 @@ def take_moment(study: Study) -> Moment:
             time.sleep(PAUSE)
         else:
             # From the values above only: this may take long, and holds no lock.
-            return replace(moment, unused=unused_workers(study, moment=moment))
+            return replace(moment, unused=excluded_workers(study, moment=moment))
     raise ExportError(
         "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
     )
 
 
-def _read(study: Study) -> Moment:
+def _read(study: Study) -> Snapshot:
     own_snapshot = connection.vendor == "postgresql" and not connection.in_atomic_block
     with transaction.atomic():
         if own_snapshot:
@@ -115,11 +115,11 @@ def _read(study: Study) -> Moment:
             pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
             for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")
         }
-        return Moment(
+        return Snapshot(
             at=timezone.now(),
             last=last,
             gone=rules,
-            unnamed=frozenset(unnamed_work(study).values_list("pk", flat=True)),
+            unnamed=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
             struck=frozenset(Unit.objects.filter(study=study, struck=True).values_list("pk", flat=True)),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
             outputs=last_output,

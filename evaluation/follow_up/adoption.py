@@ -13,10 +13,10 @@ from django.utils import timezone
 from annotation.models import WrittenCaption
 from common.errors import DataConflict, WrongState
 from common.rows import refresh_statistics
-from evaluation.export.formats.captions import CollectedCaption, check_writes, written_captions
-from evaluation.export.snapshot import take_moment
+from evaluation.export.formats.consensus import CollectedCaption, check_writes, written_captions
+from evaluation.export.snapshot import take_snapshot
 from judgments.datasets.importing import store_candidates
-from judgments.drawing.draws import content_key
+from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.log import note_event
 
@@ -53,7 +53,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
             f"Nothing was adopted: study {study.slug!r} is {locked.state}; close it first, so that no caption comes "
             "later."
         )
-    written = list(written_captions(locked, take_moment(locked)))
+    written = list(written_captions(locked, take_snapshot(locked)))
     if not written:
         raise WrongState(f"Nothing was adopted: study {study.slug!r} holds no caption that is used.")
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)

@@ -16,8 +16,7 @@ from rest_framework.reverse import reverse
 from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
-from judgments.access.permissions import studies_of, study_for, token_of
-from judgments.access.roles import Right
+from judgments.access.roles import Right, studies_of, study_for, token_of
 from judgments.api.operations import OperationView
 from judgments.api.resources import Resource, StudySerializer
 from judgments.kinds import KINDS

@@ -16,9 +16,9 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.adjudication import adjudicators, can_be_adjudicated
 from annotation.quality.controls_page import in_words
 from annotation.quality.operations import send_units, withdraw
+from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.follow_up.operations import TakeRequest
 from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus

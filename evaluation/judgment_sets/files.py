@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import Record, read_flag, read_name, read_text, shown
 from judgments.importers.readers import Columns, read_csv, read_json_lines
-from judgments.importers.textio import read_lines, unguard_formula
+from judgments.importers.records import Record, quoted, read_flag, read_name, read_text
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
 from judgments.kinds import KINDS, Kind
 
 # Formats of sources besides judgments files, whose format is detected.
@@ -34,7 +33,7 @@ _STEP = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class JudgmentTable:
+class FileJudgments:
     """N included judgments, and counts of what was excluded.
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if
@@ -76,7 +75,7 @@ def read_judgment_table(
     contents: bool = False,
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
-) -> JudgmentTable:
+) -> FileJudgments:
     """Read a judgments file line by line; UTF-8, or by byte order mark or `encoding`.
 
     `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
@@ -108,7 +107,7 @@ def read_judgment_table(
             continue
         named = _optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
-            raise record.problem("protocol", shown(named), f"{protocol!r} as before, one protocol a file")
+            raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
         protocol = protocol or named
         textual = textual or isinstance(value, str)
         if contents and unit not in unit_index:
@@ -119,7 +118,7 @@ def read_judgment_table(
         values.append(value)
     if not rows:
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
-    table = JudgmentTable(
+    table = FileJudgments(
         units=np.array(units, dtype=np.int64),
         workers=np.array(workers, dtype=np.int64),
         values=np.array(values, dtype=object if textual else np.float64),
@@ -185,7 +184,7 @@ def _source_of_table(
         path, numeric=protocol is not None, contents=True, encoding=encoding, progress=progress
     )
     if protocol is not None and table.protocol not in (None, protocol):
-        raise ImportProblem(path, None, "protocol", shown(table.protocol), f"{protocol!r}, as was asked for")
+        raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
     kind = KINDS.get(protocol or table.protocol or "")
     if kind is not None and not kind.is_open:
         _check_values(path, table, kind)
@@ -206,12 +205,12 @@ def _source_of_table(
     )
 
 
-def _check_values(path: Path, table: JudgmentTable, kind: Kind) -> None:
+def _check_values(path: Path, table: FileJudgments, kind: Kind) -> None:
     known = {float(value) for value in kind.values}
     wrong = [value for value in dict.fromkeys(table.values.tolist()) if value not in known]
     if wrong:
         expected = f"answers of {kind.name}: {min(kind.values)} to {max(kind.values)}"
-        raise ImportProblem(path, None, "value", shown(wrong[0]), expected)
+        raise ImportProblem(path, None, "value", quoted(wrong[0]), expected)
 
 
 def _content(record: Record) -> Content:
@@ -271,17 +270,17 @@ def _value(record: Record, numeric: bool) -> float | str | None:
                 value = text
         if isinstance(value, str):
             if numeric or not text:
-                raise record.problem("value", shown(value), expected)
+                raise record.problem("value", quoted(value), expected)
             return text
     if not isinstance(value, (int, float)) or not abs(value) < math.inf:
-        raise record.problem("value", shown(value), expected)
+        raise record.problem("value", quoted(value), expected)
     try:
         return float(value)
     except OverflowError:
         raise record.problem("value", "a number of hundreds of digits", expected) from None
 
 
-def _refuse_duplicates(path: Path, table: JudgmentTable, lines: NDArray[np.int64]) -> None:
+def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64]) -> None:
     keys = table.units * max(len(table.worker_names), 1) + table.workers
     ordered = np.sort(keys)
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -293,6 +292,6 @@ def _refuse_duplicates(path: Path, table: JudgmentTable, lines: NDArray[np.int64
             first = seen.setdefault(int(keys[row]), row)
             if first != row:
                 unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
-                found = f"a second answer of {shown(worker)} on unit {shown(unit)}"
+                found = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"
                 expected = f"one answer a worker and unit (the first is on line {lines[first]})"
                 raise ImportProblem(path, int(lines[row]), "worker", found, expected)

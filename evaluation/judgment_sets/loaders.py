@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
 from annotation.quality.controls import ControlRecord, control_tallies, tallied_records, tallies_at
-from annotation.snapshots import Moment
+from annotation.snapshots import Snapshot
 from common.rows import columns_of, plain_rows
 from evaluation.judgment_sets.records import (
     Decision,
@@ -33,7 +33,7 @@ from evaluation.judgment_sets.records import (
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from judgments.drawing.stopping import stops_early
-from judgments.kinds import KINDS, Judged
+from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
 from judgments.studies.studies import design_of
 
@@ -51,7 +51,7 @@ def worker_rows(study: Study) -> list[WorkerRow]:
     return sorted(found, key=lambda row: (row.name, row.pk))
 
 
-def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[int, ControlRecord]:
+def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
     """Return control item results of each worker who saw one.
 
     Imports state per judgment whether it is used, so the rule is not applied again.
@@ -63,12 +63,12 @@ def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[in
     return tallied_records(tallies, threshold=threshold, is_right=is_right)
 
 
-def unused_workers(study: Study, *, moment: Moment | None = None) -> frozenset[int]:
+def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
     records = control_records_of(study, moment=moment)
     return frozenset(worker for worker, record in records.items() if not record.used)
 
 
-def unnamed_work(study: Study) -> QuerySet[Assignment]:
+def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
     """Return unconfirmed paid work, which the crowd has not named (yet).
 
     Anyone can open a page with made-up ids, so such answers count only after confirmation.
@@ -78,7 +78,7 @@ def unnamed_work(study: Study) -> QuerySet[Assignment]:
     return Assignment.objects.filter(study=study, session__confirmed=False)
 
 
-def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
+def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
     """Sort ``rows`` by unit and worker name.
 
     Python sorts the names: database collations differ.
@@ -120,7 +120,7 @@ def load_judgments(
     order = np.lexsort((pk, place * len(people) + person))
     pk, unit, worker, value, seconds = pk[order], unit[order], worker[order], value[order], seconds[order]
     place, person, side, is_open = place[order], person[order], side[order], is_open[order]
-    out = np.array(sorted(unused_workers(study) if unused is None else unused), dtype=np.int64)
+    out = np.array(sorted(excluded_workers(study) if unused is None else unused), dtype=np.int64)
     used = ~aside[order] & ~np.array([bool(row[3]) for row in units], dtype=bool)[place]
     used &= ~np.isin(worker, out) & ~np.isin(pk, _of_unnamed_work(study))
     answers = _open_answers(study, newest) if is_open.any() else {}
@@ -189,7 +189,7 @@ def _places(known: Ints, wanted: Ints) -> Ints:
 
 
 def _of_unnamed_work(study: Study) -> Ints:
-    rows = Judgment.objects.filter(assignment__in=unnamed_work(study).values("pk"))
+    rows = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
 
 
@@ -224,7 +224,7 @@ def _hashed(
 
 
 def counted_answers(
-    study: Study, moment: Moment, *, units: Sequence[int] | None = None
+    study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
 
@@ -241,7 +241,9 @@ def counted_answers(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"
         )
     )
-    for unit, group in groupby(in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1), key=itemgetter(0)):
+    for unit, group in groupby(
+        by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1), key=itemgetter(0)
+    ):
         yield (
             unit,
             [
@@ -252,7 +254,7 @@ def counted_answers(
         )
 
 
-def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
+def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
     """Return the included judgments of ``table`` with unit, image and captions."""
     counted = table.counted
     units = {
@@ -264,7 +266,7 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
     rows = zip(
         table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
     )
-    return [Judged(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
+    return [IncludedJudgment(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
 
 
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:

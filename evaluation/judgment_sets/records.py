@@ -1,14 +1,22 @@
-"""Arrays and records of a study, without a database."""
+"""Arrays, records and tallies of a study's judgments, without a database.
+
+sacrebleu's signature says how a score was made (Post 2018, "A Call for Clarity in Reporting BLEU
+Scores"); this one covers human judgments: pairs, references and votes, balance of sides, control rule,
+aggregation, ties, seed, data hash, version (docs/signatures.md).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evaluation.arrays import Flags, Floats, Ints
+from evaluation.provenance import DataHash
+from evaluation.signatures import Signature, Value
+from judgments.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +102,160 @@ class PairRow:
     first: str
     second: str
     published_winner: int | None
+
+
+FIRST_LEFT = "first-left"
+DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
+
+
+@dataclass(slots=True)
+class JudgmentTally:
+    """Collect judgments by unit, then worker name; keep only counts and a hash."""
+
+    counted: int = 0
+    sided: int = 0
+    first_left: int = 0
+    units: int = 0
+    least: int = 0
+    most: int = 0
+    _unit: str | None = None
+    _votes: int = 0
+    _hash: DataHash = field(default_factory=DataHash)
+
+    def add(self, unit: str, worker: str, answer: Any, *, used: bool, control: bool, presented: str) -> None:
+        """Add a judgment; ``answer`` is canonical, ``presented`` is '' without sides."""
+        self._hash.add(unit, worker, answer, used)
+        if control or not used:
+            return
+        if unit != self._unit:
+            self._close()
+            self._unit = unit
+        self._votes += 1
+        self.counted += 1
+        if presented:
+            self.sided += 1
+            self.first_left += presented == FIRST_LEFT
+
+    def _close(self) -> None:
+        if self._votes:
+            self.least = min(self.least, self._votes) if self.units else self._votes
+            self.most = max(self.most, self._votes)
+            self.units += 1
+        self._votes = 0
+
+    def facts(self) -> Votes:
+        self._close()
+        self._unit = None
+        return Votes(
+            self.units,
+            self.least,
+            self.most,
+            self.sided,
+            self.first_left,
+            self._hash.hexdigest(),
+            self.counted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Vote counts.
+
+    Attributes:
+        units: judged units with an included vote.
+        least, most: included votes per such unit.
+        sided, first_left: included votes on two-sided units, and those with the first option on the left.
+        data_hash: of all judgments, included or not.
+        counted: number of included votes.
+    """
+
+    units: int
+    least: int
+    most: int
+    sided: int
+    first_left: int
+    data_hash: str
+    counted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The judged material, without control items.
+
+    Attributes:
+        pairs: candidate pairs; None for single units.
+        references: fewest and most references per pair; (0, 0) if none was shown.
+    """
+
+    units: int
+    pairs: int | None
+    images: int
+    references: tuple[int, int]
+
+
+def span(low: int, high: int) -> Value:
+    """Return ``3``, or ``2-5`` for a range."""
+    return low if low == high else f"{low}-{high}"
+
+
+def judgment_signature(
+    kind: Kind,
+    material: Material,
+    votes: Votes,
+    *,
+    controls: Value,
+    seed: int,
+    version: str,
+    others: Mapping[str, Value] | None = None,
+) -> Signature:
+    """Return the signature of judgments of ``kind``.
+
+    Args:
+        controls: the required share of right control items; 'none', or 'as-imported'.
+        others: optional fields: a stopping rule, adjudicated units, simulated answers.
+    """
+    least = votes.least if votes.units == material.units else 0
+    fields: dict[str, Value] = {}
+    if material.pairs is not None:
+        fields["pairs"] = material.pairs
+    fields |= {
+        "units": material.units,
+        "imgs": material.images,
+        "refs": span(*material.references),
+        "votes": span(least, votes.most),
+        "sides": round(votes.first_left / votes.sided, 3) if votes.sided else "none",
+        "ctrl": controls,
+        "agg": f"{kind.aggregation.rule}-then-pairs" if material.pairs is not None else kind.aggregation.rule,
+        "ties": kind.aggregation.tie_rule,
+        **(others or {}),
+        "seed": seed,
+        "data": votes.data_hash[:DIGITS_OF_HASH],
+    }
+    return Signature(kind.name, fields, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field that differs between two signatures; None where it is missing."""
+
+    field: str
+    stated: Value
+    found: Value
+
+    def __str__(self) -> str:
+        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.found)}"
+
+
+def differences(stated: Signature, found: Signature) -> list[Difference]:
+    """Compare all fields, protocol and version included, in the order of ``stated``."""
+    one = {"protocol": stated.name, **stated.fields, "v": stated.version}
+    two = {"protocol": found.name, **found.fields, "v": found.version}
+    return [
+        Difference(name, one.get(name), two.get(name))
+        for name in dict.fromkeys((*one, *two))
+        if one.get(name) != two.get(name) or (name in one) != (name in two)
+    ]
+
+
+def _value_text(value: Value) -> str:
+    return "nothing" if value is None else str(value)

@@ -10,11 +10,11 @@ import numpy as np
 from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
-from annotation.snapshots import Moment
-from evaluation.judgment_sets.loaders import in_order, unnamed_work, unused_workers
-from evaluation.judgment_sets.records import JudgmentTable
-from evaluation.judgment_sets.tally import (
+from annotation.snapshots import Snapshot
+from evaluation.judgment_sets.loaders import by_unit_and_name, excluded_workers, unconfirmed_work
+from evaluation.judgment_sets.records import (
     Difference,
+    JudgmentTable,
     JudgmentTally,
     Material,
     Votes,
@@ -88,10 +88,10 @@ def material_of(study: Study) -> Material:
     )
 
 
-def votes_of(study: Study, *, moment: Moment | None = None) -> Votes:
+def votes_of(study: Study, *, moment: Snapshot | None = None) -> Votes:
     """Return the votes of every current judgment; with ``moment``, as of then."""
     tally = JudgmentTally()
-    for _ in counted_votes(study, moment, tally):
+    for _ in included_votes(study, moment, tally):
         continue
     return tally.facts()
 
@@ -101,8 +101,8 @@ def hash_of_judgments(study: Study) -> str:
     return votes_of(study).data_hash
 
 
-def counted_votes(
-    study: Study, moment: Moment | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
+def included_votes(
+    study: Study, moment: Snapshot | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, int, str, Any]]:
     """Yield (unit, worker, worker's name, answer) of judgments in consensus and agreement.
 
@@ -112,8 +112,8 @@ def counted_votes(
         units: limit to these row ids.
     """
     if moment is None:
-        unused, gone = unused_workers(study), frozenset[UUID]()
-        unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
+        unused, gone = excluded_workers(study), frozenset[UUID]()
+        unnamed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
         standing = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
@@ -124,7 +124,7 @@ def counted_votes(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__struck", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
-    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+    for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
         unit, name, worker, key, value, answer, set_aside, struck, assignment, control, presented = row
         if assignment in gone:
             continue
@@ -161,7 +161,7 @@ def control_rule(study: Study) -> Value:
     return controls.threshold if controls.per_hit else "none"
 
 
-def circumstances(study: Study, *, moment: Moment | None = None) -> dict[str, Value]:
+def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
     """Return uncommon signature fields; with ``moment``, as of then."""
     found: dict[str, Value] = {}
     if stops_early(study):

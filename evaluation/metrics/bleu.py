@@ -17,7 +17,7 @@ from evaluation.compiled import compiled
 from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.explanation import Case, Explanation, Factor, Part
-from evaluation.metrics.text.tries import child, empty_trie, trie_bits
+from evaluation.metrics.text.words import child, empty_trie, trie_bits
 
 TINY = 1e-15
 SMALL = 1e-9

@@ -10,9 +10,7 @@ import numpy as np
 
 from evaluation.arrays import Ints
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text.changes import changed
-from evaluation.metrics.text.tokenizers import Tokenizer
-from evaluation.metrics.text.words import Numbers, Words, encode, ranges, starts_of
+from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, encode, ranges, starts_of
 
 T = TypeVar("T")
 

@@ -47,7 +47,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ReferenceNote:
     """A reference, its contribution if known, and what it was chosen for ('': nothing)."""
 
     text: str
@@ -69,7 +69,7 @@ class Explanation:
     score: float
     parts: tuple[Part, ...]
     factors: tuple[Factor, ...]
-    references: tuple[Beside, ...]
+    references: tuple[ReferenceNote, ...]
     tokens: tuple[Token, ...] = ()
     words: str = ""
     warnings: tuple[str, ...] = ()
@@ -130,18 +130,18 @@ class Case:
 
     def beside(
         self, number: int, contribution: float | None = None, chosen: str = "", *, as_counted: bool = False
-    ) -> Beside:
+    ) -> ReferenceNote:
         """Describe a reference, by its text or, `as_counted`, by its words."""
         words = self.references[number]
         text = " ".join(words) if as_counted else self.comparison.texts[1 + number]
-        return Beside(text, len(words), contribution, chosen)
+        return ReferenceNote(text, len(words), contribution, chosen)
 
     def explanation(
         self,
         score: float,
         parts: Sequence[Part],
         factors: Sequence[Factor],
-        references: Sequence[Beside],
+        references: Sequence[ReferenceNote],
         words: str,
         *,
         tokens: Sequence[Token] | None = None,

@@ -16,9 +16,7 @@ from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.explanation import Case, Explanation, Factor
-from evaluation.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
-from evaluation.metrics.text.tokenizers import TOKENIZERS
-from evaluation.metrics.text.words import Numbers, Words, encode
+from evaluation.metrics.text.words import STEM_FIRST, STOP_FIRST, TOKENIZERS, Numbers, Words, changed, encode
 
 ORDERS = (STOP_FIRST, STEM_FIRST)
 

@@ -1,22 +1,29 @@
-"""The metrics as data: descriptions, options, and functions that compute and explain them.
+"""The metrics as data: descriptions, options, functions that compute and explain them; explanations of documents.
 
 To add a metric, write its function in its own module and declare it in `METRICS`. A metric is identified by
 its signature, such as `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
+
+Each metric explains itself from what its kernels compute. Sums are decomposed as such (CIDEr, ROUGE-n, the
+Bleu-pre filter). BLEU, a geometric mean, has no such parts: each order gets an equal share, split over its
+matches. ROUGE-L is split over the words of the longest common subsequence, METEOR over its stages by the
+weight of their matches.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats
+from evaluation.arrays import Floats, Ints
 from evaluation.metrics import bleu, cider, h13, meteor, rouge
-from evaluation.metrics.comparison import Comparison, View
+from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.explanation import Case, Explanation
+from evaluation.metrics.text.words import starts_of, tokenizer_named
 
 VERSION = "1.0"
 
@@ -53,7 +60,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ComputedScores:
     """A metric's scores: `corpus`, and `images` (n,) float64.
 
     `shown` are the signature fields of `Metric.computed`.
@@ -65,7 +72,7 @@ class Figures:
     warning: str = ""
 
 
-Compute = Callable[[Comparison, View, Settings], Figures]
+Compute = Callable[[Comparison, View, Settings], ComputedScores]
 Explain = Callable[[Case], Explanation]
 
 
@@ -111,24 +118,24 @@ class Metric:
         return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)
 
 
-def _mean(scores: Floats) -> Figures:
-    return Figures(float(np.mean(scores)), scores)
+def _mean(scores: Floats) -> ComputedScores:
+    return ComputedScores(float(np.mean(scores)), scores)
 
 
 def _bleu(order: int) -> Compute:
-    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         statistics = bleu.bleu_statistics(comparison, view)
         smoothing = str(settings["smoothing"])
         corpus = bleu.bleu_scores(bleu.pooled(statistics), smoothing)[0, order - 1]
         images = comparison.once(
             ("bleu scores", view, smoothing), lambda: bleu.bleu_scores(statistics, smoothing)
         )
-        return Figures(float(corpus), images[:, order - 1].copy())
+        return ComputedScores(float(corpus), images[:, order - 1].copy())
 
     return compute
 
 
-def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Figures:
+def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     return _mean(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
 
 
@@ -138,7 +145,7 @@ def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
 
 
 def _cider(variant: cider.Variant) -> Compute:
-    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         return _mean(cider.cider_scores(comparison, view, _variant(variant, settings)))
 
     return compute
@@ -148,15 +155,15 @@ def _explain_cider(variant: cider.Variant) -> Explain:
     return lambda case: cider.explain_cider(case, _variant(variant, case.settings))
 
 
-def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> Figures:
+def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     return _mean(h13.h13_bleu_scores(comparison, view))
 
 
-def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> Figures:
+def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     return _mean(h13.h13_rouge_scores(comparison, view))
 
 
-def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
+def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     tables = meteor.find_tables()
     stages = meteor.stages_named(str(settings["stages"]), tables)
     statistics = meteor.meteor_statistics(comparison, view, tables, stages)
@@ -167,30 +174,30 @@ def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
         warning = (
             f"meteor: not all of its tables are there, so it ran {shown['stages']} (see docs/metrics.md)"
         )
-    return Figures(float(corpus), meteor.meteor_scores(statistics), shown, warning)
+    return ComputedScores(float(corpus), meteor.meteor_scores(statistics), shown, warning)
 
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
-    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         overlap = rouge.gram_overlap(comparison, view, window=window, spared=spared)
         return _rouge(comparison, view, overlap, settings)
 
     return compute
 
 
-def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> Figures:
+def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     return _rouge(comparison, view, rouge.lcs_overlap(comparison, view), settings)
 
 
-def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> Figures:
+def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
     weight = float(settings["weight"])
     return _rouge(comparison, view, rouge.weighted_lcs_overlap(comparison, view, weight), settings)
 
 
-def _rouge(comparison: Comparison, view: View, overlap: rouge.Overlap, settings: Settings) -> Figures:
+def _rouge(comparison: Comparison, view: View, overlap: rouge.Overlap, settings: Settings) -> ComputedScores:
     chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
     alpha = float(settings["alpha"])
-    return Figures(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
+    return ComputedScores(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
 
 
 _CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
@@ -343,3 +350,79 @@ def metric_named(name: str) -> Metric:
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
     return METRICS[name]
+
+
+EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is not None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """A tokenised document corpus for many explanations; each list of texts is one document."""
+
+    view: View
+    _texts: list[str]
+    _starts: Ints  # (documents + 1,) where each document begins
+    _numbered: NumberedTexts
+
+    @classmethod
+    def of(cls, corpus: Sequence[Sequence[str]], view: View) -> "Documents":
+        check_lists(corpus, "document_corpus")
+        for position, texts in enumerate(corpus):
+            check_texts(texts, f"document_corpus[{position}]")
+        texts = list(chain.from_iterable(corpus))
+        return cls(view, texts, starts_of(list(map(len, corpus))), NumberedTexts.of(texts, view))
+
+    @property
+    def size(self) -> int:
+        return self._starts.size - 1
+
+    def comparison(self, candidate: str, references: Sequence[str]) -> Comparison:
+        """Compare a candidate with references, which are no document themselves."""
+        own = [candidate, *references]
+        made = Comparison(
+            [*own, *self._texts],
+            group_of=np.zeros(1, dtype=np.int64),
+            group_starts=np.concatenate([[1], len(own) + self._starts]),
+            weights=np.append(0, np.ones(self.size, dtype=np.int64)),
+            documents=self.size,
+        )
+        made.once(("words", self.view), lambda: self._numbered.behind(own))
+        return made
+
+
+def view_of(metric: str, *, tokenizer: str = "ptb", **options: OptionValue) -> View:
+    """Return the view for a metric's `Documents`."""
+    declared = metric_named(metric)
+    change = declared.change_under(declared.settings(options))
+    return View(tokenizer_named(declared.tokenizer or tokenizer), change)
+
+
+def explain(
+    candidate: str,
+    references: Sequence[str],
+    metric: str,
+    *,
+    tokenizer: str = "ptb",
+    documents: Documents | Sequence[Sequence[str]] | None = None,
+    **options: OptionValue,
+) -> Explanation:
+    """Explain the score of one candidate; the contributions sum to what `score` returns.
+
+    `documents` is the document corpus, for metrics that use one; by default the references are the only
+    document, and every n-gram weighs 0. Raises InvalidInput for metrics or options without an explanation.
+    """
+    declared = metric_named(metric)
+    if declared.explain is None:
+        raise InvalidInput(f"metric {metric!r} cannot be explained, expected one of {', '.join(EXPLAINED)}")
+    unknown = options.keys() - declared.options.keys()
+    if unknown:
+        raise UnknownName(f"option of {metric}", min(unknown), sorted(declared.options))
+    view = view_of(metric, tokenizer=tokenizer, **options)
+    comparison = Comparison.of([candidate], [references])
+    if declared.uses_documents:
+        if not isinstance(documents, Documents):
+            documents = Documents.of([references] if documents is None else documents, view)
+        elif documents.view != view:
+            raise InvalidInput(f"documents were cut for other words than {metric} counts")
+        comparison = documents.comparison(candidate, references)
+    return declared.explain(Case(metric, declared.settings(options), comparison, view))

@@ -10,7 +10,7 @@ from evaluation.arrays import Floats
 from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
-from evaluation.metrics.text.tokenizers import Tokenizer, tokenizer_labelled, tokenizer_named
+from evaluation.metrics.text.words import Tokenizer, tokenizer_labelled, tokenizer_named
 from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10

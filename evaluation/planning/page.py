@@ -1,4 +1,4 @@
-"""The pages "Plan", for a study and before there is one."""
+"""The pages "Plan", for a study and before there is one, and "Rehearsal"."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from annotation.rehearsal.operations import rehearse_copy
+from annotation.rehearsal.rehearsal import OF, delete_rehearsal, rehearsals_of, study_rehearsed
 from common.errors import QuorumError, WrongState
+from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions
-from evaluation.results.tables_page import drawn
+from evaluation.planning.rehearsals import rehearsal_shown
+from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation
 from judgments.jobs import enqueue
@@ -136,7 +141,7 @@ class PlanningForm(forms.Form):
         return values
 
 
-def shown(assumptions: Mapping[str, Any]) -> dict[str, Any]:
+def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
@@ -150,7 +155,9 @@ MOST_EARLIER = 20
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = newest_plan(study), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
-    form = PlanningForm(initial=shown(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request))
+    form = PlanningForm(
+        initial=as_initial(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request)
+    )
     context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
     if plan is not None:
         context |= _shown_plan(plan.result)
@@ -159,10 +166,10 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 def _shown_plan(result: dict[str, Any]) -> Context:
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
-    from evaluation.plots.power import in_words, power_figure, power_sentence
+    from evaluation.plots.curves import in_words, power_figure, power_sentence
 
     return {
-        "figure": drawn(power_figure(result)),
+        "figure": as_markup(power_figure(result)),
         "sentence": power_sentence(result),
         "best_words": in_words(result["best"]) if result["best"] else "",
     }
@@ -192,7 +199,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
     last = own.first()
     context |= {
-        "form": PlanningForm(initial=shown(begin) | sent, pilots=_pilots(request)),
+        "form": PlanningForm(initial=as_initial(begin) | sent, pilots=_pilots(request)),
         "refusal": refusal,
         "jobs": [last] if last is not None and last.state != Job.State.DONE else [],
         "earlier": list(done[:MOST_EARLIER]) if done.count() > 1 else [],
@@ -249,5 +256,78 @@ add_start_page(
         label="Plan without a study",
         words="Not sure how large it has to be?",
         view=show_planning_first,
+    )
+)
+
+
+MOST_SHOWN = 20
+
+
+def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Show the form, the copies and the newest result; of a copy, its own result."""
+    user, refusal = signed_in(request), take_refusal(request, study)
+    of_whom = study_rehearsed(study)
+    if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():
+        of_whom = None
+    copies: list[dict[str, Any]] = []
+    if not study.simulated:
+        seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MOST_SHOWN])
+        found = {
+            one.study_id: one
+            for one in Analysis.objects.filter(study__in=seen, what=Analysis.What.REHEARSAL).order_by(
+                "created_at"
+            )
+        }
+        copies = [{"study": one, "analysis": found.get(one.pk)} for one in seen]
+    shown = rehearsal_shown(study) if study.simulated else _newest(copies)
+    context |= {
+        "refusal": refusal,
+        "copies": copies,
+        "of_whom": of_whom,
+        "is_copy": OF in study.notes,
+        "rehearsal": shown,
+        "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
+        "rehearsed_study": next((one["study"] for one in copies if one["analysis"] is shown), study),
+    }
+    return TemplateResponse(request, "evaluation/study_rehearsal.html", context)
+
+
+def _newest(copies: list[dict[str, Any]]) -> Analysis | None:
+    return next((one["analysis"] for one in copies if one["analysis"]), None)
+
+
+def _delete(request: HttpRequest, study: Study) -> HttpResponse:
+    of_whom, name = study_rehearsed(study), study.name
+    delete_rehearsal(copy=study)
+    messages.success(request, f"“{name}” is deleted with its simulated answers.")
+    if of_whom is not None and Study.objects.visible_to(signed_in(request)).filter(pk=of_whom.pk).exists():
+        return redirect(page_address(of_whom, "rehearsal"))
+    return redirect("admin:judgments_study_changelist")
+
+
+def _is_designed(study: Study) -> bool:
+    return study.source == Study.Source.DESIGNED
+
+
+add_page(
+    StudyPage(
+        name="rehearsal",
+        label="Rehearsal",
+        order=16,
+        view=show_rehearsal,
+        shown=_is_designed,
+        group=Group.PREPARE,
+    )
+)
+add_operation(
+    rehearse_copy,
+    name="rehearse",
+    label="Rehearse a copy",
+    also="judgments.add_study",
+    leads_away="rehearsal",
+)
+add_step(
+    StudyStep(
+        name="delete-rehearsal", label="Delete this rehearsal", run=_delete, permission="own", beside=True
     )
 )

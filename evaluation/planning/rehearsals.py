@@ -13,15 +13,15 @@ from django.db.models import Sum
 from annotation.models import Assignment, Judgment
 from annotation.money.costs import forecast_of
 from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.report import RehearsalReport, truths_of
+from annotation.rehearsal.rehearsal import RehearsalReport, truths_of
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
 from evaluation.models import Analysis
 from evaluation.provenance import plain, signature
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.consensus import share_of
-from evaluation.results.metric_scores import MetaEvaluation, compute_evaluation, store_evaluation
-from evaluation.statistics.errors import StatisticsError
+from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
+from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People
 from evaluation.statistics.power import Question, Size, TwoMetrics, TwoSystems, power_of

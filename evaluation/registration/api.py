@@ -16,11 +16,9 @@ from common.parameters import Parameters
 from evaluation.models import Registration
 from evaluation.provenance import as_json
 from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.hypotheses import outcome_words
-from evaluation.registration.plans import make_plan
+from evaluation.registration.plans import make_plan, outcome_words
 from evaluation.registration.registering import register_study
-from judgments.access.permissions import staff_of
-from judgments.access.roles import Right
+from judgments.access.roles import Right, staff_of
 from judgments.api.operations import named_study
 from judgments.api.resources import Filters, Resource, study_filter
 

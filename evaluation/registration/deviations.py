@@ -7,8 +7,7 @@ from django.db.models import Max
 from annotation.models import Exclusion
 from evaluation.judgment_sets.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
-from evaluation.registration.hypotheses import Deviation, Outcome, Registered, tested_hypotheses
-from evaluation.registration.plans import plan_hash
+from evaluation.registration.plans import Deviation, Outcome, Registered, plan_hash, tested_hypotheses
 from judgments.design.plans import Plan
 from judgments.design.reading import stored_design
 from judgments.models import Study, StudyEvent, Unit

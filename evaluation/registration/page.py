@@ -20,8 +20,7 @@ from annotation.quality.detectors import RULES
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.hypotheses import outcome_words
-from evaluation.registration.plans import make_plan
+from evaluation.registration.plans import make_plan, outcome_words
 from evaluation.registration.registering import may_be_registered, register_study
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan

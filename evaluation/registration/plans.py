@@ -1,17 +1,27 @@
-"""Read plans from files, and hash them. Pure (docs/registration.md)."""
+"""Read plans with their hypotheses from files, hash them, and test them. Pure (docs/registration.md)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from evaluation.errors import RegistrationError
-from judgments.design.plans import Plan
+from evaluation.judgment_sets.records import Flags
+from evaluation.provenance import as_json
+from evaluation.report.content import Section
+from evaluation.report.loading import ReportInputs
+from evaluation.report.rendering import say, section, table
+from evaluation.statistics.meta import metric_winners
+from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
+from judgments.design.plans import Plan, read_claim
 
 
 def read_plan(text: str, *, source: str) -> Plan:
@@ -42,3 +52,135 @@ def plan_hash(content: Mapping[str, Any]) -> str:
     """Return the SHA-256 of canonical JSON: sorted keys, no blanks, UTF-8."""
     text = json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    what: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a hypothesis.
+
+    Attributes:
+        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
+        first_only, second_only: pairs on which only one metric is right.
+        p: McNemar's exact p, two-sided; nan if not tested.
+        adjusted: after Holm over the tested hypotheses of the plan.
+    """
+
+    text: str
+    claim: str
+    verdict: str
+    first_only: int = 0
+    second_only: int = 0
+    p: float = math.nan
+    adjusted: float = math.nan
+
+    @property
+    def differing(self) -> int:
+        return self.first_only + self.second_only
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return Wilson's 95 % interval of the first metric's share of differing pairs."""
+        return wilson_interval(self.first_only, self.differing)
+
+    def as_json(self) -> dict[str, Any]:
+        """Add the first metric's share of the differing pairs; null if not tested."""
+        low, high = self.interval if self.differing else (None, None)
+        return {
+            **asdict(self),
+            "share": self.first_only / self.differing if self.differing else None,
+            "low": low,
+            "high": high,
+            "words": outcome_words(self),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registered plan and its deviations; ``sha256`` is of plan and design."""
+
+    plan: Plan
+    sha256: str
+    on: str
+    deviations: tuple[Deviation, ...]
+
+    def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
+        return tested_hypotheses(self.plan, *metrics_right(inputs))
+
+    def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
+        return {
+            "sha256": self.sha256,
+            "registered_on": self.on,
+            "hypotheses": [as_json(one) for one in self.outcomes(inputs)],
+            "deviations": [as_json(one) for one in self.deviations],
+        }
+
+    def section(self, inputs: ReportInputs) -> Section:
+        rows = [(one.text, one.claim, one.verdict, outcome_words(one)) for one in self.outcomes(inputs)]
+        tables = [table("hypotheses", rows)]
+        if self.deviations:
+            tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
+        sentence = say("registration", on=self.on, sha256=self.sha256, n=len(self.deviations))
+        return section("registration", [sentence], tables=tables)
+
+
+def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
+    """Return whether each metric names people's winner, and the kinds of those pairs.
+
+    Only pairs with a consensus; a metric's tie is wrong.
+    """
+    if not inputs.kind.compares_pairs or not inputs.scores:
+        return {}, []
+    decided = inputs.winners != 0
+    right = {
+        name: (metric_winners(scores[:, 0], scores[:, 1]) == inputs.winners)[decided]
+        for name, scores in inputs.scores.items()
+    }
+    return right, inputs.kinds[decided].tolist()
+
+
+def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Outcome]:
+    """Test a plan's claims by McNemar's exact two-sided test with Holm's adjustment.
+
+    Args:
+        right: metric -> (N,) whether it names people's winner.
+        kinds: (N,) the pairs' kinds.
+    """
+    tested: list[tuple[int, McNemarResult]] = []
+    found = []
+    for place, one in enumerate(plan.hypotheses):
+        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
+        if not one.claim:
+            continue
+        claim = read_claim(one.claim)
+        if claim.better not in right or claim.worse not in right:
+            continue
+        keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        if keep.any():
+            tested.append((place, mcnemar_test(right[claim.better][keep], right[claim.worse][keep])))
+    adjusted = holm([result.exact_p for _, result in tested]).tolist() if tested else []
+    for (place, result), p in zip(tested, adjusted, strict=True):
+        verdict = "undecided"
+        if p <= plan.level:
+            verdict = "supported" if result.first_only > result.second_only else "not supported"
+        one = plan.hypotheses[place]
+        found[place] = Outcome(
+            one.text, one.claim, verdict, result.first_only, result.second_only, result.exact_p, p
+        )
+    return found
+
+
+def outcome_words(outcome: Outcome) -> str:
+    """Describe a hypothesis's outcome with its interval."""
+    if not outcome.claim:
+        return "Nothing here tests it; people judge it."
+    claim = read_claim(outcome.claim)
+    if math.isnan(outcome.p):
+        return say("outcome-not-tested", claim=claim)
+    low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
+    return say("outcome", claim=claim, outcome=outcome, low=low, high=high)

@@ -14,7 +14,7 @@ from evaluation.releases.making import shareable_design
 from judgments.design.plans import Plan
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.studies.studies import REGISTERED, design_of, keep_plan
+from judgments.studies.studies import REGISTERED, design_of, store_plan
 
 
 def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
         raise RegistrationError(
             f"Study {study.slug!r} was registered before; a registration is never changed."
         ) from None
-    keep_plan(study=fresh, plan=plan)
+    store_plan(study=fresh, plan=plan)
     study.design = fresh.design
     note_event(
         study=fresh,

@@ -11,10 +11,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evaluation.export.files_api import ArchiveFiles, describes_files
+from evaluation.export.api import ArchiveFiles, describes_files
 from evaluation.models import Release
 from evaluation.releases.operations import ReleaseRequest, release
-from evaluation.releases.storage import is_kept, release_file, release_name
+from evaluation.releases.storage import is_stored, release_file, release_name
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
 
@@ -47,7 +47,7 @@ class ReleaseSerializer(serializers.ModelSerializer[Release]):
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_kept(self, row: Release) -> bool:
         """Return whether the file is in the export folder."""
-        return is_kept(row)
+        return is_stored(row)
 
 
 class ReleaseFilters(Filters):

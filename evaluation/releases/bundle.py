@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 from common.files import HashedFile
 from evaluation.errors import VerificationError
-from evaluation.export.archives import EPOCH
+from evaluation.export.parts import EPOCH
 
 SUMS = "SHA256SUMS"
 MANIFEST = "manifest.json"
@@ -51,7 +51,7 @@ class BundleWriter:
             file.write(content)
 
     def write_json(self, name: str, value: Any) -> None:
-        self.write_text(name, f"{as_json(value)}\n")
+        self.write_text(name, f"{json_text(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         count = 0
@@ -70,7 +70,7 @@ class BundleWriter:
         self._zip.close()
 
 
-def as_json(value: Any) -> str:
+def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from evaluation.errors import ReleaseError
 from evaluation.releases.findings import Findings
-from evaluation.report.wording import text_templates
+from evaluation.report.rendering import text_templates
 
 FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")

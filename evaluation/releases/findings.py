@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.registration.hypotheses import Registered
+from evaluation.registration.plans import Registered
 from evaluation.releases.inputs import inputs_of_rows
 from evaluation.releases.rows import ReleasedRows
 from evaluation.report.content import Section
-from evaluation.report.inputs import ReportInputs
+from evaluation.report.loading import ReportInputs
 from evaluation.report.sections import sections_of
 from evaluation.results.consensus import NO_ONE, OUTCOME
 

@@ -11,7 +11,7 @@ import numpy as np
 from annotation.quality.controls import control_records
 from evaluation.judgment_sets.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
 from evaluation.releases.rows import ReleasedRows, Row
-from evaluation.report.inputs import Computed, ReportInputs, Texts, people_of_units
+from evaluation.report.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.results.consensus import (
     RESAMPLES,
     StudyConsensus,
@@ -31,13 +31,13 @@ from evaluation.results.rankings import (
     CUTS,
     NO_ORIGINAL,
     SEARCH,
+    JudgedTexts,
+    ListRows,
     Proposals,
-    Rows,
-    Said,
     in_order,
     rankings_of,
 )
-from judgments.kinds import Judged
+from judgments.kinds import IncludedJudgment
 
 PEOPLE = "people"
 
@@ -78,7 +78,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         seed=settings.seed,
         table=table,
         consensus=consensus,
-        aggregation=Computed(
+        aggregation=AnalysisResult(
             result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
         ),
         evaluation=None,
@@ -165,7 +165,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     ]
     system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.old_proposals)
-    found = Rows(system, image, text, asker, rank, original, placed)
+    found = ListRows(system, image, text, asker, rank, original, placed)
     units = {number: (images[image], texts[text]) for number, (image, text) in judged.items()}
     return in_order(found, list(systems), list(images), list(texts), list(askers), units)
 
@@ -181,7 +181,7 @@ def _rankings(
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return {}
-    found = rankings_of(relevance, proposals, Said.together(proposals, consensus.of_unit), audit)
+    found = rankings_of(relevance, proposals, JudgedTexts.together(proposals, consensus.of_unit), audit)
     if not rows.old_proposals:
         return found
     if all(row["rank"] <= 1 for row in rows.proposals):
@@ -192,7 +192,9 @@ def _rankings(
     return found
 
 
-def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Judged]) -> ReportInputs:
+def _against_people(
+    rows: ReleasedRows, found: ReportInputs, judged: Sequence[IncludedJudgment]
+) -> ReportInputs:
     stated = rows.settings.evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
@@ -200,11 +202,14 @@ def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Ju
     made = _of_pairs if rows.settings.kind.compares_pairs else _of_captions
     found, result = made(rows, found, by_metric, judged)
     result |= {"signatures": dict(stated["signatures"]), "notes": []}
-    return replace(found, evaluation=Computed(result, stated["settings"], stated["signature"]))
+    return replace(found, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
 
 
 def _of_pairs(
-    rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
+    rows: ReleasedRows,
+    found: ReportInputs,
+    by_metric: dict[str, list[Row]],
+    judged: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
     consensus, table = found.consensus, found.table
     names = [row["pair"] for row in rows.pairs]
@@ -227,7 +232,10 @@ def _of_pairs(
 
 
 def _of_captions(
-    rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
+    rows: ReleasedRows,
+    found: ReportInputs,
+    by_metric: dict[str, list[Row]],
+    judged: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
     kind = rows.settings.kind
     first = next(iter(by_metric.values()))

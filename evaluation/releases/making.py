@@ -37,7 +37,7 @@ from evaluation.releases.documents import (
 )
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
-from evaluation.releases.storage import Bundle, Terms, check_terms, note_release
+from evaluation.releases.storage import Bundle, Terms, check_terms, record_release
 from evaluation.releases.study_rows import (
     Pseudonyms,
     released_captions,
@@ -48,10 +48,9 @@ from evaluation.releases.study_rows import (
     released_units,
 )
 from evaluation.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
-from evaluation.report.building import assemble
 from evaluation.report.content import Report
-from evaluation.report.files import files_of
 from evaluation.report.loading import Evaluated, evaluation_of
+from evaluation.report.storage import assemble, files_of
 from evaluation.results.aggregation import consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -75,7 +74,7 @@ def release_study(
     """Write a bundle to ``output`` and record the release. Raise ReleaseError."""
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
-        release = note_release(study=study, bundle=bundle, by=by)
+        release = record_release(study=study, bundle=bundle, by=by)
     except ReleaseError:
         output.unlink()
         raise

@@ -12,7 +12,7 @@ from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.models import Release
 from evaluation.releases.operations import compare, release, verify
-from evaluation.releases.storage import find_release, is_kept, next_version, release_file, release_name
+from evaluation.releases.storage import find_release, is_stored, next_version, release_file, release_name
 from judgments.admin.operations import add_operation
 from judgments.models import Job, Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
@@ -27,7 +27,7 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
     checks: dict[str, Job] = {}
     for job in _done(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
         checks.setdefault(job.args["version"], job)
-    kept = [release.version for release in found if is_kept(release)]
+    kept = [release.version for release in found if is_stored(release)]
     comparison = _done(study, "compare_releases").order_by("-pk").first()
     context |= {
         "releases": [(one, one.version in kept, checks.get(one.version)) for one in found],

@@ -15,11 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.judgment_sets.records import JudgmentTable, WorkerRow
-from evaluation.judgment_sets.tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
+from evaluation.judgment_sets.records import (
+    FIRST_LEFT,
+    JudgmentTable,
+    JudgmentTally,
+    Material,
+    WorkerRow,
+    judgment_signature,
+)
 from evaluation.results.rankings import ANNOTATION
 from judgments.drawing.controls import REPEATED
-from judgments.kinds import KINDS, Judged, Kind
+from judgments.kinds import KINDS, IncludedJudgment, Kind
 
 ANONYMOUS = "anon-"  # prefix of pseudonyms of raters from published totals
 USED, LEFT, SIDED = 1, 2, 4
@@ -267,7 +273,7 @@ class ReleasedRows:
                     rows.append((work.person, given, expected, sort))
         return rows
 
-    def judged(self, table: JudgmentTable) -> list[Judged]:
+    def judged(self, table: JudgmentTable) -> list[IncludedJudgment]:
         """Return the included judgments with their units, for open answers."""
         counted = table.counted
         images: dict[str, int] = {}
@@ -278,7 +284,9 @@ class ReleasedRows:
         rows = zip(
             table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
         )
-        return [Judged(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows]
+        return [
+            IncludedJudgment(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows
+        ]
 
     def signature(self) -> str:
         """Return the judgment signature of these rows; its hash covers the pseudonyms."""

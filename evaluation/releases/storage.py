@@ -64,7 +64,7 @@ def release_file(release: Release) -> Path:
     Raises:
         NotThere: it was written elsewhere, or removed.
     """
-    if not is_kept(release):
+    if not is_stored(release):
         raise NotThere(
             f"The file of release {release.version} is not kept here; whoever has it can tell it by its SHA-256 "
             f"{release.sha256}."
@@ -72,7 +72,7 @@ def release_file(release: Release) -> Path:
     return Path(settings.EXPORT_ROOT) / Path(release.file).name
 
 
-def is_kept(release: Release) -> bool:
+def is_stored(release: Release) -> bool:
     return bool(release.file) and (Path(settings.EXPORT_ROOT) / Path(release.file).name).is_file()
 
 
@@ -127,7 +127,7 @@ def _version_exists(study: Study, version: str) -> str:
     )
 
 
-def note_release(*, study: Study, bundle: Bundle, file: str = "", by: User | None = None) -> Release:
+def record_release(*, study: Study, bundle: Bundle, file: str = "", by: User | None = None) -> Release:
     """Record the release of a written bundle in a row and the log.
 
     Args:

@@ -14,7 +14,7 @@ from django.db.models import F, Q
 
 from annotation.models import Worker
 from evaluation.export.rows import JudgmentRows
-from evaluation.export.snapshot import take_moment
+from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets.loaders import decisions_of, full_depth_units, load_references
 from evaluation.releases.rows import ANONYMOUS, TEXTS
 from evaluation.report.loading import Evaluated
@@ -90,7 +90,7 @@ def released_judgments(
 ) -> Iterator[dict[str, Any]]:
     """Yield unrevised judgments by unit, then pseudonym, whose order reveals nothing."""
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
-    for _, rows in groupby(JudgmentRows(study, take_moment(study)), key=lambda row: row["unit"]):
+    for _, rows in groupby(JudgmentRows(study, take_snapshot(study)), key=lambda row: row["unit"]):
         yield from sorted(
             (_judgment(row, pseudonyms, anonymous, texts=texts, comments=comments) for row in rows),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),

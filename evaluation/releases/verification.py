@@ -11,8 +11,7 @@ from typing import Any
 
 from evaluation.errors import VerificationError
 from evaluation.provenance import as_json
-from evaluation.registration.hypotheses import Deviation, Registered
-from evaluation.registration.plans import plan_hash
+from evaluation.registration.plans import Deviation, Registered, plan_hash
 from evaluation.releases.bundle import MANIFEST, BundleReader
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from evaluation.export.files_api import ArchiveFiles, describes_files
+from evaluation.export.api import ArchiveFiles, describes_files
 from evaluation.models import Analysis
 from evaluation.report.storage import report_archive
 from judgments.api.resources import Filters, Resource, study_filter

@@ -236,7 +236,7 @@ class Report:
         signature: the judgment signature, below every plot and table.
         data_hash: of the judgments.
         methods: paragraphs for a paper.
-        citations: distinct keys of ``evaluation.report.citations``.
+        citations: distinct keys of ``evaluation.report.methods``.
         settings: analysis -> its settings; ``signatures``: result -> its signature.
         versions: of Quorum and its numeric libraries.
     """

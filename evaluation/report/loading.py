@@ -1,27 +1,121 @@
-"""Load a report's inputs from a study; reuse stored analyses of the same judgments."""
+"""Load a report's inputs from a study; reuse stored analyses of the same judgments.
+
+Report inputs as plain data. Pure.
+
+``loading`` reads them from a study, ``evaluation.releases.inputs`` from a release.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import Floats
+from evaluation.judgment_sets.records import Floats, JudgmentTable
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import quorum_version
-from evaluation.report.inputs import Computed, ReportInputs, Texts, people_of_units
 from evaluation.results.aggregation import compute_aggregation, consensus_of
 from evaluation.results.consensus import StudyConsensus
-from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from evaluation.results.metric_scores import compute_evaluation, pair_texts
-from evaluation.results.rankings import newest_output, proposals_of
-from judgments.kinds import KINDS
+from evaluation.results.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    PairTexts,
+    References,
+    compute_evaluation,
+    pair_texts,
+)
+from evaluation.results.rankings import Proposals, newest_output, proposals_of
+from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
+
+Texts = tuple[list[PairTexts], list[References]]
+
+
+def no_texts() -> Texts | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisResult:
+    result: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    signature: str
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """The inputs of a report's sections.
+
+    Attributes:
+        evaluation: metrics against the consensus, or None with ``why_not``.
+        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a
+            scored caption is no unit.
+        people: (N,) consensus of each scored caption, nan without judgments; None for pairs.
+        captions: image and id of each scored caption; empty for pairs.
+        full_depth: units for agreement; None: all.
+        names: worker row id -> name.
+        systems: pair key -> systems of its two captions; ``images``: pair row id -> its image.
+        proposals: systems' outputs; None where units are no single captions.
+        texts: pairs with references, and the documents of document frequency; None without texts.
+    """
+
+    kind: Kind
+    seed: int
+    table: JudgmentTable
+    consensus: StudyConsensus
+    aggregation: AnalysisResult
+    evaluation: AnalysisResult | None
+    why_not: str
+    scores: Mapping[str, Floats] = field(default_factory=dict)
+    pks: Sequence[int] | None = None
+    people: Floats | None = None
+    captions: Sequence[tuple[Hashable, str]] = ()
+    full_depth: Collection[int] | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    images: Mapping[int, Hashable] = field(default_factory=dict)
+    proposals: Proposals | None = None
+    texts: Callable[[], Texts | None] = no_texts
+
+    @cached_property
+    def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return (N,) people's winner of each scored pair: 1, 2, or 0 for none."""
+        found = self.consensus.of_pair
+        return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+
+    @cached_property
+    def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
+        """Return (N,) pair kinds; "" where unknown."""
+        of = {pair.pk: pair.kind for pair in self.consensus.pairs}
+        return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
+
+    @property
+    def tokenizer(self) -> str:
+        return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(self.evaluation.result["metrics"]) if self.evaluation else []
+
+
+def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
+    """Return (N,) values of units: adjudicated, else the answer's share, else the mean; nan without."""
+
+    def value_of(pk: int) -> float:
+        found = consensus.of_unit.get(pk)
+        if found is None or found.value is None:
+            return np.nan
+        return float(found.value if found.share is None or pk in consensus.decisions else found.share)
+
+    return np.array([value_of(pk) for pk in pks], dtype=np.float64)
+
 
 ROWS_AT_ONCE = 2_000
 
@@ -78,7 +172,7 @@ def load_inputs(
 class Evaluated:
     """Metrics against people, with their scores; as in ``ReportInputs``."""
 
-    computed: Computed
+    computed: AnalysisResult
     scores: dict[str, Floats]
     pks: list[int] | None
     people: Floats | None
@@ -115,14 +209,14 @@ def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
     return list(found.filter(signature__endswith=f"|v:{quorum_version()}"))
 
 
-def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
+def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     newest = (None, newest_output(study))
     for one in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
         if "outputs" not in one.result or one.result["outputs"] not in newest:
             break
-        return Computed(one.result, one.settings, one.signature)
+        return AnalysisResult(one.result, one.settings, one.signature)
     made = compute_aggregation(study=study)
-    return Computed(made.result, made.settings, made.signature)
+    return AnalysisResult(made.result, made.settings, made.signature)
 
 
 def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
@@ -134,7 +228,7 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
             if set(scores) == set(one.result["metrics"]):
                 alone = not KINDS[study.protocol].compares_pairs
                 return Evaluated(
-                    Computed(one.result, one.settings, one.signature),
+                    AnalysisResult(one.result, one.settings, one.signature),
                     scores,
                     pks,
                     people_of_units(consensus, pks) if alone else None,
@@ -146,7 +240,7 @@ def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str],
         tokenizer=tokenizer or (stored[0].settings["tok"] if stored else DEFAULT_TOKENIZER),
     )
     return Evaluated(
-        Computed(made.result, made.settings, made.signature),
+        AnalysisResult(made.result, made.settings, made.signature),
         dict(made.judged.scores),
         None if made.judged.pks is None else made.judged.pks.tolist(),
         made.judged.people,

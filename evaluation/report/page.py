@@ -10,10 +10,16 @@ from django.template.response import TemplateResponse
 
 from common.downloads import file_download
 from common.errors import NotThere
-from evaluation.export.files_api import archived_file
+from evaluation.export.api import archived_file
 from evaluation.report.operations import make_report
-from evaluation.report.storage import newest_report, report_archive, report_is_old, report_parts, sections_of
-from evaluation.results.tables_page import drawn
+from evaluation.report.storage import (
+    html_sections_of,
+    newest_report,
+    report_archive,
+    report_is_old,
+    report_parts,
+)
+from evaluation.results.tables_page import as_markup
 from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
@@ -26,7 +32,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
     analysis = newest_report(study)
     context["report"] = analysis
     if analysis is not None:
-        sections = sections_of(analysis)
+        sections = html_sections_of(analysis)
         tables = [table for section in sections for table in section["tables"]]
         names = [
             f"figures/{figure['name']}.page.svg" for section in sections for figure in section["figures"]
@@ -54,13 +60,13 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
     return section | {
         "sentences": [text for text in section["sentences"] if text not in said],
         "figures": [
-            figure | {"svg": drawn(parts.get(f"figures/{figure['name']}.page.svg", ""))}
+            figure | {"svg": as_markup(parts.get(f"figures/{figure['name']}.page.svg", ""))}
             for figure in section["figures"]
         ],
         "tables": [
             table
             | {
-                "html": drawn(parts.get(f"tables/{table['name']}.html", "")),
+                "html": as_markup(parts.get(f"tables/{table['name']}.html", "")),
                 "tex": parts.get(f"tables/{table['name']}.tex", ""),
                 "md": parts.get(f"tables/{table['name']}.md", ""),
                 "folded": len(table["rows"]) > ROWS_OPEN,

@@ -14,7 +14,6 @@ from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import as_json, hash_with, signature
-from evaluation.results.answer_model import kept_of, model_answers
 from evaluation.results.consensus import (
     NO_ONE,
     OUTCOME,
@@ -23,16 +22,18 @@ from evaluation.results.consensus import (
     StudyConsensus,
     counts_of,
     measure_agreement,
+    model_answers,
     pair_consensus,
+    stored_part,
     system_tallies,
     unit_consensus,
     with_decisions,
     worker_table,
 )
 from evaluation.results.filter_audit import audit_filter
-from evaluation.results.rankings import Said, judged_systems, newest_output, proposals_of, rankings_of
+from evaluation.results.rankings import JudgedTexts, judged_systems, newest_output, proposals_of, rankings_of
 from judgments.drawing.stopping import stopping_in_words, stops_early
-from judgments.kinds import KINDS, Figures, Kind
+from judgments.kinds import KINDS, Kind, KindResults
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
@@ -61,7 +62,7 @@ class Aggregation:
     study: Study
     consensus: StudyConsensus
     contents: Mapping[int, Mapping[str, Any]]
-    figures: Figures
+    figures: KindResults
     model: dict[str, Any]
     audited: Set[int]
     result: dict[str, Any]
@@ -149,12 +150,12 @@ def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], 
 
 
 def _systems_of(
-    study: Study, kind: Kind, consensus: StudyConsensus, figures: Figures, audit: Mapping[str, Any]
+    study: Study, kind: Kind, consensus: StudyConsensus, figures: KindResults, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return people's scores of each system's captions, and the rankings."""
     if (relevance := kind.relevance) is not None:
         found = proposals_of(study)
-        said = Said.together(found, consensus.of_unit)
+        said = JudgedTexts.together(found, consensus.of_unit)
         systems = judged_systems(relevance, found, said, figures.units)
         return systems, rankings_of(relevance, found, said, audit)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
@@ -182,7 +183,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         reason=agreement["per_worker"]["reason"],
     )  # fmt: skip
     audit, audited = _audit_of(study, consensus)
-    figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else Figures()
+    figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
@@ -209,7 +210,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "rankings": rankings,
             "outputs": newest_output(study) if kind.judges_one_caption else None,
             "figures": dict(figures.study),
-            **({"dawid_skene": kept_of(model)} if model else {}),
+            **({"dawid_skene": stored_part(model)} if model else {}),
             **({"filter_audit": audit} if audit else {}),
         },
         settings=settings,
@@ -239,7 +240,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     return analysis
 
 
-def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> Iterator[tuple[Any, ...]]:
+def _consensus_rows(study: Study, found: StudyConsensus, figures: KindResults) -> Iterator[tuple[Any, ...]]:
     """Yield CONSENSUS_FIELDS of each unit and pair with a result."""
     for unit in found.units:
         one = found.of_unit.get(unit.pk)

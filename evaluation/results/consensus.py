@@ -1,4 +1,7 @@
-"""Compute consensus, agreement and worker results from arrays. Pure."""
+"""Compute consensus, agreement, worker results and a model of answers from arrays. Pure.
+
+The model never replaces the consensus; it shows which units depend on the rule.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from annotation.quality.controls import ControlRecord
 from evaluation.judgment_sets.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
-from evaluation.statistics.aggregation import pair_winners
+from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds import Consensus, Judged, Kind
+from judgments.kinds import Consensus, IncludedJudgment, Kind
 
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
@@ -135,7 +138,7 @@ def measure_agreement(
     table: JudgmentTable,
     units: Sequence[UnitRow],
     workers: Sequence[WorkerRow],
-    judged: Sequence[Judged],
+    judged: Sequence[IncludedJudgment],
     *,
     seed: int,
     full_depth: Collection[int] | None = None,
@@ -185,7 +188,7 @@ def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> 
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
-def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+def _alpha_of_open(kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int) -> dict[str, Any]:
     """Compute alpha over parts of open answers; undefined without parts."""
     rows = [
         (one.unit.pk, part, one.worker, value)
@@ -324,3 +327,83 @@ def system_tallies(
         {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
         for name in sorted(tallies)
     ]
+
+
+# A prior against perfect scores of workers with few judgments.
+SMOOTHING = 1.0
+DIFFERING_KEPT = 50
+NOBODY = "Nobody has judged anything that counts yet."
+
+
+def model_answers(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    consensus: Mapping[int, Consensus],
+    decided: Collection[int],
+    *,
+    reason: str,
+) -> dict[str, Any]:
+    """Return the model's result by unit and worker as JSON; {} if answers are no categories.
+
+    Keys: ``units``: value (null for equally likely ones) and probability; ``workers``: accuracy;
+    ``differing``: the first units where model and consensus differ, by probability, ``differ`` their
+    number; ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not
+    compared.
+
+    Args:
+        reason: why single workers cannot be assessed, or "".
+    """
+    if kind.is_open or kind.aggregation.level != "nominal":
+        return {}
+    counted = table.counted
+    reason = reason or ("" if counted.any() else NOBODY)
+    if reason:
+        return {"reason": reason}
+    found = dawid_skene(
+        table.unit[counted],
+        table.worker[counted],
+        table.value[counted],
+        labels=kind.values,
+        smoothing=SMOOTHING,
+    )
+    keys = {unit.pk: unit.key for unit in units}
+    names = {worker.pk: worker.name for worker in workers}
+    values = found.values()
+    probability = found.posterior.max(axis=1)
+    pks = found.units.tolist()
+    rows, differing, ties = [], [], 0
+    for pk, value, sure in zip(pks, values, probability.tolist(), strict=True):
+        row = {"unit": keys[pk], "value": value, "probability": sure}
+        rows.append(row)
+        one = consensus.get(pk)
+        if one is None or pk in decided or value is None:
+            continue
+        if one.value is None:
+            ties += 1
+        elif one.value != value:
+            differing.append(row | {"consensus": one.value, "votes": dict(one.votes)})
+    differing.sort(key=lambda row: (-row["probability"], row["unit"]))
+    people = zip(found.workers.tolist(), found.accuracy.tolist(), found.judgments.tolist(), strict=True)
+    return {
+        "reason": "",
+        "units": rows,
+        "workers": sorted(
+            ({"worker": names[pk], "accuracy": share, "judgments": n} for pk, share, n in people),
+            key=lambda row: row["worker"],
+        ),
+        "compared": sum(pk not in decided for pk in pks),
+        "differ": len(differing),
+        "breaks_ties": ties,
+        "differing": differing[:DIFFERING_KEPT],
+        "iterations": found.iterations,
+        "converged": bool(found.converged),
+        "note": found.note,
+        "signature": found.signature,
+    }
+
+
+def stored_part(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part for pages, without the units."""
+    return {name: value for name, value in model.items() if name != "units"}

@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
-from annotation.snapshots import much_work
+from annotation.snapshots import counting_is_slow
 from common.downloads import file_download
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
@@ -30,12 +30,12 @@ from evaluation.results.rankings import outputs_of
 from evaluation.results.tables_page import (
     accuracy_table,
     answer_rows,
+    as_markup,
+    cached_drawing,
     caption_systems,
     caption_table,
     coefficient_rows,
     correlation_table,
-    drawn,
-    drawn_once,
     model_rows,
     model_sentence,
     question_rows,
@@ -44,9 +44,9 @@ from evaluation.results.tables_page import (
 )
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation, posted
+from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import (
     Context,
@@ -72,8 +72,8 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         newest[analysis.what] = analysis
     aggregation = newest.get(Analysis.What.AGGREGATION)
     evaluation = newest.get(Analysis.What.META_EVALUATION)
-    counted = remembered(study, PROGRESS)
-    progress = certain(counted)
+    counted = cached_figures(study, PROGRESS)
+    progress = required_figures(counted)
     context |= {
         "counted": counted,
         "progress": progress,
@@ -139,7 +139,7 @@ def _figures(
     found: dict[str, tuple[SafeString, str]] = {}
 
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *of: Any) -> None:
-        found[name] = drawn(stamped(drawn_once(figure, *of, study.simulated), signature)), sentence
+        found[name] = as_markup(stamped(cached_drawing(figure, *of, study.simulated), signature)), sentence
 
     if study.source == Study.Source.DESIGNED:  # an import has no course of work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
@@ -249,7 +249,7 @@ PROGRESS = add_figures(
         study_progress,
         rows=lambda found: int(found["judgments"]),
         from_json=_progress_from_json,
-        many=much_work,
+        many=counting_is_slow,
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))

@@ -78,7 +78,7 @@ class Proposals:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ListRows:
     """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place itself where ``placed``."""
 
     system: Ints
@@ -91,7 +91,7 @@ class Rows:
 
 
 def in_order(
-    rows: Rows,
+    rows: ListRows,
     systems: Sequence[str],
     images: Sequence[str],
     texts: Sequence[str],
@@ -143,7 +143,7 @@ def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
 
 
 def rankings_of(
-    relevance: RelevanceScale, proposals: Proposals, said: Said, audit: Mapping[str, Any]
+    relevance: RelevanceScale, proposals: Proposals, said: JudgedTexts, audit: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return task -> a row per system, best first; {} if no list has two items.
 
@@ -178,7 +178,7 @@ def rankings_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class JudgedTexts:
     """Values of M (image, text) pairs: ``keys`` (M,) ascending and ``values`` (M,)."""
 
     keys: Ints
@@ -186,11 +186,11 @@ class Said:
     width: int
 
     @classmethod
-    def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> Said:
+    def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> JudgedTexts:
         return cls.of(proposals, consensus_values(consensus))
 
     @classmethod
-    def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> Said:
+    def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> JudgedTexts:
         judged = values_of(proposals, of_unit)
         width = len(proposals.texts) + 1
         places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
@@ -208,7 +208,7 @@ class Said:
             found[there] = self.values[place[there]]
         return found
 
-    def turned(self, into: Callable[[float], float]) -> Said:
+    def turned(self, into: Callable[[float], float]) -> JudgedTexts:
         """Map the values, computing each distinct one once."""
         known, number = np.unique(self.values, return_inverse=True)
         return replace(self, values=np.array([into(one) for one in known.tolist()], dtype=np.float64)[number])
@@ -325,7 +325,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 def judged_systems(
     relevance: RelevanceScale,
     proposals: Proposals,
-    said: Said,
+    said: JudgedTexts,
     figures: Mapping[int, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
@@ -345,7 +345,7 @@ def judged_systems(
     found["describes"] = said.turned(relevance.describes)
     scores = {unit: row["z"] for unit, row in figures.items() if row.get("z") is not None}
     if scores:
-        found["z"] = Said.of(proposals, scores)
+        found["z"] = JudgedTexts.of(proposals, scores)
     names, columns = list(found), [one.look_up(image, text) for one in found.values()]
     means = _ClusteredMeans.of(columns, system, image)
     return [
@@ -462,7 +462,7 @@ def proposals_of(study: Study) -> Proposals:
     text = _mapped(caption, text_of)
     asking = {pk: asker_of[captions[pk].key] for pk in np.unique(caption[asked]).tolist()}
     return in_order(
-        Rows(
+        ListRows(
             system=_mapped(system, {pk: names[name] for pk, name in systems.items()}),
             image=_mapped(item, number),
             text=text,

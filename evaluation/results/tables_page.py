@@ -12,19 +12,19 @@ from evaluation.models import Consensus
 from evaluation.results.meta_evaluation import pair_kinds
 from evaluation.results.rankings import CUTS
 from judgments.admin.base import picture_address
-from judgments.drawing.draws import content_key
+from judgments.drawing.material import content_key
 from judgments.kinds.base import Kind
-from judgments.templatetags.quorum_figures import coefficient
+from judgments.templatetags.judgments_tags import coefficient
 
 DAY = 86_400
 
 
-def drawn(markup: str) -> SafeString:
+def as_markup(markup: str) -> SafeString:
     """Mark an SVG or HTML as safe; its maker escapes what people wrote."""
     return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
 
 
-def drawn_once(draw: Callable[..., str], *of: Any) -> str:
+def cached_drawing(draw: Callable[..., str], *of: Any) -> str:
     """Return ``draw(*of)``, cached by its arguments, which are JSON values."""
     key = f"quorum-drawing-{draw.__name__}-{content_key(*of)}"
     kept: str | None = cache.get(key)

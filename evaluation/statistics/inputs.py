@@ -1,4 +1,7 @@
-"""Check arguments and turn them into arrays: codes, scores, scales."""
+"""Check arguments and turn them into arrays: codes, scores, scales.
+
+Errors of the statistics. An undefined statistic is no error: it is nan, with a reason.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+
+
+class StatisticsError(ValueError):
+    """Base of the errors about arguments."""
+
+
+class BadShape(StatisticsError):
+    """An array of a wrong shape, or arrays of different lengths."""
+
+
+class BadValue(StatisticsError):
+    """A value that the statistic cannot take."""
+
+
+class BadOption(StatisticsError):
+    """An unknown option."""
+
+
+class DuplicateJudgment(StatisticsError):
+    """A second judgment of a unit by one worker."""
+
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
 ROUNDING = 1e-12

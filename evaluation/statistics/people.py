@@ -10,8 +10,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats
-from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.inputs import finite_vector, is_real, same_length
+from evaluation.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell

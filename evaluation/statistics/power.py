@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.errors import BadOption
+from evaluation.statistics.inputs import BadOption
 from evaluation.statistics.people import People, beta_draws
 from evaluation.statistics.significance.intervals import wilson_interval
 

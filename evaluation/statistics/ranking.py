@@ -18,8 +18,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.inputs import encode, finite_vector, one_of, one_per_row, positive, same_length
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    finite_vector,
+    one_of,
+    one_per_row,
+    positive,
+    same_length,
+)
 from evaluation.statistics.results import signed
 
 Ranking = Sequence[Hashable]

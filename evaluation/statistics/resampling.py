@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints
-from evaluation.statistics.errors import BadOption
-from evaluation.statistics.inputs import ROUNDING, is_real, positive
+from evaluation.statistics.inputs import ROUNDING, BadOption, is_real, positive
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -126,7 +125,7 @@ def count_extreme(drawn: Floats, difference: float, scale: float, alternative: s
     return int((drawn <= difference + slack).sum())
 
 
-def coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
     """Return (rows, columns) bytes of eight tosses each."""
     size = rows * columns
     words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)

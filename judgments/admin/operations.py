@@ -13,7 +13,7 @@ from rest_framework.exceptions import ValidationError
 
 from common.errors import QuorumError
 from common.parameters import Parameters, sentence_of
-from judgments.access.roles import Right, may
+from judgments.access.roles import Right, has_right
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
@@ -119,6 +119,6 @@ def _run(
         messages.success(request, outcome.words)
         if leads_away:
             return redirect(page_address(outcome.value, leads_away))
-    if not may(request.user, Right.VIEW, study):  # who just gave up their own right
+    if not has_right(request.user, Right.VIEW, study):  # who just gave up their own right
         return redirect("admin:judgments_study_changelist")
     return None if leads_to is None else redirect(page_address(study, leads_to(study)))

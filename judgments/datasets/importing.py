@@ -1,4 +1,4 @@
-"""Import datasets and candidates: streamed, atomic, idempotent."""
+"""Import datasets, candidates and rankings: streamed, atomic, idempotent."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from common.errors import DataConflict
-from common.rows import refresh_statistics
-from common.streams import Fingerprint, batched, fingerprint_of
-from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
-from judgments.drawing.draws import candidate_key
-from judgments.importers import open_candidates, open_dataset
+from common.downloads import Fingerprint, batched, fingerprint_of
+from common.errors import DataConflict, DesignError
+from common.rows import insert_rows, refresh_statistics
+from judgments.datasets.uploads import PictureCopy, checked_pictures, is_address, picture_address
+from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.material import candidate_key
+from judgments.drawing.phrases import known_titles
+from judgments.importers import open_candidates, open_dataset, read_runs
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -27,6 +30,8 @@ from judgments.importers.records import (
     PairRow,
     ReferenceRow,
 )
+from judgments.importers.textio import ImportNotes
+from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
@@ -439,3 +444,123 @@ def _complete(
 
 def _rank(row: CandidateRow) -> int:
     return row.rank
+
+
+RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
+
+
+def import_rankings(
+    *,
+    path: Path,
+    dataset: str,
+    task: str,
+    depth: int | None = None,
+    encoding: str | None = None,
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """Store ranked lists from a TREC run of any number of systems.
+
+    Args:
+        task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is
+            the query, images are ranked (H13 §4).
+        depth: length to which lists are cut; None: all.
+
+    Raises:
+        NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
+            system exists with other lists for this task.
+    """
+    items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
+    captions = dict(Caption.objects.filter(dataset__name=dataset).values_list("key", "pk"))
+    queries, ranked = (items, captions) if task == Output.Task.ANNOTATION else (captions, items)
+    notes = ImportNotes()
+    runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
+    lists = stored = 0
+    try:
+        with transaction.atomic():
+            # Serialise imports that change what is known of a dataset's systems.
+            held = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
+            for name, run in sorted(runs.items()):
+                rows = run.in_order(depth, notes)
+                lists += sum(rank == 1 for _, _, rank, _ in rows)
+                stored += _store_run(held, name, task, rows)
+                progress(0.9, f"{stored:,} ranked items")
+            refresh_statistics(Output)
+    except IntegrityError as error:
+        raise DataConflict(
+            f"{path} was not imported: another import stored the same systems at the same time; look at what is there."
+        ) from error
+    counts = {"systems": len(runs), "lists": lists, "ranked items": stored}
+    return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
+
+
+def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) -> int:
+    """Store the missing rows of a system's lists; return their number.
+
+    A system known in part from a judgments file is completed if the lists agree.
+
+    Raises:
+        DataConflict: the system exists with other lists for this task.
+    """
+    kept = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
+    query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
+    digest = fingerprint_of(rows)
+    system = System.objects.filter(dataset=dataset, name=name).first() or System(dataset=dataset, name=name)
+    if system.human or name in (HUMAN, HUMAN_OTHER):
+        raise DataConflict(
+            f"The run names the system {name!r}, which stands for people's captions; choose another name."
+        )
+    known: set[tuple[int, int, int]] = set()
+    if system.pk:
+        if getattr(system, kept) == digest:
+            return 0
+        known = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
+    in_part = name in dataset.known_in_part.get(task, ())
+    if known and (not in_part or not known <= {row[:3] for row in rows}):
+        raise DataConflict(
+            f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
+        )
+    setattr(system, kept, digest)
+    system.save()
+    know_whole(dataset, name, task)
+    return insert_rows(
+        Output,
+        ("system_id", query, item, "task", "rank", "score"),
+        ((system.pk, *row[:2], task, *row[2:]) for row in rows if row[:3] not in known),
+    )
+
+
+TITLES_AT_ONCE = 500
+
+
+def with_titles(
+    *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
+) -> StudyDesign:
+    """Return the design with the ``titles`` found in its dataset's texts added.
+
+    ``titles`` is read once, as a stream.
+
+    Raises:
+        NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one:
+            falling back to frequent phrases would be another design.
+    """
+    if "keywords.titles" not in KINDS[design.protocol].asks:
+        raise DesignError(
+            f"A list of titles was given, but protocol {design.protocol!r} offers none.",
+            field="keywords.titles",
+        )
+    texts = (
+        Item.objects.filter(dataset=find_dataset(design.dataset))
+        .exclude(text="")
+        .values_list("text", flat=True)
+    )
+    found = known_titles(
+        titles, texts.iterator(TITLES_AT_ONCE), longest=design.keywords.longest, progress=progress
+    )
+    if not found:
+        raise DesignError(
+            f"None of the titles stands in a text of dataset {design.dataset!r}; no study was created.",
+            field="keywords.titles",
+        )
+    values = design.model_dump(mode="json")
+    values["keywords"]["titles"] = sorted({*design.keywords.titles, *found})
+    return make_design(values)

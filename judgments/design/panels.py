@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from judgments.design.parts import Part
+from judgments.design.requirements import Part
 
 OUTCOMES = ("completed", "screened-out", "timed-out", "returned", "full")
 PLACEHOLDERS = frozenset({"code", "worker", "session"})
@@ -194,7 +194,7 @@ def entry_query(panel: Panel) -> str:
     return "&".join(f"{name}={value}" for name, value in pairs if name and value)
 
 
-def way_back(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
+def return_address(panel: Panel, outcome: str, *, code: str, worker: str, session: str) -> str:
     """Return the address that takes a person back; '' if the code is shown instead, or an id is unknown."""
     if panel.finish == "code":
         return ""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from judgments.design.parts import Listed, Part
+from judgments.design.requirements import Listed, Part
 
 CLAIM = re.compile(r"\s*(?P<better>\S+)\s*>\s*(?P<worse>\S+)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*")
 Words = Annotated[str, Field(max_length=2000)]

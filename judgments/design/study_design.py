@@ -16,10 +16,8 @@ from pydantic import (
 )
 
 from judgments.design.panels import Panel
-from judgments.design.parts import Listed, Part, Slug
 from judgments.design.plans import Plan
-from judgments.design.quizzes import Quiz
-from judgments.design.requirements import Workers
+from judgments.design.requirements import Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
     Controls,

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from judgments.design.parts import AllOrCount, Count, Listed, Part
-from judgments.design.requirements import CROWDS
+from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
 from judgments.design.wordings import JUDGED
 
 PAIR_KINDS = ("HC", "HI", "HM", "MM")

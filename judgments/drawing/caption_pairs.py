@@ -14,8 +14,7 @@ import numpy.typing as npt
 from common.errors import DesignError
 from judgments.design.tables import CROSSED
 from judgments.drawing.controls import divided, foreign_captions
-from judgments.drawing.draws import rng_for, shuffled
-from judgments.drawing.material import Division, Image, Material, Text, drawn_images
+from judgments.drawing.material import Division, Image, Material, Text, draw_images, rng_for, shuffled
 from judgments.drawing.pairing import not_drawn
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ def draw_captions(
     wanted, rng = design.sampling.images, rng_for(design.seed, "images")
     if design.sampling.pairs_from == CROSSED:
         everything = _every_text(division.judged)
-        drawn = [(image, everything) for image in drawn_images(division.judged, wanted, rng)]
+        drawn = [(image, everything) for image in draw_images(division.judged, wanted, rng)]
         pool: Sequence[Text] = everything
     else:
         found = {
@@ -165,7 +164,7 @@ def draw_captions(
         able = [image for image in division.judged if found.get(image.name)]
         pool = _distinct(text for image in able for text in found[image.name])
         which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
-        drawn = [(image, found[image.name]) for image in drawn_images(able, wanted, rng, which=which)]
+        drawn = [(image, found[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
         raise _nothing_to_judge(design, material)
     captions = _filtered(design, drawn)

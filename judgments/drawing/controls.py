@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from common.errors import DesignError
-from judgments.drawing.draws import candidate_key, content_key, rng_for, shuffled
-from judgments.drawing.material import Division, Group, HITSpec, Image, Material, Text
+from judgments.drawing.material import (
+    Division,
+    Group,
+    HITSpec,
+    Image,
+    Material,
+    Text,
+    candidate_key,
+    content_key,
+    rng_for,
+    shuffled,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -1,14 +1,19 @@
-"""Values that a study is generated from and generates; no database.
+"""Values that a study is generated from and generates, and seeded draws; no database.
 
 ``services`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and ``services``
 stores that. The same material, design and seed give the same batch.
+
+Every purpose has its own stream, so a new step never shifts another step's draws. Keys are content
+hashes, equal on every database.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -139,7 +144,7 @@ class Batch:
         return sum(unit.control for hit in self.hits for unit in hit.units)
 
 
-def drawn_images(
+def draw_images(
     images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
 ) -> list[Image]:
     """Return all images, or a sample of ``wanted`` in import order.
@@ -160,3 +165,34 @@ def drawn_images(
         )
     chosen = set(rng.permutation(len(images))[:count].tolist())
     return [image for index, image in enumerate(images) if index in chosen]
+
+
+T = TypeVar("T")
+
+
+def content_key(*parts: object) -> str:
+    """Return 20 hexadecimal digits of the SHA-256 of ``parts`` as JSON."""
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def candidate_key(text: str) -> str:
+    """Return the caption id of a candidate text; equal texts share one."""
+    return f"c-{content_key(text)}"
+
+
+def rng_for(seed: int, purpose: str) -> np.random.Generator:
+    digest = hashlib.sha256(f"{seed}|{purpose}".encode()).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+
+
+def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
+    return [values[index] for index in rng.permutation(len(values))]
+
+
+def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
+    """Draw whether each of ``count`` units shows the second candidate first, balanced to within one."""
+    half, odd = divmod(count, 2)
+    extra = bool(rng.integers(2)) if odd else False
+    flips = [True] * (half + (1 if extra else 0)) + [False] * (half + (1 if odd and not extra else 0))
+    return shuffled(flips, rng)

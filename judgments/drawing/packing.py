@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from judgments.drawing.controls import Known, Makers, control_dealer
-from judgments.drawing.draws import content_key, rng_for, shuffled
-from judgments.drawing.material import Group, HITSpec, Image, UnitSpec
+from judgments.drawing.material import Group, HITSpec, Image, UnitSpec, content_key, rng_for, shuffled
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -17,8 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from common.errors import DesignError
-from judgments.drawing.draws import content_key, rng_for, shuffled
-from judgments.drawing.material import Image, Material, Pair, Text
+from judgments.drawing.material import Image, Material, Pair, Text, content_key, rng_for, shuffled
 
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 DEFAULT_PER_KIND = 100

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from common.errors import DesignError
-from judgments.drawing.draws import rng_for, shuffled
-from judgments.drawing.material import Group, Image, Material
+from judgments.drawing.material import Group, Image, Material, rng_for, shuffled
 from judgments.kinds import KINDS
 
 if TYPE_CHECKING:

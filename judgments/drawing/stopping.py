@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evaluation.statistics.aggregation.stopping import expected_votes, leads_enough, simulate_stopping
-from judgments.drawing.draws import rng_for
+from judgments.drawing.material import rng_for
 from judgments.kinds import KINDS, Kind
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from judgments.hit_templates.expected import (
     reason_of,
 )
 from judgments.hit_templates.filling import fill_page, filled, filled_questions
+from judgments.hit_templates.questions import Option, Question
 from judgments.hit_templates.reading import MOST_CHARACTERS, Template, TemplateProblem, read_template
-from judgments.hit_templates.shapes import Option, Question
 
 __all__ = [
     "MOST_CHARACTERS",

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy
 
-from judgments.hit_templates.questions import as_number
-from judgments.hit_templates.shapes import Question
+from judgments.hit_templates.questions import Question, as_number
 
 WITHIN = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import nh3
 from django.utils.translation import gettext_noop
 
-from judgments.hit_templates.shapes import FIELD, Element
+from judgments.hit_templates.questions import FIELD, Element
 
 # shown as they are
 PLAIN = {

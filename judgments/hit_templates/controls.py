@@ -9,8 +9,7 @@ import numpy as np
 
 from common.errors import DesignError
 from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
-from judgments.drawing.draws import content_key, shuffled
-from judgments.drawing.material import Group, Image, UnitSpec
+from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
 from judgments.hit_templates import (
     ExpectedProblem,
     Question,

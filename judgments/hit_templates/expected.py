@@ -20,8 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from judgments.hit_templates.answers import NoTemplateAnswer, checked_answer
-from judgments.hit_templates.questions import as_number
-from judgments.hit_templates.shapes import Question
+from judgments.hit_templates.questions import Question, as_number
 
 PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
 BETWEEN = re.compile(r"[|\r\n]+")

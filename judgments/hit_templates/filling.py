@@ -17,9 +17,8 @@ from django.utils.translation import gettext
 
 from judgments.hit_templates.answers import first_answer
 from judgments.hit_templates.cleaning import cleaned_again
-from judgments.hit_templates.questions import WITHIN
+from judgments.hit_templates.questions import FIELD, VOID, WITHIN, Element, Question
 from judgments.hit_templates.reading import Template
-from judgments.hit_templates.shapes import FIELD, VOID, Element, Question
 
 PICTURE = "picture"  # the column with the picture imported with the rows
 REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")

@@ -27,7 +27,7 @@ from judgments.hit_templates import (
     read_template,
 )
 from judgments.hit_templates.kind import HITTemplate
-from judgments.hit_templates.shapes import fields_in
+from judgments.hit_templates.questions import fields_in
 from judgments.importers.tables import InputTable
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
@@ -45,7 +45,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class CheckedTemplate:
     """A template and its inputs, checked.
 
     Attributes:
@@ -76,7 +76,7 @@ def read_source(path: Path, *, encoding: str | None = None) -> str:
     return read_whole(path, encoding=encoding)
 
 
-def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) -> Brought:
+def check_template(*, source: str, inputs: Path, encoding: str | None = None) -> CheckedTemplate:
     """Check both without storing anything; the inputs are streamed.
 
     Raises:
@@ -107,7 +107,7 @@ def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) 
                 marked[name] += 1
             if name in wanted and not cell.strip():
                 empty[name] += 1
-    return Brought(
+    return CheckedTemplate(
         source=source,
         template=template,
         columns=columns,
@@ -226,7 +226,7 @@ def import_template(
     user: User | None = None,
     progress: Progress = no_progress,
     **values: Any,
-) -> tuple[Study, Brought]:
+) -> tuple[Study, CheckedTemplate]:
     """Store a dataset of the inputs and a draft study, both under ``slug``, atomically.
 
     Args:
@@ -239,7 +239,7 @@ def import_template(
             DataConflict: the study exists, or the dataset exists with other rows. PictureProblem: a
             picture is missing or invalid.
     """
-    brought = look_at_template(source=source, inputs=inputs, encoding=encoding)
+    brought = check_template(source=source, inputs=inputs, encoding=encoding)
     design = sketched_design(source=source, slug=slug, name=name, **values)
     if Study.objects.filter(slug=slug).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another slug.")

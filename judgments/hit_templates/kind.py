@@ -14,8 +14,16 @@ from django.utils.translation import gettext_lazy as _
 from common.errors import DesignError
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from judgments.drawing.controls import KNOWN_GOOD, Makers
-from judgments.drawing.draws import content_key, rng_for
-from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    UnitSpec,
+    content_key,
+    draw_images,
+    rng_for,
+)
 from judgments.hit_templates import (
     Question,
     Template,
@@ -39,9 +47,9 @@ from judgments.kinds.base import (
     Comparison,
     Consensus,
     Exchange,
-    Figures,
-    Judged,
+    IncludedJudgment,
     Kind,
+    KindResults,
     OpenAggregation,
     OpenKind,
     Page,
@@ -61,7 +69,7 @@ Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for 
 
 
 def question_figures(
-    questions: Sequence[Question], codes: Codes, judged: Sequence[Judged], *, seed: int
+    questions: Sequence[Question], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
     """Return one entry per answered question, in form order.
 
@@ -73,7 +81,9 @@ def question_figures(
     return [_figure(one, codes, judged, seed=seed) for one in questions if one.shape != "fixed"]
 
 
-def _figure(question: Question, codes: Codes, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+def _figure(
+    question: Question, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+) -> dict[str, Any]:
     own = [(one, one.given[question.name]) for one in judged if question.name in one.given]
     values = [value for _, value in own]
     found: dict[str, Any] = {
@@ -217,10 +227,10 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
 
 
 class ResultsByQuestion(OfTemplate, Results):
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``questions``: votes or numbers over all units, and agreement, per question."""
         codes = self._kind.aggregation.codes
-        return Figures(
+        return KindResults(
             study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
         )
 
@@ -366,7 +376,7 @@ class HITTemplate(OpenKind):
                 "judged; expected rows without.",
                 field="dataset",
             )
-        drawn = drawn_images(judged, design.sampling.images, rng_for(design.seed, "images"))
+        drawn = draw_images(judged, design.sampling.images, rng_for(design.seed, "images"))
         groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
         hits = self.hits(design, groups, known=known)
         return Batch(hits=hits, notes={"sentences": list(template.left_out)})

@@ -16,10 +16,15 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.errors import DataConflict, QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
-from judgments.datasets.upload_forms import short_name
-from judgments.design.editing.editor_page import find_look, keep_look, keep_row
+from judgments.datasets.page import short_name
+from judgments.design.editing.editor_page import find_preview, keep_row, store_preview
 from judgments.hit_templates import MOST_CHARACTERS
-from judgments.hit_templates.importing import Brought, import_template, look_at_template, sketched_design
+from judgments.hit_templates.importing import (
+    CheckedTemplate,
+    check_template,
+    import_template,
+    sketched_design,
+)
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import page_address
 
@@ -89,7 +94,7 @@ class HITTemplateForm(forms.Form):
 SHELF = "quorum-brought"  # look -> the upload with its inputs, of the template that was looked at last
 
 
-def bring_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Upload, check, create. Only the upload is stored before the last step."""
     if request.method == "POST" and "_create" in request.POST:
         return _create(admin, request)
@@ -117,13 +122,13 @@ def _looked_at(request: HttpRequest, form: HITTemplateForm) -> dict[str, Any]:
         design = sketched_design(source=given["template"], slug=given["slug"], name=given["name"])
         upload = uploads.keep([given["inputs"]], given.get("pictures"))
         with uploads.opened(upload) as files:
-            brought = look_at_template(source=given["template"], inputs=files.path)
+            brought = check_template(source=given["template"], inputs=files.path)
     except QuorumError as error:
         form.add_error(None, str(error))
         return {}
     for earlier in request.session.get(SHELF, {}).values():
         uploads.discard(earlier)
-    key = keep_look(request.session, design)
+    key = store_preview(request.session, design)
     keep_row(request.session, key, brought.first)
     request.session[SHELF] = {key: upload}
     return {
@@ -143,7 +148,7 @@ def _refuse_taken(slug: str) -> None:
         raise DataConflict(f"There is a dataset {slug!r} already; choose another short name.")
 
 
-def _told(brought: Brought) -> list[dict[str, str]]:
+def _told(brought: CheckedTemplate) -> list[dict[str, str]]:
     words = {
         "radio": "one of", "select": "one of", "checkbox": "any of", "number": "a number", "range": "a slider",
         "text": "a text", "textarea": "a long text", "hidden": "a constant",
@@ -165,7 +170,7 @@ def _told(brought: Brought) -> list[dict[str, str]]:
 def _create(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     """Create the study of the files that this person checked last."""
     key = request.POST.get("_create", "")
-    design, upload = find_look(request.session, key), request.session.get(SHELF, {}).get(key)
+    design, upload = find_preview(request.session, key), request.session.get(SHELF, {}).get(key)
     form = HITTemplateForm()
     if design is None or upload is None:
         messages.error(request, "Nothing was created: please upload the template and its inputs again.")

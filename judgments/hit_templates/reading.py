@@ -19,8 +19,7 @@ from judgments.hit_templates.cleaning import (
     cleaned,
     name_radio_group,
 )
-from judgments.hit_templates.questions import find_questions
-from judgments.hit_templates.shapes import FIELD, VOID, Element, Question, fields_in, walk
+from judgments.hit_templates.questions import FIELD, VOID, Element, Question, fields_in, find_questions, walk
 
 STRUCTURE = {"html", "head", "body", "form", "title", "font", "noscript", "template"}
 FRAMES = {"iframe", "frame", "frameset", "object", "embed", "applet", "portal", "param"}

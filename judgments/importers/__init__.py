@@ -1,6 +1,5 @@
 """Read files as typed records. Pure: no database, no Django, no writing."""
 
-from judgments.importers.errors import ImportProblem
 from judgments.importers.mturk.judgments import ResultColumns
 from judgments.importers.sources import (
     CANDIDATE_FORMATS,
@@ -16,6 +15,7 @@ from judgments.importers.sources import (
     open_judgments,
 )
 from judgments.importers.tables import read_pairs
+from judgments.importers.textio import ImportProblem
 from judgments.importers.trec import read_runs
 
 __all__ = [

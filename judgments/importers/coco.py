@@ -12,12 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Address, CaptionText, ImageName, Record, Shape, name, shown
 from judgments.importers.readers import parse_json
-from judgments.importers.records import CandidateRow, CandidateSource, DatasetSource, ReferenceRow
+from judgments.importers.records import (
+    Address,
+    CandidateRow,
+    CandidateSource,
+    CaptionText,
+    DatasetSource,
+    ImageName,
+    Record,
+    ReferenceRow,
+    Shape,
+    name,
+    quoted,
+)
 from judgments.importers.tables import CandidateRegister, CaptionRegister
-from judgments.importers.textio import read_whole
+from judgments.importers.textio import ImportProblem, read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +63,14 @@ class CocoDataset(DatasetSource):
         for record in _records(self.path, "images", document["images"]):
             image = _IMAGE.read(record)
             if images.setdefault(image.id, image) != image:
-                raise record.problem("id", f"image {shown(image.id)} a second time", "every image once")
+                raise record.problem("id", f"image {quoted(image.id)} a second time", "every image once")
         register = CaptionRegister(self.notes)
         described: set[str] = set()
         for record in _records(self.path, "annotations", document["annotations"]):
             row = _ANNOTATION.read(record)
             if row.image_id not in images:
                 raise record.problem(
-                    "image_id", shown(record.values["image_id"]), 'an id of the list "images"'
+                    "image_id", quoted(record.values["image_id"]), 'an id of the list "images"'
                 )
             position = register.position(row.image_id)
             if register.add(record, row.id, row.image_id, row.caption, column="id"):
@@ -82,7 +92,7 @@ class CocoCandidates(CandidateSource):
         document = _document(self.path, self._encoding)
         if not isinstance(document, list):
             expected = 'a list of objects with "image_id" and "caption"'
-            raise ImportProblem(self.path, None, None, shown(document), expected)
+            raise ImportProblem(self.path, None, None, quoted(document), expected)
         for record in _records(self.path, "", document):
             row = _RESULT.read(record)
             if register.add(record, row, column="image_id"):
@@ -96,9 +106,9 @@ def _document(path: Path, encoding: str | None) -> object:
 
 def _records(path: Path, name: str, listed: object) -> Iterator[Record]:
     if not isinstance(listed, list):
-        raise ImportProblem(path, None, name, shown(listed), "a list")
+        raise ImportProblem(path, None, name, quoted(listed), "a list")
     for number, values in enumerate(listed):
         place = f"{name}[{number}]"
         if not isinstance(values, dict):
-            raise ImportProblem(path, None, place, shown(values), "an object")
+            raise ImportProblem(path, None, place, quoted(values), "an object")
         yield Record(path, None, values, path=place)

@@ -14,35 +14,33 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import (
-    ImageName,
-    Record,
-    Shape,
-    ShortName,
-    Unfit,
-    counted,
-    one_of,
-    read_text,
-    read_whole,
-    shown,
-    text,
-)
 from judgments.importers.flickr8k import inside
 from judgments.importers.readers import Columns, read_json_lines
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
     PAIR_KINDS,
+    BadValue,
     DatasetSource,
+    ImageName,
     JudgmentRow,
     JudgmentSource,
     PairRow,
+    Record,
     ReferenceRow,
+    Shape,
+    ShortName,
     Source,
     WinnerRow,
+    counted,
+    one_of,
+    quoted,
+    read_text,
+    read_whole,
+    text,
 )
 from judgments.importers.tables import CaptionRegister
+from judgments.importers.textio import ImportNotes, ImportProblem
 
 # PASCAL-50S excludes its last two references from every triplet.
 TRIPLET_REFERENCES = 48
@@ -64,33 +62,33 @@ _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
-        raise Unfit(shown(value), "a list of texts")
+        raise BadValue(quoted(value), "a list of texts")
     for place, one in enumerate(value):
         try:
             read_text(one)
-        except Unfit as unfit:
-            raise Unfit(unfit.found, unfit.expected, f"[{place}]") from None
+        except BadValue as unfit:
+            raise BadValue(unfit.found, unfit.expected, f"[{place}]") from None
     return value
 
 
 def _votes(value: Any) -> list[int]:
     whole = isinstance(value, list) and all(type(vote) is int and 1 <= vote <= 2 for vote in value)
     if not isinstance(value, list) or not value or not whole:
-        raise Unfit(shown(value), "a list of votes that are 1 or 2")
+        raise BadValue(quoted(value), "a list of votes that are 1 or 2")
     return value
 
 
 def _source(value: Any) -> int:
     number = read_whole(value, textual=False)
     if number not in _SOURCES:
-        raise Unfit(shown(number), "a source from 1 to 7")
+        raise BadValue(quoted(number), "a source from 1 to 7")
     return number
 
 
 def _winner(value: Any) -> int:
     winner = read_whole(value, textual=False, expected="1 or 2")
     if winner not in (1, 2):
-        raise Unfit(shown(winner), "1 or 2")
+        raise BadValue(quoted(winner), "1 or 2")
     return winner
 
 
@@ -132,7 +130,7 @@ class _Folder:
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
             row = _IMAGE.read(record)
             if row.image in seen:
-                raise record.problem("image", f"{shown(row.image)} a second time", "every image on one line")
+                raise record.problem("image", f"{quoted(row.image)} a second time", "every image on one line")
             seen.add(row.image)
             yield record, row.image, row.references
         if not seen:
@@ -145,12 +143,12 @@ class _Folder:
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
             row = _PAIR.read(record)
             if row.pair in seen:
-                raise record.problem("pair", f"{shown(row.pair)} a second time", "every pair once")
+                raise record.problem("pair", f"{quoted(row.pair)} a second time", "every pair once")
             seen.add(row.pair)
             if row.image not in references:
-                raise record.problem("image", shown(row.image), "an image of references.jsonl")
+                raise record.problem("image", quoted(row.image), "an image of references.jsonl")
             if images is not None and row.image not in images:
-                raise record.problem("image", shown(row.image), "an image of the dataset")
+                raise record.problem("image", quoted(row.image), "an image of the dataset")
             used = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
             systems = self._systems(record, row.kind)
             yield (
@@ -164,13 +162,13 @@ class _Folder:
         if self.name == "abstract-50s":
             correct = record.values["correct"]
             if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
-                raise record.problem("correct", shown(correct), "[1, 2] for HC, [1] or [2] for HI")
+                raise record.problem("correct", quoted(correct), "[1, 2] for HC, [1] or [2] for HI")
             return (HUMAN if 1 in correct else HUMAN_OTHER, HUMAN if 2 in correct else HUMAN_OTHER)
         numbers = [record.read(column, _source) for column in ("first_source", "second_source")]
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
         if (high == 7 and low != 6) or implied != kind:
-            found = f"{shown(kind)} with sources {numbers}"
+            found = f"{quoted(kind)} with sources {numbers}"
             raise record.problem("kind", found, "the kind these sources make")
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
@@ -264,7 +262,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
             for position, (vote, reference_text) in enumerate(zip(votes, texts, strict=True)):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
-                    raise record.problem("image", f"no caption {shown(reference)}", "it in the dataset")
+                    raise record.problem("image", f"no caption {quoted(reference)}", "it in the dataset")
                 yield JudgmentRow(
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
                     worker="anon-1",

@@ -13,11 +13,21 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import SHORT_NAME_LIMIT, Record, Unfit, counted, read_image, read_name, shown
-from judgments.importers.records import DatasetSource, JudgmentRow, JudgmentSource, ReferenceRow
+from judgments.importers.records import (
+    SHORT_NAME_LIMIT,
+    BadValue,
+    DatasetSource,
+    JudgmentRow,
+    JudgmentSource,
+    Record,
+    ReferenceRow,
+    counted,
+    quoted,
+    read_image,
+    read_name,
+)
 from judgments.importers.tables import CaptionRegister, read_caption
-from judgments.importers.textio import read_lines
+from judgments.importers.textio import ImportProblem, read_lines
 
 TOKEN_FILE = "Flickr8k.token.txt"  # noqa: S105 - a file's name
 SPLIT_FILES = {
@@ -81,7 +91,7 @@ class Flickr8kDataset(DatasetSource):
                 record = Record(path, number, {"image": line})
                 image = record.read("image", read_image)
                 if splits.setdefault(image, split) != split:
-                    found = f"image {shown(image)}, which the list of {splits[image]!r} holds too"
+                    found = f"image {quoted(image)}, which the list of {splits[image]!r} holds too"
                     raise record.problem("image", found, "every image in one split")
         return splits
 
@@ -108,9 +118,9 @@ class _AnonymousJudgments(JudgmentSource):
             if stray:
                 self.notes.count("repaired-key", detail=f"{own}{stray}")
             if images is not None and image not in images:
-                raise record.problem("image", shown(image), "an image of the dataset")
+                raise record.problem("image", quoted(image), "an image of the dataset")
             if captions is not None and caption not in captions:
-                raise record.problem("caption id", shown(caption), "a caption of the dataset")
+                raise record.problem("caption id", quoted(caption), "a caption of the dataset")
             unit = _unit(image, caption)
             first = lines.setdefault(hash(unit), record.line)
             if first != record.line:
@@ -148,7 +158,7 @@ class Flickr8kExpert(_AnonymousJudgments):
         grades = [record.values[place] for place in ("first", "second", "third")]
         for grade in grades:
             if grade not in ("1", "2", "3", "4"):
-                raise record.problem("grade", shown(grade), "a grade from 1 to 4")
+                raise record.problem("grade", quoted(grade), "a grade from 1 to 4")
         if grades == sorted(grades):
             self.notes.count("sorted-grades")
         return [int(grade) for grade in grades]
@@ -166,7 +176,7 @@ class Flickr8kCrowd(_AnonymousJudgments):
         counts = [record.values[answer] for answer in ("yes", "no")]
         for count in counts:
             if not re.fullmatch(r"\d{1,4}", count):
-                raise record.problem("count", shown(count), "a number of judgments")
+                raise record.problem("count", quoted(count), "a number of judgments")
         yes, no = (int(count) for count in counts)
         if yes + no == 0:
             raise record.problem("count", "no judgments", "at least one yes or no")
@@ -181,10 +191,10 @@ class Flickr8kCrowd(_AnonymousJudgments):
         try:
             stated = float(share)
         except ValueError:
-            raise record.problem("share", shown(share), "a share from 0 to 1") from None
+            raise record.problem("share", quoted(share), "a share from 0 to 1") from None
         if not abs(stated - yes / (yes + no)) < 0.005:  # the file rounds; nan fails too
             expected = f"{yes}/{yes + no}, the share of its own counts"
-            raise record.problem("share", shown(share), expected)
+            raise record.problem("share", quoted(share), expected)
 
 
 def inside(path: Path, name: str) -> Path:
@@ -205,7 +215,7 @@ def read_caption_key(value: Any) -> tuple[str, int, str]:
     key = read_name(value)
     match = _CAPTION_ID.fullmatch(key)
     if match is None:
-        raise Unfit(shown(key), "image.jpg#number")
+        raise BadValue(quoted(key), "image.jpg#number")
     return read_image(match["image"]), int(match["number"]), match["stray"] or ""
 
 

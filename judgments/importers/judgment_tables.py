@@ -9,28 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import (
-    SHORT_NAME_LIMIT,
-    Record,
-    Shape,
-    Unfit,
-    read_name,
-    read_number,
-    read_text,
-    shown,
-)
 from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
 from judgments.importers.records import (
     ANNOTATION,
     JUDGMENT_COLUMNS,
     SEARCH,
+    SHORT_NAME_LIMIT,
+    BadValue,
     Credit,
     CreditedRow,
     JudgmentRow,
     JudgmentSource,
+    Record,
+    Shape,
+    quoted,
+    read_name,
+    read_number,
+    read_text,
 )
-from judgments.importers.textio import unguard_formula
+from judgments.importers.textio import ImportProblem, unguard_formula
 
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
@@ -100,10 +97,10 @@ class TableJudgments(JudgmentSource):
             content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair, held))
             if contents.setdefault(hash(row.unit), content) != content:
                 expected = "the same protocol, image, captions and pair in all of its rows"
-                raise record.problem("unit", f"{shown(row.unit)} with other content than before", expected)
+                raise record.problem("unit", f"{quoted(row.unit)} with other content than before", expected)
             answered = hash((row.unit, row.worker))
             if answered in lines and row.revision != revisions[answered] + 1:
-                found = f"a second answer of {shown(row.worker)} on unit {shown(row.unit)}"
+                found = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
                 raise record.problem(
                     "worker",
                     f"{found} (the first is on line {lines[answered]})",
@@ -111,12 +108,12 @@ class TableJudgments(JudgmentSource):
                 )
             lines[answered], revisions[answered] = record.line, row.revision
             if images is not None and row.image is not None and row.image not in images:
-                raise record.problem("image", shown(row.image), "an image of the dataset")
+                raise record.problem("image", quoted(row.image), "an image of the dataset")
             if captions is not None:
                 for column in ("reference", "first", "second"):
                     name = getattr(row, column)
                     if name is not None and name not in captions:
-                        raise record.problem(column, shown(name), "a caption of the dataset")
+                        raise record.problem(column, quoted(name), "a caption of the dataset")
             yield row
         if not lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
@@ -142,7 +139,7 @@ class TableJudgments(JudgmentSource):
         if row.accepted_at and row.submitted_at and row.submitted_at < row.accepted_at:
             raise record.problem("submitted_at", "a time before accepted_at", "one after it")
         if row.presented and protocol is not None and protocol not in _TWO_SIDED:
-            raise record.problem("presented", shown(row.presented), f"nothing: {protocol} has no sides")
+            raise record.problem("presented", quoted(row.presented), f"nothing: {protocol} has no sides")
         return row
 
     def _protocol(self, record: Record) -> str | None:
@@ -150,9 +147,9 @@ class TableJudgments(JudgmentSource):
             return self.protocol
         protocol = record.read("protocol", read_name)
         if protocol not in _VALUES and protocol not in _OPEN:
-            raise record.problem("protocol", shown(protocol), _known_protocols())
+            raise record.problem("protocol", quoted(protocol), _known_protocols())
         if self.protocol is not None and protocol != self.protocol:
-            raise record.problem("protocol", shown(protocol), f"{self.protocol!r}, the study's protocol")
+            raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
 
 
@@ -176,7 +173,7 @@ def _answered(record: Record, protocol: str | None) -> tuple[float | None, objec
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
     elif answer is not None and not isinstance(answer, list | dict):
-        raise record.problem("answer", shown(answer), "a text, a list or an object")
+        raise record.problem("answer", quoted(answer), "a text, a list or an object")
     if protocol in _OPEN:
         if answer is None:
             raise record.problem("answer", "nothing", f"the answer of a {protocol} unit")
@@ -190,7 +187,7 @@ def _answered(record: Record, protocol: str | None) -> tuple[float | None, objec
     expected = f"{scale} ({protocol})"
     value = _value(record, expected)
     if value is None or not isinstance(value, int) or not scale.low <= value <= scale.high:
-        raise record.problem("value", shown(value), expected)
+        raise record.problem("value", quoted(value), expected)
     return value, answer
 
 
@@ -218,14 +215,14 @@ def _expected(record: Record) -> object | None:
         return int(text)
     if re.fullmatch(r"\d{1,3}-\d{1,3}", text):
         return text
-    raise record.problem("expected", shown(value), 'a value, or a range of grades such as "3-4"')
+    raise record.problem("expected", quoted(value), 'a value, or a range of grades such as "3-4"')
 
 
 def _content(record: Record) -> dict[str, object] | None:
     """Parse the unit's other content: an object, in CSV as JSON."""
     value = json_cell(record, "content")
     if value is not None and not isinstance(value, dict):
-        raise record.problem("content", shown(value), "an object")
+        raise record.problem("content", quoted(value), "an object")
     return value
 
 
@@ -235,27 +232,27 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not all(isinstance(own, list) for own in value.values()):
-        raise record.problem("systems", shown(value), "an object from caption ids to lists of systems")
+        raise record.problem("systems", quoted(value), "an object from caption ids to lists of systems")
     content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
     known = {record.get(name) for name in ("first", "second")}
     known |= {one.get("key") for one in options or () if isinstance(one, dict)}
     unknown = [key for key in value if key not in known]
     if unknown:
-        raise record.problem("systems", f"the caption id {shown(unknown[0])}", "a caption of the unit")
+        raise record.problem("systems", f"the caption id {quoted(unknown[0])}", "a caption of the unit")
     return record.read("systems", lambda _: {key: tuple(map(_credit, own)) for key, own in value.items()})
 
 
 def _credit(value: object) -> Credit:
     if not isinstance(value, dict) or not value.keys() <= {"system", "rank", "task"}:
-        raise Unfit(shown(value), 'an object such as {"system": "nearest", "rank": 1}')
+        raise BadValue(quoted(value), 'an object such as {"system": "nearest", "rank": 1}')
     system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)
     if not isinstance(system, str):
-        raise Unfit(shown(system), "a system's name")
+        raise BadValue(quoted(system), "a system's name")
     if rank is not None and (type(rank) is not int or not 1 <= rank <= MOST_RANK):
-        raise Unfit(f"the rank {shown(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
+        raise BadValue(f"the rank {quoted(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
     if task not in (ANNOTATION, SEARCH):
-        raise Unfit(f"the task {shown(task)}", f"{ANNOTATION} or {SEARCH}")
+        raise BadValue(f"the task {quoted(task)}", f"{ANNOTATION} or {SEARCH}")
     return Credit(read_name(system, "a system's name", SHORT_NAME_LIMIT), rank, task)
 
 

@@ -16,9 +16,8 @@ from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import Record, counted, shown
-from judgments.importers.textio import LINE_LIMIT, read_lines
+from judgments.importers.records import Record, counted, quoted
+from judgments.importers.textio import LINE_LIMIT, ImportNotes, ImportProblem, read_lines
 
 SEPARATORS = ",;\t|"
 _SPACE = " \t\r\n"
@@ -45,7 +44,7 @@ class Columns:
             near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)
             if near or self.strict:
                 expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
-                raise ImportProblem(file, line, None, f"the unknown column {shown(name)}", expected)
+                raise ImportProblem(file, line, None, f"the unknown column {quoted(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:
             if name not in names and self.instead.get(name) not in names:
@@ -67,7 +66,7 @@ def read_json_lines(
             continue
         values = parse_json(line.rstrip("\r\n"), path, number)
         if not isinstance(values, dict):
-            found = "a JSON array" if isinstance(values, list) else shown(values)
+            found = "a JSON array" if isinstance(values, list) else quoted(values)
             raise ImportProblem(path, number, None, found, "one JSON object a line")
         columns.check(values, path, number, notes)
         yield Record(path, number, values)
@@ -122,7 +121,7 @@ def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
             held = _more(path, stream, line, at_least=1)
         elif not began:
             if held[0] != "[":
-                raise ImportProblem(path, line, None, shown(held[:30]), "a JSON array of objects")
+                raise ImportProblem(path, line, None, quoted(held[:30]), "a JSON array of objects")
             began, held = True, held[1:]
         elif held[0] == ",":
             held = held[1:]
@@ -131,7 +130,7 @@ def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
         else:
             value, end, held = _next_value(path, decoder, held, stream, line)
             if not isinstance(value, dict):
-                raise ImportProblem(path, line, None, shown(value), "an object")
+                raise ImportProblem(path, line, None, quoted(value), "an object")
             yield Record(path, line, value)
             line += held.count("\n", 0, end)
             held = held[end:]
@@ -217,7 +216,7 @@ def find_header(
         readings.append((score(names), separator, names))
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
     if not best:
-        raise ImportProblem(path, line, None, f"the first line {shown(text.strip())}", wanted)
+        raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ImportProblem(path, line, twice[0], "this column twice in the header", "every column once")

@@ -10,7 +10,6 @@ from judgments.importers.coco import CocoCandidates, CocoDataset
 from judgments.importers.elsewhere.crowdflower import CROWDFLOWER
 from judgments.importers.elsewhere.label_studio import LABEL_STUDIO
 from judgments.importers.elsewhere.potato import POTATO
-from judgments.importers.errors import ImportProblem
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
@@ -18,6 +17,7 @@ from judgments.importers.mturk.judgments import EXAMPLE, MTURK, TURKLE, ResultCo
 from judgments.importers.readers import read_csv, read_json_lines
 from judgments.importers.records import CandidateSource, DatasetSource, JudgmentSource
 from judgments.importers.tables import InputTable, TableCandidates, TableDataset
+from judgments.importers.textio import ImportProblem
 
 DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "flickr8k": Flickr8kDataset,

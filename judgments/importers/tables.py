@@ -12,21 +12,6 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import (
-    SHORT_NAME_LIMIT,
-    Address,
-    ImageName,
-    Name,
-    Record,
-    Shape,
-    Unfit,
-    read_image,
-    read_name,
-    read_number,
-    read_text,
-    shown,
-)
 from judgments.importers.readers import (
     Columns,
     RecordReader,
@@ -38,15 +23,27 @@ from judgments.importers.readers import (
     read_json_lines,
 )
 from judgments.importers.records import (
+    SHORT_NAME_LIMIT,
+    Address,
+    BadValue,
     BoxRow,
     CandidateRow,
     CandidateSource,
     DatasetSource,
+    ImageName,
     ImageRow,
     InputRow,
+    Name,
+    Record,
     ReferenceRow,
+    Shape,
+    quoted,
+    read_image,
+    read_name,
+    read_number,
+    read_text,
 )
-from judgments.importers.textio import read_lines
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 DATASET_COLUMNS = Columns(
     ("image", "caption"),
@@ -64,14 +61,14 @@ read_caption = partial(read_text, expected="a caption")
 def _split(value: Any) -> str:
     split = read_name(value)
     if not _SPLIT.fullmatch(split):
-        raise Unfit(shown(split), "a word such as train, dev or test (at most 20 letters)")
+        raise BadValue(quoted(split), "a word such as train, dev or test (at most 20 letters)")
     return split
 
 
 def _long_text(value: Any) -> str:
     text = read_text(value)
     if len(text) > MOST_TEXT:
-        raise Unfit(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
+        raise BadValue(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
     return text
 
 
@@ -151,7 +148,7 @@ class _FirstRecord:
         """Raise ImportProblem if a later record differs."""
         for column, before, now in (("split", self.split, row.split), ("url", self.url, row.url)):
             if now is not None and now != before:
-                raise record.problem(column, shown(now), f"{shown(before)} as before for this image")
+                raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
         later = _FirstRecord.of(row)
         for column, known, again in (("text", self.text, later.text), ("boxes", self.boxes, later.boxes)):
             if again and again != known:
@@ -179,7 +176,7 @@ class CaptionRegister:
         if key in self._by_id:
             if self._by_id[key] != content:
                 expected = "every id once, or again with the same image and text"
-                raise record.problem(column, f"{shown(caption_id)} a second time", expected)
+                raise record.problem(column, f"{quoted(caption_id)} a second time", expected)
             self._notes.count("repeated-line")
             return False
         self._by_id[key] = content
@@ -213,7 +210,7 @@ def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None
     expected = 'a list of {"id", "label", "x", "y", "width", "height"}'
     listed = json_cell(record, column)
     if not isinstance(listed, list):
-        raise record.problem(column, shown(listed), expected)
+        raise record.problem(column, quoted(listed), expected)
     if len(listed) > MOST_BOXES:
         raise record.problem(column, f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
     size = _size(record)
@@ -221,10 +218,10 @@ def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None
     for place, entry in enumerate(listed):
         where = f"{column}[{place}]"
         if not isinstance(entry, dict):
-            raise record.problem(where, shown(entry), expected)
+            raise record.problem(where, quoted(entry), expected)
         box = _box(Record(record.file, record.line, entry, path=where), size)
         if box.id in found:
-            raise record.problem(f"{where}.id", f"{shown(box.id)} a second time", "every id once an image")
+            raise record.problem(f"{where}.id", f"{quoted(box.id)} a second time", "every id once an image")
         found[box.id] = box
     return tuple(found.values())
 
@@ -242,7 +239,7 @@ def _side(record: Record, name: str) -> float | None:
         return None
     side = record.read(name, lambda value: read_number(value, record.textual))
     if side <= 0:
-        raise record.problem(name, shown(side), "the picture's size in pixels")
+        raise record.problem(name, quoted(side), "the picture's size in pixels")
     return side
 
 
@@ -253,7 +250,7 @@ def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
             raise record.problem(name, "no such key", "it in every box")
     for name in record.values:
         if name not in KEYS:
-            raise record.problem(None, f"the unknown key {shown(name)}", f"one of {', '.join(KEYS)}")
+            raise record.problem(None, f"the unknown key {quoted(name)}", f"one of {', '.join(KEYS)}")
     box = _BOX.read(record)
     x, width = _within(record, ("x", "width"), box.x, box.width, size and size[0])
     y, height = _within(record, ("y", "height"), box.y, box.height, size and size[1])
@@ -266,7 +263,7 @@ def _within(
     """Return (start, length) as shares of a side; `pixels` is its length for pixel boxes."""
     side = pixels or 1.0
     if length <= 0:
-        raise record.problem(names[1], shown(length), "more than 0")
+        raise record.problem(names[1], quoted(length), "more than 0")
     if start < -BEYOND * side or start + length > (1 + BEYOND) * side:
         expected = (
             f"pixels from 0 to {side:g}"
@@ -370,8 +367,8 @@ class TableCandidates(CandidateSource):
                 if system is None:
                     self.notes.count("file-names-system", detail=name)
                 elif name != system:
-                    expected = f"one system a file, as {shown(system)} before"
-                    raise record.problem("system", shown(name), expected)
+                    expected = f"one system a file, as {quoted(system)} before"
+                    raise record.problem("system", quoted(name), expected)
                 system = name
             row = self.shape.read(record)
             if register.add(record, row):
@@ -390,13 +387,13 @@ class CandidateRegister:
     def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
         """Return True for a new candidate, False for an exact repetition."""
         if self._images is not None and row.image not in self._images:
-            raise record.problem(column, shown(row.image), "an image of the dataset")
+            raise record.problem(column, quoted(row.image), "an image of the dataset")
         key, content = (row.image, row.rank), hash((row.text, row.score))
         if key in self._seen:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                found = f"a second caption of image {shown(row.image)}{where}"
+                found = f"a second caption of image {quoted(row.image)}{where}"
                 raise record.problem(column, found, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import PlainValidator
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import Record, Shape, ShortName, Unfit, counted, read_number, shown
-from judgments.importers.textio import read_lines
+from judgments.importers.records import BadValue, Record, Shape, ShortName, counted, quoted, read_number
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
 MOST_DIGITS = 9
@@ -22,7 +21,7 @@ STEP = 50_000  # lines between two reports of progress
 
 def _rank(value: Any) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS):
-        raise Unfit(shown(value), "a whole number from 0")
+        raise BadValue(quoted(value), "a whole number from 0")
     return int(value)
 
 
@@ -114,7 +113,7 @@ def read_runs(
                     if example
                     else "one, but the dataset has none"
                 )
-                raise ImportProblem(path, row.number, column, shown(name), expected)
+                raise ImportProblem(path, row.number, column, quoted(name), expected)
         run = runs.setdefault(row.system, RankedLists(path))
         run.query.append(queries[row.query])
         run.item.append(ranked[row.item])

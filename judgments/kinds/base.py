@@ -20,8 +20,7 @@ from django.utils.translation import gettext
 from evaluation.statistics.aggregation.stopping import OPEN
 from judgments.design.wordings import Wording
 from judgments.drawing.controls import Known, Makers
-from judgments.drawing.draws import content_key
-from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
+from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec, content_key
 from judgments.drawing.packing import hits_of
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Consensus:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class IncludedJudgment:
     """An included judgment: unit row with image and captions, worker, canonical answer."""
 
     unit: Any
@@ -80,7 +79,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class KindResults:
     """A kind's own results beyond consensus and agreement, as JSON.
 
     Attributes:
@@ -202,11 +201,11 @@ class OpenAggregation(Aggregation):
 class Results:
     """A kind's own results of included judgments."""
 
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return the results; ``seed`` is for draws."""
-        return Figures()
+        return KindResults()
 
-    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore] | None:
+    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
         """Return human caption scores for ``evaluate``; None if a unit's consensus is that of its caption."""
         return None
 
@@ -353,7 +352,7 @@ class Kind(ABC):
 
     def of(self, design: StudyDesign) -> Kind:
         """Return the kind configured for a study's design."""
-        return worded(self.with_setting(self.setting(design)), design.judged, design.labels)
+        return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
         """Return the default question: the preset's, or the built-in one for what is judged."""
@@ -561,7 +560,7 @@ def by_count(counts: Mapping[str, int]) -> dict[str, int]:
 K = TypeVar("K", bound=Kind)
 
 
-def worded(kind: K, judged: str, labels: Sequence[str]) -> K:
+def with_wording(kind: K, judged: str, labels: Sequence[str]) -> K:
     """Return ``kind`` with the words for ``judged`` and, where a study has them, with its own ``labels``."""
     wording = kind.wordings.get(judged)
     if wording is None or (wording is kind.wording and not labels):

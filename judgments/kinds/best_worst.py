@@ -30,16 +30,26 @@ from judgments.drawing.controls import (
     divided,
     foreign_captions,
 )
-from judgments.drawing.draws import content_key, rng_for, shuffled
-from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    Text,
+    UnitSpec,
+    content_key,
+    draw_images,
+    rng_for,
+    shuffled,
+)
 from judgments.drawing.tuples import balanced_lists
 from judgments.kinds.base import (
     CaptionScore,
     Comparison,
     Consensus,
     Exchange,
-    Figures,
-    Judged,
+    IncludedJudgment,
+    KindResults,
     OpenAggregation,
     OpenKind,
     Page,
@@ -83,7 +93,7 @@ class Answers:
     worst: list[int]
 
 
-def read_answers(judged: Sequence[Judged]) -> Answers:
+def read_answers(judged: Sequence[IncludedJudgment]) -> Answers:
     """Convert canonical answers on units with options to columns."""
     places: dict[tuple[int, str], int] = {}
     captions: list[ShownCaption] = []
@@ -105,13 +115,13 @@ def read_answers(judged: Sequence[Judged]) -> Answers:
     )
 
 
-def counted(answers: Answers) -> BestWorstResult:
+def count_best_worst(answers: Answers) -> BestWorstResult:
     return best_worst_scores(answers.shown, answers.best, answers.worst)
 
 
 def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
     """Return counts, score and Bradley-Terry strength of each caption, and the split-half reliability."""
-    scores = counted(answers)
+    scores = count_best_worst(answers)
     strengths = _strengths(answers)
     reliability = split_half_reliability(answers.units, answers.shown, answers.best, answers.worst, seed=seed)
     columns = (
@@ -213,17 +223,17 @@ class MostOften(OpenAggregation):
 
 
 class BestWorstScores(Results):
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
-        return Figures(study=figures_of(read_answers(judged), seed=seed) if judged else {})
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        return KindResults(study=figures_of(read_answers(judged), seed=seed) if judged else {})
 
-    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore]:
+    def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
         """Return the best-worst score of each caption of each image."""
         if not judged:
             return []
         answers = read_answers(judged)
         return [
             CaptionScore(item=caption.item, key=caption.key, text=caption.text, score=score)
-            for caption, score in zip(answers.captions, counted(answers).score.tolist(), strict=True)
+            for caption, score in zip(answers.captions, count_best_worst(answers).score.tolist(), strict=True)
         ]
 
 
@@ -319,7 +329,7 @@ class BestWorst(OpenKind):
                 f"different captions for an image of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
-        images = drawn_images(usable, design.sampling.images, rng_for(design.seed, "images"))
+        images = draw_images(usable, design.sampling.images, rng_for(design.seed, "images"))
         groups = [
             Group(image.name, (self._unit(design, image, chosen),))
             for image in images

@@ -20,13 +20,12 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from evaluation.statistics.significance import bootstrap_interval
 from judgments.drawing.controls import divided
-from judgments.drawing.draws import content_key, rng_for
-from judgments.drawing.material import Batch, Group, Material, UnitSpec, drawn_images
+from judgments.drawing.material import Batch, Group, Material, UnitSpec, content_key, draw_images, rng_for
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Figures,
-    Judged,
+    IncludedJudgment,
+    KindResults,
     OpenAggregation,
     OpenKind,
     Page,
@@ -248,11 +247,11 @@ class AllCaptions(OpenAggregation):
 
 
 class HeldAgainstEachOther(Results):
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         texts: defaultdict[int, list[str]] = defaultdict(list)
         for one in judged:
             texts[one.unit.pk].append(one.given)
-        return Figures(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
+        return KindResults(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
 
 
 class CaptionRehearsal(Rehearsal):
@@ -311,7 +310,7 @@ class CaptionWriting(OpenKind):
                 "has no control items (a quiz before the work does their part).",
                 field="controls.per_hit",
             )
-        images = drawn_images(
+        images = draw_images(
             divided(design, material).judged, design.sampling.images, rng_for(design.seed, "images")
         )
         if not images:

@@ -19,16 +19,25 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.drawing.boxes import label_words, tags_of
 from judgments.drawing.controls import REFERENCE, Makers, divided, needs_split
-from judgments.drawing.draws import content_key, rng_for, shuffled
-from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
-from judgments.drawing.phrases import plain, trimmed, words_of
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    Text,
+    UnitSpec,
+    content_key,
+    draw_images,
+    rng_for,
+    shuffled,
+)
+from judgments.drawing.phrases import label_words, plain, tags_of, trimmed, words_of
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Figures,
-    Judged,
+    IncludedJudgment,
+    KindResults,
     OpenAggregation,
     OpenKind,
     Page,
@@ -91,7 +100,7 @@ class MajorityOfLinks(OpenAggregation):
 
 
 class NamedBoxes(Results):
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``content_selection`` (WG15 §5) and each unit's named ``boxes``."""
         # Imported lazily: the metrics' machine code would cost every web process memory.
         from judgments.kinds.links_figures import content_figures
@@ -103,7 +112,7 @@ class NamedBoxes(Results):
         for pk, unit in units.items():
             boxes[unit.item.name] = len(unit.content["boxes"])
             named[unit.item.name].append(set(box_numbers(found[pk].answer, unit.content["boxes"])))
-        return Figures(
+        return KindResults(
             units={pk: {"boxes": boxes_named(found[pk].answer)} for pk in units},
             study={"content_selection": content_figures(named, boxes, seed=seed)},
         )
@@ -176,7 +185,7 @@ class Grounding(OpenKind):
                 "import one with a column boxes (docs/formats.md).",
                 field="sampling.split",
             )
-        images = drawn_images(there, design.sampling.images, rng_for(design.seed, "images"))
+        images = draw_images(there, design.sampling.images, rng_for(design.seed, "images"))
         groups = [
             Group(image.name, (self.unit(design, image, text),))
             for image in images

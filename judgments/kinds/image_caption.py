@@ -22,8 +22,17 @@ from judgments.drawing.controls import (
     known_items,
     known_problem,
 )
-from judgments.drawing.draws import content_key, rng_for, shuffled
-from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    Text,
+    UnitSpec,
+    content_key,
+    rng_for,
+    shuffled,
+)
 from judgments.kinds.base import ChoiceKind
 
 if TYPE_CHECKING:

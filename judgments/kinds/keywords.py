@@ -19,14 +19,22 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.errors import DesignError
 from judgments.drawing.controls import divided
-from judgments.drawing.draws import content_key, rng_for
-from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    UnitSpec,
+    content_key,
+    draw_images,
+    rng_for,
+)
 from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
 from judgments.kinds.base import (
     Comparison,
     Consensus,
-    Figures,
-    Judged,
+    IncludedJudgment,
+    KindResults,
     OpenAggregation,
     OpenKind,
     Page,
@@ -80,7 +88,7 @@ class KeywordCounts(OpenAggregation):
 
 
 class KeywordResults(Results):
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``pairwise_f1``, by words and merged by stem, and each unit's ``stems``."""
         # Imported lazily: the statistics' machine code would cost every web process memory.
         from evaluation.metrics.keywords import keyword_forms
@@ -93,7 +101,7 @@ class KeywordResults(Results):
             unit: [frozenset(keyword_forms(sorted(one))) for one in given] for unit, given in words.items()
         }
         counts = {unit: Counter(word for one in given for word in one) for unit, given in words.items()}
-        return Figures(
+        return KindResults(
             units={unit: {"stems": stemmed(found)} for unit, found in counts.items()},
             study={
                 "pairwise_f1": pairwise_f1(words, seed=seed),
@@ -169,7 +177,7 @@ class Keywords(OpenKind):
                 "import one with a column text (docs/formats.md).",
                 field="sampling.split",
             )
-        images = drawn_images(there, design.sampling.images, rng_for(design.seed, "images"))
+        images = draw_images(there, design.sampling.images, rng_for(design.seed, "images"))
         titles = design.keywords.titles
         offered = self._offered(design, images, there)
         groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]

@@ -25,8 +25,17 @@ from judgments.drawing.controls import (
     known_items,
     known_problem,
 )
-from judgments.drawing.draws import balanced_sides, shuffled
-from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.drawing.material import (
+    Batch,
+    Group,
+    Image,
+    Material,
+    Pair,
+    Text,
+    UnitSpec,
+    balanced_sides,
+    shuffled,
+)
 from judgments.drawing.packing import hits_with_an_image_twice
 from judgments.drawing.pairing import draw_pairs, pairs_left_out
 from judgments.kinds.base import Aggregation, Choice, ChoiceKind, ChoiceRehearsal, Consensus, Sides

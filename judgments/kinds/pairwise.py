@@ -7,8 +7,7 @@ from typing import Any
 from django.utils.translation import gettext
 
 from judgments.design.wordings import CAPTION, PAIRWISE_WORDS
-from judgments.drawing.draws import content_key
-from judgments.drawing.material import Pair, Text, UnitSpec
+from judgments.drawing.material import Pair, Text, UnitSpec, content_key
 from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
 

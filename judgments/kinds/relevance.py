@@ -22,8 +22,7 @@ from judgments.drawing.controls import (
     foreign_captions,
     right_caption_count,
 )
-from judgments.drawing.draws import rng_for, shuffled
-from judgments.drawing.material import Group, Image, Text, UnitSpec
+from judgments.drawing.material import Group, Image, Text, UnitSpec, rng_for, shuffled
 from judgments.kinds.base import (
     Aggregation,
     Choice,

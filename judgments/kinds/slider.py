@@ -14,8 +14,8 @@ from judgments.design.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
 from judgments.kinds.base import (
     ChoiceRehearsal,
     Comparison,
-    Figures,
-    Judged,
+    IncludedJudgment,
+    KindResults,
     Page,
     RelevanceScale,
     Results,
@@ -40,13 +40,13 @@ POSITIONS = tuple(range(101))
 
 
 class StandardisedMeans(Results):
-    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``z`` of each unit: the mean of answers standardised per worker (mean 0, deviation 1)."""
         result = standardised_mean(
             [one.unit.pk for one in judged], [one.worker for one in judged], [one.given for one in judged]
         )
         rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
-        return Figures(
+        return KindResults(
             units={unit: {"z": None if math.isnan(z) else z, "z_n": n} for unit, z, n in rows},
             study={
                 "standardised": {

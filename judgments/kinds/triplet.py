@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from judgments.drawing.draws import content_key
-from judgments.drawing.material import Image, Pair, Text, UnitSpec
+from judgments.drawing.material import Image, Pair, Text, UnitSpec, content_key
 from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
 

@@ -1,25 +1,34 @@
-"""What every command of Quorum shares: errors as one line, a progress bar on a terminal, files whole or not at all."""
+"""What commands share: errors as one line, a progress bar, files whole or not at all; and commands of operations."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from argparse import RawDescriptionHelpFormatter
-from collections.abc import Iterator
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
+from django.http import QueryDict
+from django.utils import timezone
+from rest_framework import serializers
 from rich.console import Console
 from rich.progress import Progress
 
 from common.errors import QuorumError
+from common.parameters import Parameters, sentence_of
 from judgments.datasets.importing import ImportSummary
+from judgments.models import Job, Study
 from judgments.studies.generation import Progress as Report
 from judgments.studies.generation import no_progress
+from judgments.studies.studies import find_study
+from judgments.study_operations import Operation
 
 SILENT_SECONDS = 1.0
 
@@ -101,3 +110,84 @@ def progress_bar() -> Iterator[Report]:
             )
 
         yield show
+
+
+MOST_CHOICES = 6  # that the usage line names
+
+
+class OperationCommand(QuorumCommand):
+    """Does an operation on the study of the first argument, and prints what was done.
+
+    A command gives ``help`` and ``example``, and may extend ``add_arguments`` and ``handle``.
+    """
+
+    operation: ClassVar[Operation]
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("study", help="slug of the study")
+        if self.operation.row:
+            parser.add_argument(self.operation.row)
+        add_parameters(parser, self.operation.parameters())
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        study, values = self.asked(options)
+        self.say(self.operation.run(study, values, by=None).words)
+
+    def asked(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
+        """Return the study and the checked parameters.
+
+        Raises:
+            CommandError: a parameter is missing or wrong.
+            WrongState: a job does the same at this moment. One that waits is no obstacle: a command needs no worker.
+        """
+        operation = self.operation
+        study = find_study(options["study"])
+        try:
+            text = as_text(operation.parameters(), options)
+            values = operation.read(text, row=options.get(operation.row))
+        except serializers.ValidationError as error:
+            raise CommandError(sentence_of(error.detail)) from error
+        if operation.job and operation.once != "never":
+            alive = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
+            operation.refuse_second(study, state=Job.State.RUNNING, heartbeat__gte=alive)
+        return study, values
+
+
+def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
+    """Add an option for each parameter; ``--without-<name>`` for what is true by itself.
+
+    The serializer checks the values, so that a mistake gets the same sentence as at the other doors.
+    """
+    groups: dict[str, Any] = {}
+    for names in parameters.one_of:
+        groups |= dict.fromkeys(names, parser.add_mutually_exclusive_group(required=True))
+    fields: Mapping[str, Any] = parameters.fields
+    for name, field in fields.items():
+        option = f"--{name.replace('_', '-')}"
+        place: Any = groups.get(name, parser)
+        words = str(field.help_text or "").replace("%", "%%")
+        if isinstance(field, serializers.BooleanField):
+            option = f"--without-{option[2:]}" if field.initial is True else option
+            place.add_argument(option, dest=name, action="store_true", help=words)
+            continue
+        if isinstance(field, serializers.ChoiceField) and len(field.choices) <= MOST_CHOICES:
+            metavar: str | None = "{" + ",".join(str(choice) for choice in field.choices) + "}"
+        else:
+            metavar = "LIST" if isinstance(field, serializers.ListField) else None
+        # a group asks for its members by itself
+        needed = {} if name in groups else {"required": field.required}
+        place.add_argument(option, metavar=metavar, help=words, **needed)
+
+
+def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
+    """Return the options that were given, as a form would send them."""
+    text = QueryDict(mutable=True)
+    fields: Mapping[str, Any] = parameters.fields
+    for name, field in fields.items():
+        value = options[name]
+        if isinstance(field, serializers.BooleanField) and field.initial is True:
+            value = not value
+        if value is None or value is False:
+            continue
+        text.setlist(name, [str(one) for one in (value if isinstance(value, list | tuple) else [value])])
+    return text

@@ -1,16 +1,21 @@
-"""Long work as a row: request, progress and result."""
+"""Long work as a row: request, progress and result; and cached figures."""
+
+from __future__ import annotations
 
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from judgments.models.studies import Study
+
 
 class JobQuerySet(models.QuerySet["Job"]):
-    def due(self) -> "JobQuerySet":
+    def due(self) -> JobQuerySet:
         """Return the queued jobs that may start now, the oldest first."""
         now = Q(retry_at=None) | Q(retry_at__lte=Now())
         return self.filter(now, state=Job.State.QUEUED).order_by("pk")
@@ -83,3 +88,25 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}: {self.state}"
+
+
+class KeptFigures(models.Model):
+    """A cached figure; it can be recomputed from the study's rows."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="kept_figures")
+    name = models.CharField(max_length=60)
+    version = models.CharField(
+        max_length=20, help_text="Of what a person did to the study before it was counted."
+    )
+    value = models.JSONField(encoder=DjangoJSONEncoder)
+    seconds = models.FloatField(help_text="How long the counting took.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="figures_are_kept_once_per_study")
+        ]
+        verbose_name_plural = "kept figures"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.made_at}"

@@ -1,4 +1,4 @@
-"""Studies, their units, and their HITs."""
+"""Studies, their units and HITs, saved presets, and the outcomes that units can still have."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import F, Q
+from django.utils import timezone
 
 from judgments.models.datasets import Caption, Dataset, Item, System
 
@@ -235,3 +236,55 @@ class HITUnit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hit_id} {self.position}"
+
+
+class Outlook(models.Model):
+    """The outcome bounds of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
+
+    A cache that can be recomputed from the judgments.
+    """
+
+    unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="outlook")
+    full_depth = models.BooleanField(
+        default=False, help_text="Gets all its judgments whatever they say: agreement is measured on these."
+    )
+    cast = models.PositiveSmallIntegerField(default=0, help_text="Judgments it has, used or not.")
+    low = models.SmallIntegerField(default=-1)
+    high = models.SmallIntegerField(default=1)
+    done = models.BooleanField(
+        default=False, help_text="No more judgments are wanted; later copies leave it out."
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(low__gte=-1) & Q(low__lte=F("high")) & Q(high__lte=1),
+                name="an_outlook_reaches_from_low_to_high",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id}: {self.low} to {self.high}"
+
+
+class SavedPreset(models.Model):
+    """A design without name, dataset and seed, offered with the shipped presets.
+
+    Studies made from it hold their whole design: changing or deleting it changes none of them.
+    """
+
+    slug = models.SlugField(max_length=80, unique=True, help_text='Study files name it as preset = "…".')
+    title = models.CharField(max_length=200)
+    description = models.CharField(max_length=1000, blank=True)
+    values = models.JSONField(help_text="What a study file would say.")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["title", "slug"]
+        verbose_name = "preset"
+
+    def __str__(self) -> str:
+        return self.title

@@ -413,7 +413,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 
 
 @transaction.atomic
-def strike_control(*, study: Study, unit_key: str) -> Unit:
+def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """Withdraw a control item from scoring and from new assignments.
 
     In a study that was opened it keeps its place in its HIT and its answers, which no longer count for or

@@ -11,12 +11,12 @@ from django.template.response import TemplateResponse
 
 from common.errors import QuorumError
 from judgments.admin.operations import add_operation
+from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_figures, required_figures
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
 from judgments.models import HIT, Study, Unit
 from judgments.operations import generate
-from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 from judgments.studies.generation import Plan, plan_study
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, add_page
@@ -27,8 +27,8 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    counted = remembered(study, COUNTS)
-    context |= certain(counted) | {"counted": counted}
+    counted = cached_figures(study, COUNTS)
+    context |= required_figures(counted) | {"counted": counted}
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
@@ -36,7 +36,7 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     """Show the figures of a draft, counted on a real draw; part of a page."""
     design = design_of(study)
     context["design"] = design
-    plan = remembered(study, PLAN).value
+    plan = cached_figures(study, PLAN).value
     try:
         if isinstance(plan, str):
             context["problem"] = plan

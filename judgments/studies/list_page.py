@@ -23,14 +23,14 @@ from unfold.decorators import display
 
 from common.errors import QuorumError
 from common.files import can_be_stored
-from judgments.access.roles import Right, may
+from judgments.access.roles import Right, has_right
 from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
+from judgments.cached_figures import FiguresPending
 from judgments.design.editing import editor_page
 from judgments.design.editing import page as design_page
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyEvent
-from judgments.remembered import BeingCounted
 from judgments.studies.log import note_event
 from judgments.studies.studies import delete_study
 from judgments.studies.study_page import (
@@ -42,9 +42,9 @@ from judgments.studies.study_page import (
     StudyPage,
     StudyStep,
     first_page,
-    keep_refusal,
     page_address,
     show_counting,
+    store_refusal,
     study_context,
 )
 
@@ -170,7 +170,7 @@ class StudyAdmin(QuorumAdmin):
         context = self.context(request, study, page.name)
         try:
             return page.view(request, study, context)
-        except BeingCounted:
+        except FiguresPending:
             return show_counting(request, study, context)
 
     def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
@@ -199,7 +199,7 @@ class StudyAdmin(QuorumAdmin):
             answer = step.run(request, study)
         except QuorumError as error:
             if step.beside:
-                keep_refusal(request, study, step.name, str(error))
+                store_refusal(request, study, step.name, str(error))
                 return self._back(request, study, f"#{step.name}")
             messages.error(request, str(error))
             return self._back(request, study)
@@ -236,7 +236,7 @@ class StudyAdmin(QuorumAdmin):
         study = studies.annotate(warned=Count("alarms")).filter(pk=pk).first() if known else None
         if study is None:
             raise Http404
-        if not may(request.user, Right(permission), study):
+        if not has_right(request.user, Right(permission), study):
             raise PermissionDenied
         return study
 
@@ -248,12 +248,12 @@ class StudyAdmin(QuorumAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
         if obj is None:
             return super().has_change_permission(request)
-        return may(request.user, Right.CHANGE, obj)
+        return has_right(request.user, Right.CHANGE, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
         if obj is None:
             return super().has_delete_permission(request)
-        return may(request.user, Right.OWN, obj)
+        return has_right(request.user, Right.OWN, obj)
 
     # --- the design ----------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class StudyAdmin(QuorumAdmin):
     def template_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        return hit_templates_page.bring_template(self, request)
+        return hit_templates_page.upload_template(self, request)
 
     def compare_view(self, request: HttpRequest) -> HttpResponse:
         return design_page.show_comparison(self, request)

@@ -30,7 +30,7 @@ def is_registered(study: Study) -> bool:
     return study.events.filter(what=REGISTERED).exists()
 
 
-def keep_plan(*, study: Study, plan: Plan) -> None:
+def store_plan(*, study: Study, plan: Plan) -> None:
     study.design = study.design | {"registration": plan.model_dump(mode="json")}
     study.save(update_fields=["design"])
 

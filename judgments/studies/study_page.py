@@ -17,9 +17,9 @@ from common.errors import DesignError
 from common.parameters import Parameters
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import preview_address, signed_in
+from judgments.cached_figures import newest_count
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
-from judgments.remembered import newest_count
 from judgments.studies.studies import kind_of
 
 Context = dict[str, Any]
@@ -196,7 +196,7 @@ def add_plan_part(part: PlanPart) -> None:
     PLAN_PARTS.append(part)
 
 
-def keep_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
+def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
     """Keep why a step was refused, for the page that follows."""
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
@@ -240,7 +240,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         and step.job not in busy
         and (not step.also or signed_in(request).has_perm(step.also))
     ]
-    next_step = next_of(steps, study, active)
+    next_step = next_step_of(steps, study, active)
     others = [step for step in steps if step is not next_step]
     may_preview = study.source == Study.Source.DESIGNED
     never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
@@ -291,7 +291,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
     return groups
 
 
-def next_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
+def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
     """Return the next step: that of the page, else that of the state."""
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]

@@ -12,13 +12,7 @@ from django.urls import reverse
 
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Judgment, Worker
-from annotation.quality.adjudication import (
-    decide,
-    own_adjudication,
-    send_to_adjudicator,
-    waiting_for,
-    withdraw,
-)
+from annotation.quality.reviews import decide, own_adjudication, send_to_adjudicator, waiting_for, withdraw
 from common.errors import NotThere, WrongState
 from judgments.models import Study, Unit
 from tests.annotation.voting import joined, work

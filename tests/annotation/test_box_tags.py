@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import translation
 
-from annotation.templatetags.boxes import box_of, direction, largest_first, percent
+from annotation.templatetags.annotation_tags import box_of, direction, largest_first, percent
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from evaluation.results.aggregation import aggregate_study
 from judgments.drawing.controls import mark_of
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Study, StudyRole
-from judgments.studies.generation import strike_control
+from judgments.studies.generation import withdraw_control
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as small_dataset
 from tests.studies import make_dataset, make_study, make_worker
@@ -227,7 +227,7 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
     before, answers = hash_of_judgments(study), Judgment.objects.count()
     seen = control_records_of(study)[worker.pk].seen
     for unit in suspect.units:
-        strike_control(study=study, unit_key=unit.key)
+        withdraw_control(study=study, unit_key=unit.key)
     assert not figures_of(study).suspects
     record = control_records_of(study)[worker.pk]
     assert (record.seen, record.share) == (seen - 1, 1)

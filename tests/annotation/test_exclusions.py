@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import WorkerExcluded
 from annotation.models import Assignment, Exclusion, Judgment, Participation, Worker
-from annotation.quality.exclusions import exclude_worker, lift_exclusion
+from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import approve_assignments, reject_assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment

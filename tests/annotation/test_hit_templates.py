@@ -13,7 +13,7 @@ from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict, DesignError
 from judgments.hit_templates import TemplateProblem
-from judgments.hit_templates.importing import import_template, look_at_template
+from judgments.hit_templates.importing import check_template, import_template
 from judgments.importers import ImportProblem
 from judgments.models import Dataset, HITUnit, Item, Study
 from judgments.studies.generation import generate_hits
@@ -91,12 +91,12 @@ def test_damaged_inputs_are_refused_with_their_line(tmp_path, text, said):
     path = tmp_path / "inputs.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ImportProblem) as caught:
-        look_at_template(source=TONE, inputs=path)
+        check_template(source=TONE, inputs=path)
     assert said in str(caught.value)
 
 
 def test_cells_with_html_are_told_of(tmp_path):
-    found = look_at_template(
+    found = check_template(
         source=TONE, inputs=inputs_file(tmp_path, [{"id": "1", "text": "a <b>c</b>"}, {"id": "2", "text": "3 < 4"}])
     )  # fmt: skip
     assert "Column “text” holds HTML in 1 row: it is shown as text, tags and all." in found.left_out
@@ -131,7 +131,7 @@ def test_the_command_looks_first_and_then_stores(tmp_path, capsys):
 
 def test_ten_thousand_rows_are_looked_at_one_by_one(tmp_path):
     rows = [{"id": str(number), "text": f"text {number}"} for number in range(10_000)]
-    assert look_at_template(source=TONE, inputs=inputs_file(tmp_path, rows)).rows == 10_000
+    assert check_template(source=TONE, inputs=inputs_file(tmp_path, rows)).rows == 10_000
 
 
 def test_a_study_file_holds_the_template(tmp_path, capsys):

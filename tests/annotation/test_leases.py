@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.crowds.publishing import close_study
-from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate, WorkPaused
+from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate, WorkPaused
 from annotation.models import Assignment, Participation, Worker
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.leases import extend_lease, reserve_next, retake_assignment
@@ -255,7 +255,7 @@ def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> No
     other, _ = make_worker(study, "other")
     while (claim := claim_assignment(study=study, worker=other)) is not None:
         submit_assignment(assignment=claim.assignment, answers=answers_of(claim.assignment))
-    with pytest.raises(SeatTaken, match="Your answers are kept, but somebody else"):
+    with pytest.raises(SlotTaken, match="Your answers are kept, but somebody else"):
         retake_assignment(assignment=held)
     held.refresh_from_db()
     assert held.answers["1"]["value"] == 2
@@ -269,7 +269,7 @@ def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
     let_it_end(lost)
     other = take(study, worker)
     assert other.hit_id != lost.hit_id
-    with pytest.raises(SeatTaken, match="hold another page"):
+    with pytest.raises(SlotTaken, match="hold another page"):
         retake_assignment(assignment=lost)
 
 
@@ -279,7 +279,7 @@ def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
     held = take(study, worker)
     let_it_end(held)
     close_study(study=study)
-    with pytest.raises(SeatTaken, match="takes no more work"):
+    with pytest.raises(SlotTaken, match="takes no more work"):
         retake_assignment(assignment=held)
 
 

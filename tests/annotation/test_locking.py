@@ -12,7 +12,7 @@ import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.work.claims import claim_assignment, expire_overdue
-from annotation.quality.exclusions import exclude_worker, lift_exclusion, pause_worker, resume_worker
+from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, resume_worker
 from annotation.work.leases import reserve_next, retake_assignment
 from annotation.work.submissions import submit_and_claim
 from evaluation.integrity import check_integrity
@@ -86,7 +86,7 @@ from contextlib import contextmanager
 from django.db import connection
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment, expire_overdue
-from annotation.quality.exclusions import exclude_worker, lift_exclusion, pause_worker
+from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker
 from annotation.work.leases import retake_assignment
 from annotation.work.submissions import revise_judgments
 from annotation.work.submissions import submit_assignment

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, Participation, Worker
-from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import exclude_worker
 from annotation.views.common import WORKER_COOKIE
 from annotation.work.claims import claim_assignment
 from annotation.work.own_work import own_studies

@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
-from annotation.quality.adjudication import send_to_adjudicator
-from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import exclude_worker
+from annotation.quality.reviews import send_to_adjudicator
 from annotation.quality.rules import copy_rules
 from judgments.access.roles import give_role
 from judgments.models import Study, Unit

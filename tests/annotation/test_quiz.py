@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
 from annotation.models import Assignment, QuizAttempt
-from annotation.quiz.quizzes import answer_attempt, paper_of, standing_of, start_attempt
+from annotation.quiz.quizzes import answer_attempt, paper_of, quiz_status, start_attempt
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.claims import claim_assignment
@@ -138,7 +138,7 @@ def test_attempts_at_a_shared_quiz_are_counted_together() -> None:
     ada = joined(first)
     ada.client.post(f"/s/{second.slug}/", {"name": "ada"})
     take(first, ada, wrong=4)
-    assert standing_of(study=second, worker=ada.worker).attempts_left == 1
+    assert quiz_status(study=second, worker=ada.worker).attempts_left == 1
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QuizAttempt
 from annotation.quiz.quizzes import paper_of
-from annotation.quiz.sheet import Explained
+from annotation.quiz.sheet import ExplainedAnswer
 from judgments.models import Study
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.quizzing import PROTOCOLS, quizzed, right_answers, take
@@ -79,7 +79,7 @@ def test_after_each_answer_it_is_said_what_is_right_and_why_where_the_quiz_teach
 
 
 def test_right_answers_that_are_sentences_do_not_run_into_each_other() -> None:
-    told = Explained(1, "How well?", (), "1", False, ("Describes <b>it</b>", "Is unrelated"), "")
+    told = ExplainedAnswer(1, "How well?", (), "1", False, ("Describes <b>it</b>", "Is unrelated"), "")
     assert told.expected_html == "<q>Describes &lt;b&gt;it&lt;/b&gt;</q> or <q>Is unrelated</q>"
     assert replace(told, expected=("Is <b>",)).expected_html == "Is &lt;b&gt;"
 

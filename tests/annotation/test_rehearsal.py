@@ -10,8 +10,7 @@ from annotation.crowds.publishing import open_study
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Judgment, Worker
 from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
-from annotation.rehearsal.report import RehearsalReport
+from annotation.rehearsal.rehearsal import RehearsalReport, rehearse
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from common.errors import WrongState

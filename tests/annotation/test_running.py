@@ -17,10 +17,11 @@ from annotation.work.extending import (
     expire_slots,
     extend_leases,
     extend_study,
+    pause_study,
     reopen_units,
+    resume_study,
 )
 from annotation.work.leases import reserve_next, retake_assignment
-from annotation.work.pausing import pause_study, resume_study
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_and_claim, submit_assignment
 from common.errors import NotThere, WrongState

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
-from annotation.work.pausing import pause_study
+from annotation.work.extending import pause_study
 from judgments.access.roles import give_role
 from judgments.models import Study
 from tests.doors import DOORS, Call, by_http

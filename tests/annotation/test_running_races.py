@@ -21,7 +21,7 @@ from annotation.work import claims
 from annotation.crowds.publishing import close_study
 from annotation.work.extending import expire_slots, extend_study
 from annotation.work.leases import reserve_next
-from annotation.work.pausing import pause_study
+from annotation.work.extending import pause_study
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.voting import joined
@@ -97,7 +97,7 @@ from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.extending import extend_leases, extend_study, reopen_units
 from annotation.work.leases import reserve_next
-from annotation.work.pausing import pause_study, resume_study
+from annotation.work.extending import pause_study, resume_study
 from annotation.work.submissions import submit_and_claim
 from evaluation.integrity import check_integrity
 from common.errors import QuorumError
@@ -189,7 +189,7 @@ from django.db import connection
 from annotation.models import Assignment, WebhookDelivery
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_and_claim
-from annotation.webhooks.sending import send_webhooks
+from annotation.webhooks.webhooks import send_webhooks
 from annotation.webhooks.webhooks import add_webhook
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study

@@ -158,27 +158,27 @@ def test_hostile_text_stays_text(protocol: str) -> None:
 
 
 def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Client) -> None:
-    from judgments.design.editing.editor_page import keep_look
+    from judgments.design.editing.editor_page import store_preview
 
     study = sourced("slider", opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()
     assert blocks(html)
     session = designer.session
-    key = keep_look(session, design_of(study))
+    key = store_preview(session, design_of(study))
     session.save()
     looked = designer.get(f"/look/{key}/").content.decode()
     assert [text for _, text in blocks(looked)] == [text for _, text in blocks(html)]
 
 
 def test_a_longer_page_asks_the_database_no_more_often(designer: Client) -> None:
-    from judgments.design.editing.editor_page import keep_look
+    from judgments.design.editing.editor_page import store_preview
 
     dataset = make_texts(images=14)
     counts = []
     for size in (2, 10):
         values = {"name": "Look", "dataset": dataset.name, "protocol": "graded", "units_per_hit": size}
         session = designer.session
-        key = keep_look(session, make_design(values | {"source": {"show": True}}))
+        key = store_preview(session, make_design(values | {"source": {"show": True}}))
         session.save()
         designer.get(f"/look/{key}/")
         with CaptureQueriesContext(connection) as queries:

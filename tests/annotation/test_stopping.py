@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Exclusion, Judgment, Worker
 from annotation.models.assignments import LIVE
-from annotation.quality.exclusions import exclude_worker, lift_exclusion
+from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.presentation import places_of
 from annotation.work.stopping import settle_study

@@ -25,7 +25,7 @@ from judgments.hit_templates import (
     meets,
     read_template,
 )
-from judgments.hit_templates.importing import look_at_template
+from judgments.hit_templates.importing import check_template
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits
@@ -263,13 +263,13 @@ def test_a_design_whose_control_items_no_template_has_is_refused(
 
 
 def test_bringing_a_template_says_which_rows_can_be_control_items(tmp_path: Path) -> None:
-    found = look_at_template(source=TONE, inputs=inputs_file(tmp_path, ROWS))
+    found = check_template(source=TONE, inputs=inputs_file(tmp_path, ROWS))
     assert found.known == 4
     assert (
         "4 rows say what is expected (Expected.tone), which no worker sees: with controls.per_hit they are control "
         "items." in found.left_out
     )
-    odd = look_at_template(
+    odd = check_template(
         source=TONE, inputs=inputs_file(tmp_path, [{"id": "1", "text": "x", "Expected.tone": "fine"}])
     )
     assert odd.known == 0

@@ -13,8 +13,7 @@ from django.core.management import CommandError, call_command
 from annotation.crowds.publishing import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
-from annotation.quality.exclusions import exclude_worker
-from annotation.quality.flags import confirm_case, dismiss_case, lift_by_hand, watch_worker
+from annotation.quality.flags import confirm_case, dismiss_case, exclude_worker, readmit, run_detectors
 from annotation.quality.reviews import approve_assignments, reject_assignment
 from annotation.quality.rules import copy_rules, recommend_rules, replay_rule, set_rule
 from annotation.work.claims import claim_assignment
@@ -130,7 +129,7 @@ def test_a_study_without_rules_pays_one_query(django_assert_num_queries: Any) ->
     claim = claim_assignment(study=study, worker=worker)
     assert claim is not None
     with django_assert_num_queries(1):
-        watch_worker(assignment=claim.assignment)
+        run_detectors(assignment=claim.assignment)
 
 
 def test_a_look_takes_few_queries_whatever_the_worker_has_done(django_assert_max_num_queries: Any) -> None:
@@ -139,7 +138,7 @@ def test_a_look_takes_few_queries_whatever_the_worker_has_done(django_assert_max
     for name in ("ada", "bob", "cyd"):
         last = work(study, name, careful, pages=4)[-1]
     with django_assert_max_num_queries(9):
-        watch_worker(assignment=last)
+        run_detectors(assignment=last)
 
 
 # --- what people decide ------------------------------------------------------------------------
@@ -204,7 +203,7 @@ def test_somebody_with_another_open_pause_stays_paused(designer: User) -> None:
 def test_an_exclusion_that_is_lifted_by_hand_closes_what_waits_for_it(designer: User) -> None:
     study = watched_by("exclude")
     work(study, "spam", left, pages=2)
-    lift_by_hand(exclusion=Exclusion.objects.get(), why="Our mistake.", by=designer)
+    readmit(exclusion=Exclusion.objects.get(), why="Our mistake.", by=designer)
     assert Case.objects.get().state == "dismissed"
 
 

@@ -19,17 +19,20 @@ from django.utils import timezone
 from annotation.crowds.publishing import close_study
 from annotation.models import Assignment, Webhook, WebhookDelivery, Worker
 from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, SUBMITTED
-from annotation.quality.exclusions import exclude_worker
-from annotation.webhooks import sending, webhooks
-from annotation.webhooks.sending import ATTEMPTS, forget_old, send_webhooks
+from annotation.quality.flags import exclude_worker
+from annotation.webhooks import webhooks
+from annotation.webhooks import webhooks as sending
 from annotation.webhooks.webhooks import (
+    ATTEMPTS,
     add_webhook,
+    forget_old,
     note_completions,
     ping_webhook,
     remove_webhook,
     retry_delivery,
     rotate_secret,
     secret_of,
+    send_webhooks,
     sign,
     switch_webhook,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.templatetags.captions import looks_empty
+from annotation.templatetags.annotation_tags import looks_empty
 from annotation.words import spell_duration, spell_left, spell_pay
 from annotation.work.presentation import Place
 from annotation.work.worksheet import answers_of_form, undecided

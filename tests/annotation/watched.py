@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from annotation.models import Assignment, Worker
-from annotation.work.answers import answer_key
 from annotation.work.claims import claim_assignment
 from annotation.work.presentation import Place, places_of
 from annotation.work.submissions import submit_assignment
+from annotation.work.worksheet import answer_key
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from tests.studies import make_study, make_worker

@@ -13,7 +13,7 @@ from tests.installations import Installation, Installations
 
 CAST = """
 from django.contrib.auth.models import Permission, User
-from annotation.quality.adjudication import send_to_adjudicator
+from annotation.quality.reviews import send_to_adjudicator
 from judgments.models import Unit
 from tests.annotation.casting import make_dataset, make_study
 

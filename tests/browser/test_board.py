@@ -14,12 +14,12 @@ CAST = """
 from django.contrib.auth.models import User
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
-from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 
 study = make_study(make_dataset(images=12), "pairwise", slug="animals", name="Animals", judgments_per_unit=5)
 for number in range(3):
     work(study, joined(study, f"w-{number}"), always_first)
-store_board(compute_board(study=study))
+store_snapshot(compute_snapshot(study=study))
 User.objects.create_superuser("designer", password="a-long-phrase-1")
 print(study.pk)
 """

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from annotation.crowds.mturk.answers import write_answers
 from annotation.crowds.mturk.pages import PageAnswers, answers_of_page, html_page
+from annotation.crowds.mturk.questions import write_answers
 from judgments.kinds import KINDS
 from tests.annotation.casting import picture_bytes
 from tests.annotation.crowds.hits import make_hit

@@ -21,7 +21,7 @@ from tests.installations import Installation, Installations, until
 CAST = """
 from django.contrib.auth.models import User
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.reading import make_design
 from judgments.access.roles import give_role
 from judgments.studies.studies import create_study

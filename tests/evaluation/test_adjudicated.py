@@ -13,12 +13,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment
-from annotation.quality.adjudication import decide, send_to_adjudicator, withdraw
+from annotation.quality.reviews import decide, send_to_adjudicator, withdraw
 from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Caption, Study, Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -39,7 +39,7 @@ def listed(client: Client, study: Study) -> str:
 
 
 def board(client: Client, study: Study) -> str:
-    store_board(compute_board(study=study))
+    store_snapshot(compute_snapshot(study=study))
     return words(client.get(page(study, "board")))
 
 

@@ -13,7 +13,7 @@ from annotation.models import Assignment
 from annotation.rehearsal.rehearsal import rehearsals_of
 from evaluation.models import Analysis, Registration
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import SCOPES, create_token
 from judgments.design.presets import PRESETS
 from judgments.jobs import run_job

@@ -18,22 +18,22 @@ from pytest_django import DjangoAssertNumQueries
 from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from annotation.work.pausing import pause_study
-from evaluation.dashboard.now import board_now, is_stale, pulse_of
+from annotation.work.extending import pause_study
+from evaluation.dashboard.progress import change_mark, is_stale, live_counters
 from evaluation.dashboard.replay import (
     Votes,
     accuracy_so_far,
     agreement_grows,
     checkpoints,
-    told_apart,
+    significantly_best,
     verdict_sentence,
     winners_so_far,
 )
-from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.follow_up.units import Need, units_in_need
 from evaluation.models import BoardSnapshot
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation import casting
@@ -61,7 +61,7 @@ def judged(protocol: str = "pairwise", people: int = 3, **values: Any) -> Study:
 
 
 def made(study: Study) -> BoardSnapshot:
-    return store_board(compute_board(study=study))
+    return store_snapshot(compute_snapshot(study=study))
 
 
 def test_what_comes_in_while_figures_are_computed_is_counted_once() -> None:
@@ -71,11 +71,11 @@ def test_what_comes_in_while_figures_are_computed_is_counted_once() -> None:
     def meanwhile(*_: Any) -> None:
         work(study, late, always_first)
 
-    store_board(compute_board(study=study, progress=meanwhile))
+    store_snapshot(compute_snapshot(study=study, progress=meanwhile))
     there = Judgment.objects.filter(assignment__study=study).count()
-    pulse = pulse_of(study)
+    pulse = change_mark(study)
     assert pulse.new > 0
-    assert board_now(study, pulse, {}).judgments == there
+    assert live_counters(study, pulse, {}).judgments == there
 
 
 def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
@@ -110,14 +110,14 @@ def test_metrics_are_told_apart_by_mcnemar_and_holm() -> None:
     same[0] = False
     poor = np.ones(20, dtype=bool)
     poor[:10] = False
-    found = told_apart({"poor": poor, "best": best, "same": same})
+    found = significantly_best({"poor": poor, "best": best, "same": same})
     assert found["leaders"] == ["best", "same"]
     assert found["rest"] == ["poor"]
     assert found["p"] == pytest.approx(2 * 2 / 2**10)
     settled, said = verdict_sentence(found)
     assert not settled
     assert said == "best and same cannot be told apart yet; both are ahead of poor (p < .01, Holm)."
-    assert verdict_sentence(told_apart({"best": best, "poor": poor})) == (
+    assert verdict_sentence(significantly_best({"best": best, "poor": poor})) == (
         True,
         "best is ahead of poor (p < .01, Holm).",
     )
@@ -179,10 +179,10 @@ def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_onc
 def test_what_came_in_since_the_figures_is_counted_at_once(designer: Client) -> None:
     study = judged()
     made(study)
-    before = pulse_of(study)
+    before = change_mark(study)
     assert (before.new, is_stale(study, before)) == (0, False)
     work(study, joined(study, "late"), always_first, most=1)
-    after = pulse_of(study)
+    after = change_mark(study)
     assert after.new > 0
     assert before.tag(study) != after.tag(study)
     assert before.snapshot is not None
@@ -194,11 +194,11 @@ def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost() ->
     snapshot = made(study)
     BoardSnapshot.objects.filter(study=study).update(seconds=1.0)  # however busy the machine is
     work(study, joined(study, "late"), always_first, most=1)
-    pulse = pulse_of(study)
+    pulse = change_mark(study)
     assert not is_stale(study, pulse, snapshot.made_at + timedelta(seconds=14))
     assert is_stale(study, pulse, snapshot.made_at + timedelta(seconds=16))
     BoardSnapshot.objects.filter(study=study).update(seconds=30.0)
-    assert not is_stale(study, pulse_of(study), snapshot.made_at + timedelta(seconds=299))
+    assert not is_stale(study, change_mark(study), snapshot.made_at + timedelta(seconds=299))
 
 
 def test_an_unchanged_board_costs_a_304(designer: Client) -> None:

@@ -15,7 +15,7 @@ from common.errors import QuorumError
 from evaluation.metrics import score
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds.caption import METRICS, leave_one_out
 from judgments.models import Job
 from tests.annotation.writing import writing_study, written_study

@@ -18,7 +18,7 @@ from common.errors import NotThere, WrongState
 from evaluation.error_analysis.analysis import (
     certainty,
     explain_metric,
-    look_at,
+    find_inspected,
     newest_evaluation,
     quantiles,
     rank_captions,
@@ -27,7 +27,7 @@ from evaluation.error_analysis.analysis import (
 from evaluation.follow_up.units import make_next_batch
 from evaluation.models import MetricScore
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.generation import generate_hits
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -159,7 +159,7 @@ def check_stored(study: Study, keys: list[str]) -> None:
     analysis = newest_evaluation(study)
     assert analysis is not None
     for key in keys:
-        closer = look_at(study, key)
+        closer = find_inspected(study, key)
         for metric in METRICS:
             found = explain_metric(study, analysis, closer, metric)
             which = {"pair__key": key} if len(closer.captions) == 2 else {"unit__key": key}

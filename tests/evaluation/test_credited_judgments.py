@@ -17,7 +17,7 @@ from common.errors import DataConflict
 from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import compute_aggregation
 from judgments.datasets.importing import import_candidates
-from judgments.drawing.draws import candidate_key
+from judgments.drawing.material import candidate_key
 from judgments.importers import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, System

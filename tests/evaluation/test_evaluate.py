@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from evaluation.errors import EvaluationError
 from evaluation.metrics import score
 from evaluation.models import Analysis, MetricScore
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.signatures import parse
 from judgments.models import Caption
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -14,7 +14,7 @@ from annotation.models import Assignment, Exclusion, Judgment
 from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
-from judgments.importers.errors import ImportProblem
+from judgments.importers.textio import ImportProblem
 from judgments.studies.studies import find_study
 from tests.evaluation.studies import StudyOf, make_dataset
 

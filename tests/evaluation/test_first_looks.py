@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotation import snapshots
 from evaluation.error_analysis import analysis
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job
 from judgments.studies import hits_page

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import pytest
 
 from benchmarks.filling import fill_study
-from evaluation.dashboard.snapshot import compute_board
+from evaluation.dashboard.snapshot import compute_snapshot
 from evaluation.export.exporting import export_judgments
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
 from tests.growth import check_linear, growth, work_of
 
@@ -45,7 +45,7 @@ def release(study: Study, folder: Path) -> None:
 
 
 def board(study: Study, folder: Path) -> None:
-    compute_board(study=study)
+    compute_snapshot(study=study)
 
 
 def study_of(judgments: int) -> Study:

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from annotation.models import Assignment, Case, Judgment, QuizAttempt
-from annotation.quality.adjudication import decide, send_to_adjudicator
 from annotation.quality.flags import confirm_case
+from annotation.quality.reviews import decide, send_to_adjudicator
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import revise_judgments, submit_assignment
 from evaluation.integrity import check_integrity

@@ -14,11 +14,11 @@ from annotation.models import Judgment
 from evaluation.errors import EvaluationError
 from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import formats_for
-from evaluation.export.formats.gold import content_gold, keyword_gold
+from evaluation.export.formats.consensus import content_gold, keyword_gold
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds.links_figures import content_figures, f1, pairwise_f1
 from judgments.models import Study
 from tests.annotation.casting import make_study

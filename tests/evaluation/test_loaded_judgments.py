@@ -10,17 +10,17 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
-from annotation.quality.exclusions import exclude_worker, lift_exclusion
+from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
-from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.judgment_sets.loaders import load_judgments
 from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study, votes_of, votes_of_table
 from evaluation.provenance import DataHash
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
-from judgments.studies.generation import strike_control
+from judgments.studies.generation import withdraw_control
 from tests.annotation import casting
 from tests.annotation.voting import joined, work
 
@@ -56,8 +56,8 @@ def check(study: Study) -> None:
 
 def check_board(study: Study) -> None:
     """A board made with the scores of the one before says what the analysis says."""
-    store_board(compute_board(study=study))
-    board = compute_board(study=study).result
+    store_snapshot(compute_snapshot(study=study))
+    board = compute_snapshot(study=study).result
     told = aggregate_study(study=study)
     assert board["growth"][-1]["value"] == told["agreement"]["alpha"]["value"]
     assert board["evaluation"]["people"] == told["agreement"]["one_against_rest"]
@@ -109,7 +109,7 @@ def happens(study: Study, step: str, lot: random.Random, number: int) -> None:
             reject_assignments(study=study, assignments=[lot.choice(list(waiting)).pk], reason="careless")
     elif step == "strike":
         controls = list(study.units.filter(control=True, struck=False).order_by("position"))
-        strike_control(study=study, unit_key=lot.choice(controls).key)
+        withdraw_control(study=study, unit_key=lot.choice(controls).key)
 
 
 def test_only_what_came_in_by_then_is_taken_in() -> None:

@@ -14,7 +14,7 @@ from annotation.crowds.publishing import open_study
 from annotation.models import Judgment
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.admin.base import QuorumAdmin, in_short
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.generation import generate_hits

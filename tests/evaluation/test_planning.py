@@ -16,9 +16,16 @@ from common.errors import WrongState
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.signature import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.planning.page import shown
-from evaluation.planning.pilots import pilot_metrics, pilot_people, pilot_systems, told_by_pilot
-from evaluation.planning.planning import assumptions_for, read_assumptions, use_plan
+from evaluation.planning.page import as_initial
+from evaluation.planning.planning import (
+    assumptions_for,
+    estimate_from_pilot,
+    pilot_metrics,
+    pilot_people,
+    pilot_systems,
+    read_assumptions,
+    use_plan,
+)
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading import make_design
 from judgments.jobs import run_job
@@ -54,7 +61,7 @@ def asked(study: Study, **changes: Any) -> dict[str, Any]:
         "simulations": 50,
         "right": 1.0,
     }
-    return shown(assumptions_for(study) | few | changes)
+    return as_initial(assumptions_for(study) | few | changes)
 
 
 def do(study: Study, step: str) -> str:
@@ -175,7 +182,7 @@ def test_a_pilot_tells_how_far_two_systems_lie_apart() -> None:
     assert pilot_systems(study, "A", "B", right=0.9)["win_rate"] == pytest.approx(0.875)
     with pytest.raises(EvaluationError, match="systems that meet in it: A, B"):
         pilot_systems(study, "A", "C")
-    told = told_by_pilot(study=study, question="systems", first="A", second="B")
+    told = estimate_from_pilot(study=study, question="systems", first="A", second="B")
     assert (told.assumptions["win_rate"], told.assumptions["right"]) == (0.8, 1.0)  # votes never split
     assert told.source == {
         "pilot": study.slug,
@@ -237,7 +244,7 @@ def alone(**changes: Any) -> dict[str, Any]:
         "simulations": 50,
         "right": 1.0,
     }
-    return shown(read_assumptions(few).model_dump(mode="json") | changes)
+    return as_initial(read_assumptions(few).model_dump(mode="json") | changes)
 
 
 def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(designer: Client) -> None:

@@ -17,9 +17,9 @@ from evaluation.releases.comparison import compare_releases
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.releases.verification import verify_bundle
-from evaluation.report.building import build_report
+from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
 from judgments.studies.log import note_event
 from tests.evaluation.reporting import rolled_back

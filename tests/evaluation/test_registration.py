@@ -19,10 +19,10 @@ from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.deviations import registered as registered_plan
 from evaluation.registration.plans import plan_hash, read_plan
 from evaluation.registration.registering import register_study
-from evaluation.report.building import build_report
 from evaluation.report.rendering import render_report
+from evaluation.report.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.design.plans import Plan
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import preset_values

@@ -14,7 +14,7 @@ from django.urls import reverse
 from evaluation.models import Registration
 from evaluation.registration.plans import plan_hash
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -16,7 +16,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from annotation.models import Worker
-from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import exclude_worker
 from evaluation.models import Release
 from evaluation.registration.plans import make_plan, plan_hash
 from evaluation.registration.registering import register_study

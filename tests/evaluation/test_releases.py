@@ -25,7 +25,7 @@ from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms, next_version
 from evaluation.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
 from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, candidate, make_dataset

@@ -15,7 +15,7 @@ from evaluation.provenance import as_json
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.releases.verification import different, verify_bundle
-from evaluation.report.building import build_report
+from evaluation.report.storage import build_report
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
 from judgments.studies.studies import mark_closed

@@ -15,15 +15,15 @@ from django.core.management import CommandError, call_command
 
 from evaluation.judgment_sets.records import UnitRow
 from evaluation.models import Analysis
-from evaluation.report import citations
-from evaluation.report.building import build_report
+from evaluation.report import methods
 from evaluation.report.content import Column, Estimate, Table
 from evaluation.report.loading import load_inputs
 from evaluation.report.rendering import render_report, render_table
 from evaluation.report.sections import pairs
 from evaluation.report.sections.ceiling import halves_of_votes, one_against_mean
-from evaluation.report.sections.comparisons import letters_of
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.report.sections.systems import letters_of
+from evaluation.report.storage import build_report
+from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.results.rankings import corrected_success
 from evaluation.statistics.ranking import judge_rankings
 from judgments.models import Item, Output, Study, System
@@ -215,7 +215,7 @@ def test_the_papers_behind_the_protocols_are_cited_as_they_call_themselves(share
     for key, name in names.items():
         text = (shared / "papers" / f"{name}.txt").read_text(encoding="utf-8")
         head = re.sub(r"[^a-z0-9]+", " ", text[:6000].lower())
-        fields = citations.fields_of(key)
+        fields = methods.fields_of(key)
         assert re.sub(r"[^a-z0-9]+", " ", fields["title"].lower()).strip() in head, key
         for author in fields["author"].split(" and "):
             assert author.split(",")[0].lower() in head, author
@@ -259,12 +259,12 @@ def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack() -> None:
 
 
 def test_every_work_that_can_be_cited_has_an_entry() -> None:
-    named = {key for keys in (*citations.METRICS.values(), *citations.SOURCES.values()) for key in keys}
-    assert named | set(citations.PRESETS.values()) <= citations.ENTRIES.keys()
-    assert citations.of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
-    assert citations.in_text("mcnemar1947") == "McNemar, 1947"
-    assert citations.in_text("vedantam2015") == "Vedantam et al., 2015"
-    assert citations.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
+    named = {key for keys in (*methods.METRICS.values(), *methods.SOURCES.values()) for key in keys}
+    assert named | set(methods.PRESETS.values()) <= methods.ENTRIES.keys()
+    assert methods.of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
+    assert methods.in_text("mcnemar1947") == "McNemar, 1947"
+    assert methods.in_text("vedantam2015") == "Vedantam et al., 2015"
+    assert methods.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
 
 
 def test_letters_are_shared_by_what_cannot_be_told_apart() -> None:

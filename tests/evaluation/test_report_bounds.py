@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.report.building import build_report
-from evaluation.report.citations import ENTRIES, bibtex, fields_of
 from evaluation.report.content import (
     Column,
     Curves,
@@ -22,8 +20,10 @@ from evaluation.report.content import (
     p_in_text,
     p_value,
 )
+from evaluation.report.methods import ENTRIES, bibtex, fields_of
 from evaluation.report.rendering import render_table
 from evaluation.report.sections.ceiling import one_against_cut, one_against_mean
+from evaluation.report.storage import build_report
 from evaluation.statistics.correlation import correlation
 from judgments.kinds import KINDS
 from judgments.models import Output, System

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import create_token
 from judgments.models import Job
 from tests.evaluation.reporting import address, graded, make_report, pairwise, words

@@ -23,7 +23,7 @@ from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study
 from tests.studies import make_dataset, make_study

@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.models import Judgment
 from evaluation.dashboard.progress import study_progress
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import HIT, Outlook, Study
 from tests.annotation.voting import always_first, joined, work
 from tests.studies import make_study

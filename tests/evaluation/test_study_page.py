@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.models import ProblemReport
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.metric_scores import evaluate_study
+from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset

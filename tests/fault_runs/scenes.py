@@ -159,7 +159,7 @@ def rows() -> None:
             "judgments": Judgment.objects.count(),
             "budget": [budget.reserved_cents, budget.spent_cents],
             "ledger": ledger.ledger_sums(budget),
-            "kept": ledger.kept_cents(budget),
+            "kept": ledger.reserved_cents(budget),
             "rewards": LedgerEntry.objects.filter(what="reward").count(),
             "bonuses": LedgerEntry.objects.filter(what="bonus").count(),
             "integrity": check_integrity().problems[:5],

@@ -13,8 +13,8 @@ from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Judgment, Worker
 from common.errors import DataConflict
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.datasets.pictures import PictureProblem
-from judgments.importers.errors import ImportProblem
+from judgments.datasets.uploads import PictureProblem
+from judgments.importers.textio import ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
 
 pytestmark = pytest.mark.django_db

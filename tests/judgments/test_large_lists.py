@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from judgments.admin.base import BoundedChoices, BoundedPaginator, BoundedValues
+from judgments.cached_figures import MANY_ROWS
 from judgments.models import HIT
-from judgments.remembered import MANY_ROWS
 from tests.judgments.desk import page, words
 from tests.studies import make_dataset, make_study
 

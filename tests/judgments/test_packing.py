@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judgments.drawing.controls import Deck
-from judgments.drawing.draws import balanced_sides
-from judgments.drawing.material import Group, Image, UnitSpec
+from judgments.drawing.material import Group, Image, UnitSpec, balanced_sides
 from judgments.drawing.packing import make_hits, pack_groups
 
 

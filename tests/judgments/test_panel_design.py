@@ -14,8 +14,8 @@ from judgments.design.panels import (
     PANEL_PRESETS,
     entry_query,
     project_parameter,
+    return_address,
     session_parameter,
-    way_back,
     worker_parameter,
 )
 from judgments.design.reading import make_design, read_toml, write_toml
@@ -46,13 +46,13 @@ def test_the_way_back_is_the_preset_s_or_the_design_s_with_everything_filled_in_
     panel = design(preset="prolific", addresses={"full": "https://x.example/{code}?w={worker}"}).panel
     ids = {"worker": "a&b=c/d", "session": "s"}
     assert (
-        way_back(panel, "completed", code="C1", **ids)
+        return_address(panel, "completed", code="C1", **ids)
         == "https://app.prolific.com/submissions/complete?cc=C1"
     )
-    assert way_back(panel, "full", code="C/2", **ids) == "https://x.example/C%2F2?w=a%26b%3Dc%2Fd"
-    assert way_back(panel, "full", code="C2", worker="", session="") == ""
-    assert way_back(design(preset="plain").panel, "completed", code="C", **ids) == ""
-    assert way_back(design(preset="prolific", finish="code").panel, "completed", code="C", **ids) == ""
+    assert return_address(panel, "full", code="C/2", **ids) == "https://x.example/C%2F2?w=a%26b%3Dc%2Fd"
+    assert return_address(panel, "full", code="C2", worker="", session="") == ""
+    assert return_address(design(preset="plain").panel, "completed", code="C", **ids) == ""
+    assert return_address(design(preset="prolific", finish="code").panel, "completed", code="C", **ids) == ""
 
 
 def test_every_preset_speaks_of_parameters_and_outcomes_that_there_are() -> None:

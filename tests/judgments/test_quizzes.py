@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.quizzes import QUIZ_PRESETS, drawn, passes, questions_of
 from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.requirements import QUIZ_PRESETS, draw_questions, passes, questions_of
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import rng_for
-from judgments.drawing.material import Image, Material, Text
+from judgments.drawing.material import Image, Material, Text, rng_for
 from judgments.drawing.quiz_items import quiz_groups, set_aside
 from judgments.kinds import KINDS
 
@@ -49,19 +48,19 @@ def test_the_english_test_has_more_than_twenty_questions_with_one_right_answer_e
 
 def test_ten_questions_are_drawn_and_the_next_attempt_prefers_others() -> None:
     keys = [question.key for question in ENGLISH]
-    first = drawn(keys, 10, asked=(), rng=rng_for(1, "a"))
+    first = draw_questions(keys, 10, asked=(), rng=rng_for(1, "a"))
     assert len(set(first)) == 10
-    assert drawn(keys, 10, asked=(), rng=rng_for(1, "a")) == first
-    second = drawn(keys, 10, asked=first, rng=rng_for(1, "b"))
+    assert draw_questions(keys, 10, asked=(), rng=rng_for(1, "a")) == first
+    second = draw_questions(keys, 10, asked=first, rng=rng_for(1, "b"))
     assert not set(first) & set(second)
-    third = drawn(keys, len(keys), asked=first, rng=rng_for(1, "c"))
+    third = draw_questions(keys, len(keys), asked=first, rng=rng_for(1, "c"))
     assert sorted(third) == sorted(keys)
 
 
 def test_over_many_seeds_every_question_is_asked_about_equally_often() -> None:
     keys = [question.key for question in ENGLISH]
     counts = Counter(
-        key for seed in range(600) for key in drawn(keys, 10, asked=(), rng=rng_for(seed, "quiz"))
+        key for seed in range(600) for key in draw_questions(keys, 10, asked=(), rng=rng_for(seed, "quiz"))
     )
     expected = 600 * 10 / len(keys)
     assert set(counts) == set(keys)

@@ -9,10 +9,10 @@ import pytest
 from django.db.models import Value
 from django.utils import timezone
 
-from judgments import remembered as memory
+from judgments import cached_figures as memory
+from judgments.cached_figures import MANY_ROWS, Figures, ShownFigures, add_figures, cached_figures
 from judgments.jobs import run_job
 from judgments.models import Job, KeptFigures, Study
-from judgments.remembered import MANY_ROWS, Figures, Shown, add_figures, remembered
 from judgments.studies.log import note_event
 from tests.studies import make_study
 
@@ -55,54 +55,54 @@ def work_off() -> int:
 
 def test_figures_over_many_rows_are_counted_once(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
-    assert [remembered(study, figures).value for _ in range(3)] == [1, 1, 1]
+    assert [cached_figures(study, figures).value for _ in range(3)] == [1, 1, 1]
     assert not Job.objects.exists()
 
 
 def test_old_figures_are_shown_while_one_job_counts_again(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
-    remembered(study, figures)
+    cached_figures(study, figures)
     age()
-    looks = [remembered(study, figures) for _ in range(3)]
+    looks = [cached_figures(study, figures) for _ in range(3)]
     assert [(one.value, one.again) for one in looks] == [(1, True)] * 3
     assert looks[0].made_at is not None
     assert work_off() == 1
-    then = remembered(study, figures)
+    then = cached_figures(study, figures)
     assert (then.value, then.again) == (2, False)
 
 
 def test_earlier_jobs_that_counted_are_not_kept(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
-    remembered(study, figures)
+    cached_figures(study, figures)
     for _ in range(3):
         age()
-        remembered(study, figures)
+        cached_figures(study, figures)
         work_off()
     assert Job.objects.count() == 1
 
 
 def test_who_does_something_sees_at_once_what_came_of_it_where_that_is_quick(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
-    remembered(study, figures)
+    cached_figures(study, figures)
     KeptFigures.objects.update(seconds=memory.QUICK)
     note_event(study=study, what="controls-struck", words="One was struck.", why="wrong")
-    assert remembered(study, figures) == Shown(2)
+    assert cached_figures(study, figures) == ShownFigures(2)
     Study.objects.filter(pk=study.pk).update(state="closed")
     KeptFigures.objects.update(seconds=memory.QUICK)
-    assert remembered(Study.objects.get(pk=study.pk), figures) == Shown(3)
+    assert cached_figures(Study.objects.get(pk=study.pk), figures) == ShownFigures(3)
 
 
 def test_where_it_is_not_quick_nobody_waits_and_the_page_says_that_it_counts_again(
     counting: Counting,
 ) -> None:
     study, figures = make_study(), figures_of(counting)
-    remembered(study, figures)
+    cached_figures(study, figures)
     KeptFigures.objects.update(seconds=memory.QUICK + 1)
     note_event(study=study, what="controls-struck", words="One was struck.", why="wrong")
-    shown = remembered(study, figures)
+    shown = cached_figures(study, figures)
     assert (shown.value, shown.again) == (1, True)
     work_off()
-    assert remembered(study, figures).value == 2
+    assert cached_figures(study, figures).value == 2
 
 
 def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_never_another_ones(
@@ -110,45 +110,45 @@ def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_nev
 ) -> None:
     study, version = make_study(), ["first"]
     figures = figures_of(counting, version=lambda study: version, exact=True)
-    remembered(study, figures)
+    cached_figures(study, figures)
     age(seconds=memory.QUICK + 1)
-    assert remembered(study, figures).again is False
+    assert cached_figures(study, figures).again is False
     version[0] = "second"
-    assert remembered(study, figures) == Shown(None, again=True)
+    assert cached_figures(study, figures) == ShownFigures(None, again=True)
     work_off()
-    assert remembered(study, figures).value == 2
+    assert cached_figures(study, figures).value == 2
 
 
 def test_what_is_beyond_a_page_is_counted_by_a_job_from_the_first_look_on(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting, beyond_a_page=lambda study: True)
-    assert remembered(study, figures) == Shown(None, again=True)
+    assert cached_figures(study, figures) == ShownFigures(None, again=True)
     assert counting.times == 0
     work_off()
-    assert remembered(study, figures).value == 1
+    assert cached_figures(study, figures).value == 1
 
 
 def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
     counting.rows = MANY_ROWS - 1
-    assert [remembered(study, figures).value for _ in range(3)] == [1, 2, 3]
+    assert [cached_figures(study, figures).value for _ in range(3)] == [1, 2, 3]
 
 
 def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
-    assert remembered(study, figures) == Shown(None, again=True)
+    assert cached_figures(study, figures) == ShownFigures(None, again=True)
     assert (counting.times, Job.objects.count()) == (0, 1)
     work_off()
-    assert remembered(study, figures).value == 1
+    assert cached_figures(study, figures).value == 1
     KeptFigures.objects.all().delete()
-    assert remembered(study, figures, wait=True).value == 2
+    assert cached_figures(study, figures, wait=True).value == 2
 
 
 def test_where_counting_failed_a_waiting_page_does_not_ask_for_ever(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
-    remembered(study, figures)
+    cached_figures(study, figures)
     Job.objects.update(state="failed", error="No room.", finished_at=timezone.now())
-    remembered(study, figures)
+    cached_figures(study, figures)
     assert not Job.objects.filter(state="queued").exists()
     Job.objects.update(finished_at=timezone.now() - timedelta(hours=1))
-    remembered(study, figures)
+    cached_figures(study, figures)
     assert Job.objects.filter(state="queued").count() == 1

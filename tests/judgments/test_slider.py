@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from judgments.design.reading import make_design
-from judgments.kinds import KINDS, Judged
+from judgments.kinds import KINDS, IncludedJudgment
 from judgments.kinds.slider import Slider
 from tests.judgments.test_best_worst import described
 
@@ -75,7 +75,7 @@ def test_the_consensus_is_the_mean_and_lists_what_was_given() -> None:
 def test_units_have_a_z_that_forgives_strict_workers() -> None:
     units = [Row(1), Row(2), Row(3)]
     judged = [
-        Judged(unit, worker, given)
+        IncludedJudgment(unit, worker, given)
         for worker, values in ((1, (80, 90, 100)), (2, (0, 20, 40)))
         for unit, given in zip(units, values, strict=True)
     ]

@@ -10,7 +10,7 @@ from annotation.work.claims import claim_assignment
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.design.reading import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
-from judgments.studies.generation import draw_hits, generate_hits, plan_study, store_hits, strike_control
+from judgments.studies.generation import draw_hits, generate_hits, plan_study, store_hits, withdraw_control
 from judgments.studies.studies import change_design, create_study, delete_study, design_of, duplicate_study
 from tests.installations import Installation
 from tests.studies import make_dataset, make_study, make_worker
@@ -124,13 +124,13 @@ class TestStates:
         judged = Unit.objects.filter(study=study, control=False).first()
         assert control is not None
         assert judged is not None
-        strike_control(study=study, unit_key=control.key)
+        withdraw_control(study=study, unit_key=control.key)
         assert not HITUnit.objects.filter(unit=control).exists()
         with pytest.raises(WrongState, match="is no control item"):
-            strike_control(study=study, unit_key=judged.key)
+            withdraw_control(study=study, unit_key=judged.key)
         open_study(study=study)
         seen = Unit.objects.filter(study=study, control=True, struck=False)[0]
-        strike_control(study=study, unit_key=seen.key)
+        withdraw_control(study=study, unit_key=seen.key)
         assert HITUnit.objects.filter(unit=seen).exists(), "workers may hold it"
 
 

@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from judgments.drawing.draws import rng_for
+from judgments.drawing.material import rng_for
 from judgments.drawing.tuples import balanced_lists, list_count
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from evaluation.metrics import InvalidInput, MetricsError, UnknownName, score
-from evaluation.metrics.explaining import EXPLAINED, Documents, explain, view_of
 from evaluation.metrics.explanation import Explanation
+from evaluation.metrics.registry import EXPLAINED, Documents, explain, view_of
 from tests.metrics.reading import read_lines
 
 DEMO = Path(__file__).resolve().parents[2] / "demo"

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from evaluation.judgment_sets.files import read_judgment_table
 from evaluation.statistics.agreement import krippendorff_alpha
-from judgments.importers.errors import ImportProblem
+from judgments.importers.textio import ImportProblem
 from tests.statistics.golden import golden, with_nan
 
 EXAMPLE = golden("agreement.json")["alpha"][0]

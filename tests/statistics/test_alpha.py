@@ -16,7 +16,7 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
-from evaluation.statistics.errors import BadOption, BadShape, BadValue, DuplicateJudgment, StatisticsError
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment, StatisticsError
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 

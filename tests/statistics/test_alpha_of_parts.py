@@ -5,7 +5,7 @@ import pytest
 
 from evaluation.statistics.agreement import alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadOption, BadValue, DuplicateJudgment
+from evaluation.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 

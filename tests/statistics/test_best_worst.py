@@ -13,7 +13,7 @@ from evaluation.statistics.aggregation import (
     split_half_reliability,
 )
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 
 FOUR = ["a", "b", "c", "d"]
 

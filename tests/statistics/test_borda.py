@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import borda_count
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadShape, BadValue
+from evaluation.statistics.inputs import BadShape, BadValue
 
 
 def test_borda_adds_the_points_of_every_ranking() -> None:

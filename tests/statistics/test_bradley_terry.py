@@ -16,7 +16,7 @@ from evaluation.statistics.aggregation import (
     wins_table,
 )
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import davidson
 

@@ -16,7 +16,7 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
-from evaluation.statistics.errors import BadOption, DuplicateJudgment
+from evaluation.statistics.inputs import BadOption, DuplicateJudgment
 from tests.statistics.golden import golden, with_nan
 
 NAN: Any = math.nan

@@ -16,7 +16,7 @@ from evaluation.statistics.agreement import (
     percent_agreement,
     ratings_of_judgments,
 )
-from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import BadOption, BadValue
 
 NAN: Any = math.nan
 

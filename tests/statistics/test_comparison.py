@@ -14,7 +14,7 @@ from scipy import stats
 from evaluation.comparing.comparison import compare_sources
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.files import read_source
-from evaluation.statistics.errors import BadOption
+from evaluation.statistics.inputs import BadOption
 from tests.statistics.golden import golden
 
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ from evaluation.statistics.correlation import (
     pearson,
     spearman,
 )
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 
 CASES = [case for case in golden("significance.json")["correlation"] if "why" not in case]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import dawid_skene
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import em
 

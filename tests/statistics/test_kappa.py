@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.agreement import cohen_kappa, fleiss_interval, fleiss_kappa, kappa_interval
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 
 COHEN = golden("agreement.json")["cohen"]

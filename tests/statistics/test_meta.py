@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import metric_winners, pair_accuracy, wilson_interval
 
 # Six pairs: right, wrong, tie, right, no consensus (the metric decides), no consensus (it does not).

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evaluation.statistics.correlation import COEFFICIENTS
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import grouped_correlation, paired_correlation_test
 
 GROUPINGS = ("none", "item", "system", "system-level")

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import BadOption, BadValue
 from evaluation.statistics.people import People, fit_people, without_noise
 from evaluation.statistics.power import (
     Question,

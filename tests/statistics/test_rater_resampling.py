@@ -21,7 +21,7 @@ from evaluation.statistics.agreement import (
     percent_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.errors import BadOption
+from evaluation.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 
 NAN: Any = math.nan

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import accuracy_by_references, pair_accuracy, random_subsets, wilson_interval
 
 WINNERS = [1, 2, 1, 0]

@@ -7,7 +7,7 @@ import pytest
 
 from evaluation.statistics.aggregation import standardised_mean
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadShape, BadValue
+from evaluation.statistics.inputs import BadShape, BadValue
 
 
 def test_a_generous_and_a_strict_rater_of_one_mind_have_the_same_z() -> None:

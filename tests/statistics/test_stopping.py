@@ -18,7 +18,7 @@ from evaluation.statistics.aggregation.stopping import (
     relevance_range,
     simulate_stopping,
 )
-from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import BadOption, BadValue
 
 few = st.integers(0, 6)
 

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.inputs import encode, encode_with, finite_vector, one_of, positive, same_length
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    encode_with,
+    finite_vector,
+    one_of,
+    positive,
+    same_length,
+)
 
 numbers = st.one_of(
     st.integers(-3, 3),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evaluation.statistics.agreement import at_least, cohen_kappa, kappa_grid, threshold_kappa
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 
 SHARES = [1.0, 2 / 3, 2 / 3, 1 / 3, 0.0, 0.0, 1.0, 0.0]
 GRADES = [4.0, 11 / 3, 3.0, 10 / 3, 1.0, 5 / 3, 10 / 3, 2.0]

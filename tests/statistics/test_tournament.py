@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaluation.statistics.aggregation import tournament
 from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import metric_winners
 
 FIRST = ["a", "a", "b", "b", "a", "c"]

@@ -22,7 +22,7 @@ from evaluation.statistics.aggregation import (
     weighted_vote,
 )
 from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.errors import BadShape, BadValue
+from evaluation.statistics.inputs import BadShape, BadValue
 from evaluation.statistics.significance import williams_correlations, williams_test
 from tests.statistics.golden import golden
 

@@ -19,7 +19,7 @@ from evaluation.statistics.aggregation import (
     pair_winners,
 )
 from evaluation.statistics.agreement import cohen_kappa, kappa_grid, kappa_interval
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
     accuracy_by_references,
     clusters_of_p_values,

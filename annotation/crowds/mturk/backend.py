@@ -21,23 +21,16 @@ from annotation.crowds.base import (
     SeenWork,
     fee_of,
 )
-from annotation.crowds.mturk.frames import sites_of
-from annotation.crowds.mturk.hits import (
-    description_of,
-    is_tested_there,
-    question_of,
-    title_of,
-    token_of,
-)
+from annotation.crowds.mturk.client import LIVE, SANDBOX, NotAtTurk, TurkHIT, WrongStateAtTurk
 from annotation.crowds.mturk.notifications import read_sqs
-from annotation.crowds.mturk.pages import answers_of_page
+from annotation.crowds.mturk.orders import description_of, is_tested_there, question_of, title_of, token_of
+from annotation.crowds.mturk.pages import answers_of_page, sites_of
 from annotation.crowds.mturk.qualifications import qualification_test, requirements_of
 from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
     NotificationProblem,
     QuestionProblem,
 )
-from annotation.crowds.mturk.shapes import LIVE, SANDBOX, NotAtTurk, TurkHIT, WrongStateAtTurk
 from annotation.work.presentation import units_of_hit
 from common.errors import WrongState
 from judgments.design.requirements import CROWDS

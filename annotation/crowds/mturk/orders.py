@@ -1,4 +1,4 @@
-"""Send each call to Mechanical Turk exactly once.
+"""Send each outbox message to Mechanical Turk exactly once, and describe its HITs.
 
 A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours
 (MTURK.md 2, Idempotency). Later, and for other operations, the state is read first.
@@ -9,42 +9,92 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from annotation.crowds.base import Ability, Refused, TryLater
-from annotation.crowds.mturk.client import TurkClient
-from annotation.crowds.mturk.hits import (
-    annotation_of,
-    description_of,
-    is_tested_there,
-    question_of,
-    title_of,
-    token_of,
+from annotation.crowds.mturk.client import (
+    LIVE,
+    SANDBOX,
+    AskedBefore,
+    HitAlreadyExists,
+    NotAtTurk,
+    TurkClient,
+    TurkHIT,
+    TurkRefused,
+    WrongStateAtTurk,
 )
+from annotation.crowds.mturk.pages import html_question, sites_of
 from annotation.crowds.mturk.qualifications import (
     is_master,
     qualification_test,
     requirements_of,
     score_at_least,
 )
-from annotation.crowds.mturk.shapes import (
-    LIVE,
-    AskedBefore,
-    HitAlreadyExists,
-    NotAtTurk,
-    TurkHIT,
-    TurkRefused,
-    WrongStateAtTurk,
+from annotation.crowds.mturk.questions import (
+    external_question,
 )
 from annotation.crowds.people import installation_word
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId, Worker
+from annotation.work.presentation import units_of_hit, worked_examples
+from common.markup import plain_text
+from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.models import Study
+from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
+
+if TYPE_CHECKING:
+    pass
+
+# MTURK.md 2, Money
+FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ENTRY = "/s/{slug}/mturk/"
+
+
+def annotation_of(token: str, study: Study) -> str:
+    return f"{token} {installation_word()} {study.slug}"
+
+
+def token_of(annotation: str, study: Study) -> str:
+    token, _, rest = annotation.partition(" ")
+    return token if rest == f"{installation_word()} {study.slug}" else ""
+
+
+def title_of(design: StudyDesign) -> str:
+    return (design.crowd.title or design.name)[:128]
+
+
+def description_of(design: StudyDesign) -> str:
+    return (design.crowd.description or plain_text(design.question))[:2000]
+
+
+def is_tested_there(design: StudyDesign) -> bool:
+    """Return True if the quiz becomes a qualification test of the service: it has only questions."""
+    return bool(asks_anything(design.quiz)) and not design.quiz.items
+
+
+def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
+    """Return the Question of a HIT; raise QuestionProblem if it cannot be stated there."""
+    if design.crowd.question == "html":
+        return html_question(
+            design=design,
+            hit=hit,
+            units=units_of_hit(hit.pk),
+            hosts=sites_of(study.place or SANDBOX),
+            examples=worked_examples(study, design),
+        )
+    return external_question(
+        url=settings.PUBLIC_URL + ENTRY.format(slug=study.slug),
+        hit=hit.key,
+        loopback=urlsplit(settings.MTURK_ENDPOINT).hostname in LOOPBACK,
+    )
+
 
 REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval

@@ -1,4 +1,8 @@
-"""Self-contained pages (HTMLQuestion): the page, its inlined styles, and its answers."""
+"""Self-contained pages (HTMLQuestion) and their answers, and pages in Mechanical Turk's frame.
+
+Form: "ExternalQuestion" of the Mechanical Turk API Reference. Workers control every part, so only our own rows
+count.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,24 +18,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, QueryDict
 from django.template.loader import render_to_string
+from django.urls import get_script_prefix, reverse, set_script_prefix
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from annotation.crowds.mturk.answers import fields_of, read_answers
 from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
     KindNotCarried,
     PictureNotReachable,
     QuestionProblem,
+    fields_of,
     html_question_of,
+    read_answers,
     storable,
 )
-from annotation.models import Worker
-from annotation.work.answers import LONGEST_COMMENT, without_unfinished
-from annotation.work.pictures import Worked
-from annotation.work.presentation import Layout, Place, draw_layout, placed, worded
-from annotation.work.worksheet import answers_of_form, open_positions, sheet_of, undecided
+from annotation.errors import ArrivalRefused
+from annotation.models import CrowdSession, Worker
+from annotation.work.presentation import Layout, Place, WorkedExample, draw_layout, placed, worded
+from annotation.work.worksheet import (
+    LONGEST_COMMENT,
+    answers_of_form,
+    open_positions,
+    steps_of,
+    undecided,
+    without_unfinished,
+)
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
@@ -147,7 +163,7 @@ def html_page(
     hit: HIT,
     units: Sequence[Unit],
     hosts: Sequence[str],
-    examples: Sequence[Worked] = (),
+    examples: Sequence[WorkedExample] = (),
     language: str = "en",
 ) -> str:
     """Return the document, equal for equal arguments.
@@ -175,7 +191,7 @@ def html_page(
         if example.picture:
             _reachable(example.picture, f"the picture of worked example {number}")
     with override(language):
-        steps = sheet_of(
+        steps = steps_of(
             placed(units, drawn.order, drawn.sides),
             design=design,
             picture_url=_pictures(hit, design),
@@ -298,3 +314,157 @@ def _sheet() -> str:
 def _static(name: str) -> str:
     """Read a static file from the source, since collected files have other names."""
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")
+
+
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+SUBMIT = "/mturk/externalSubmit"
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A parsed arrival; in a preview ``assignment``, ``worker`` and ``site`` are ''."""
+
+    hit: str
+    assignment: str = ""
+    worker: str = ""
+    site: str = ""
+
+    @property
+    def is_preview(self) -> bool:
+        return not self.assignment
+
+
+def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
+    """Parse an arrival.
+
+    Raises:
+        ArrivalRefused: a part is missing, repeated or malformed, or the site is not allowed.
+    """
+    for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
+        if len(query.getlist(name)) > 1:
+            raise ArrivalRefused(
+                _("Nothing was recorded: %(name)s stands in the address twice; expected once.")
+                % {"name": name}
+            )
+    hit, assignment, worker = (query.get(name, "") for name in ("hitId", "assignmentId", "workerId"))
+    if assignment in ("", PREVIEW) or not worker:
+        return Arrival(hit=hit if ID.fullmatch(hit) else "")
+    for name, value in (("hitId", hit), ("assignmentId", assignment), ("workerId", worker)):
+        if not ID.fullmatch(value):
+            raise ArrivalRefused(
+                _("Nothing was recorded: the %(name)s in the address is none of Mechanical Turk’s.")
+                % {"name": name}
+            )
+    return Arrival(
+        hit=hit, assignment=assignment, worker=worker, site=_allowed(query.get("turkSubmitTo", ""), sites)
+    )
+
+
+def _allowed(address: str, sites: Collection[str]) -> str:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        parts = urlsplit("")
+    site = f"{parts.scheme}://{parts.netloc}"
+    if site not in sites or address.rstrip("/") != site:
+        raise ArrivalRefused(
+            _(
+                "Nothing was recorded: the address sends your answers to %(address)s, which is not Mechanical Turk. "
+                "Open the HIT from your worker’s page, or return it."
+            )
+            % {"address": repr(address[:100])}
+        )
+    return site
+
+
+SALT = "annotation.crowds.mturk.pages"
+TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
+# in request.META, where no visitor's header can have these names
+KEY = "quorum.frame"
+ENTRANCE = "quorum.entrance"
+# MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
+SITES = {
+    "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
+    "mturk-sandbox": ("https://workersandbox.mturk.com",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The frame of a request; ``site`` takes its answers, such as https://www.mturk.com."""
+
+    session: CrowdSession
+    site: str
+
+    @property
+    def worker(self) -> Worker:
+        return self.session.worker
+
+
+def sites_of(place: str) -> tuple[str, ...]:
+    """Return the sites that may frame a place's pages and take its answers."""
+    if place not in SITES:
+        return ()
+    return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[place]
+
+
+def all_sites() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(site for place in SITES for site in sites_of(place)))
+
+
+def new_ticket(session: CrowdSession, *, site: str) -> str:
+    """Sign a ticket, which starts all addresses of the session's pages."""
+    return signing.dumps([session.pk, site], salt=SALT)
+
+
+def read_ticket(ticket: str) -> Frame | None:
+    """Return the ticket's frame; None if it is forged, too old, or for a site that is no longer allowed."""
+    try:
+        pk, site = signing.loads(ticket, salt=SALT, max_age=TICKET_SECONDS)
+    except (signing.BadSignature, ValueError):
+        return None
+    found = CrowdSession.objects.select_related("study", "worker", "publication").filter(pk=pk).first()
+    if found is None or site not in sites_of(found.place):
+        return None
+    return Frame(session=found, site=site)
+
+
+def frame_of(request: HttpRequest) -> Frame | None:
+    found = request.META.get(KEY)
+    return found if isinstance(found, Frame) else None
+
+
+def prefix_of(ticket: str) -> str:
+    return f"{get_script_prefix()}f/{ticket}/"
+
+
+@contextmanager
+def addresses_under(prefix: str) -> Iterator[None]:
+    """Make Django prefix every address within the context."""
+    before = get_script_prefix()
+    set_script_prefix(prefix)
+    try:
+        yield
+    finally:
+        set_script_prefix(before)
+
+
+def framed_address(ticket: str, name: str, *args: object) -> str:
+    with addresses_under(prefix_of(ticket)):
+        return reverse(name, args=args)
+
+
+def outer_address(request: HttpRequest, name: str, *args: object) -> str:
+    """Return a public page's address without the ticket, which must not leak into other windows."""
+    with addresses_under(request.META.get("SCRIPT_NAME") or "/"):
+        return reverse(name, args=args)
+
+
+def frame_context(request: HttpRequest) -> dict[str, Any]:
+    """Tell templates whether the page is in a frame, so that it links nowhere else."""
+    return {"in_frame": frame_of(request) is not None or ENTRANCE in request.META}
+
+
+def mark_as_framed(request: HttpRequest) -> None:
+    request.META[ENTRANCE] = True

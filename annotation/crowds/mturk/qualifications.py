@@ -23,9 +23,16 @@ from annotation.crowds.mturk.questions import (
     root,
     written,
 )
-from judgments.design.quizzes import Question, Quiz, asks_anything, passes, questions_asked, questions_of
-from judgments.design.requirements import Workers
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.design.requirements import (
+    Question,
+    Quiz,
+    Workers,
+    asks_anything,
+    passes,
+    questions_asked,
+    questions_of,
+)
+from judgments.drawing.material import rng_for, shuffled
 
 LOCALE = "00000000000000000071"
 PERCENT_APPROVED = "000000000000000000L0"

@@ -17,8 +17,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.crowds.arrivals import claim_for_session, receive_worker
-from annotation.crowds.handing_in import late_words, note_handed_in
-from annotation.crowds.mturk.frames import (
+from annotation.crowds.handing_in import late_note, record_handed_in
+from annotation.crowds.mturk.pages import (
     SUBMIT,
     Arrival,
     Frame,
@@ -32,12 +32,11 @@ from annotation.crowds.mturk.frames import (
 from annotation.crowds.people import pseudonym
 from annotation.errors import ArrivalRefused
 from annotation.models import Assignment, CrowdSession, Participation, Publication
-from annotation.quality.exclusions import refuse_stopped
+from annotation.quality.flags import refuse_stopped
 from annotation.quiz.quizzes import has_passed
 from annotation.views.common import SeeOther, errors_as_pages, refuse_passed_on, render_sheet, see_other
 from annotation.views.joining import effort_of
-from annotation.work.pictures import worked_examples
-from annotation.work.presentation import places_of, worded
+from annotation.work.presentation import places_of, worded, worked_examples
 from common.errors import NotThere
 from common.markup import render_markdown
 from judgments.design.study_design import StudyDesign
@@ -188,7 +187,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 def late_page(request: HttpRequest, held: Assignment) -> HttpResponse:
     """Say that the time is over, and what happens to the answers."""
     apart = held.state == Assignment.State.APART
-    message = late_words() if apart else _(
+    message = late_note() if apart else _(
         "Mechanical Turk’s time for this HIT is over. What you answered is kept, but does not count unless you handed "
         "it in before."
     )  # fmt: skip
@@ -215,7 +214,7 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
     held = _latest(frame.session)
     if held is None or not _is_handed_in(held):
         return see_other("annotation:work", slug)
-    note_handed_in(session=frame.session)
+    record_handed_in(session=frame.session)
     context = {
         "study": frame.session.study,
         "design": design_of(frame.session.study),

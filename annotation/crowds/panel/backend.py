@@ -1,23 +1,40 @@
-"""Panels without an API: mailing lists, student pools, and all who send people by a link and take them back.
+"""Panels without an API: ids of a person's link, sessions, and the backend.
 
 A person copies the link, codes and lists; there are no network calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Sum
+from django.core import signing
+from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
-from annotation.models import CrowdCall
-from common.errors import WrongState
-from judgments.design.panels import PANEL_PRESETS, entry_query
+from annotation.crowds.people import installation_mark, session_pseudonym
+from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
+from common.errors import NotThere, QuorumError, WrongState
+from judgments.design.panels import (
+    PANEL_PRESETS,
+    Panel,
+    entry_query,
+    project_parameter,
+    return_address,
+    session_parameter,
+    worker_parameter,
+)
 from judgments.design.requirements import CROWDS
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
 
 # done in our books; the panel learns of it from lists that a person uploads there
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
@@ -89,4 +106,181 @@ def panel_title(design: StudyDesign) -> str:
     return PANEL_PRESETS[design.panel.preset].title
 
 
-__all__ = ["ExternalBackend", "entry_path", "panel_title"]
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
+CODE_LENGTH = 10
+LONGEST_ID = 100
+A_DAY = 24 * 3600
+SALT = "quorum.panel"
+# starts with a letter or digit, so that no spreadsheet takes it for a formula
+AN_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
+
+
+class LinkProblem(QuorumError):
+    """A panel's link lacks valid ids; nothing is recorded."""
+
+    title = gettext_noop("This link is not complete")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelIds:
+    """The panel's ids of the person, the submission ('' if it has none), and the study."""
+
+    worker: str
+    session: str = ""
+    project: str = ""
+
+
+def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
+    """Return the ids in a link's parameters; raise LinkProblem if one is missing or malformed."""
+    return PanelIds(
+        worker=_id(query, worker_parameter(panel)),
+        session=_id(query, session_parameter(panel)),
+        project=_id(query, project_parameter(panel), needed=False),
+    )
+
+
+def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
+    found = query.get(name, "").strip() if name else ""
+    if name and not found and needed:
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: the link that brought you here lacks %(name)s. Please go back to where you "
+                "found the study and open it from there."
+            )
+            % {"name": name}
+        )
+    if found and not AN_ID.fullmatch(found):
+        if not needed:
+            return ""
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: %(name)s in the link that brought you here is no id. Please go back to where "
+                "you found the study and open it from there."
+            )
+            % {"name": name}
+        )
+    return found
+
+
+def session_name(study: Study, ids: PanelIds) -> str:
+    """Return our name of the submission.
+
+    A panel without submission ids sends a person to a study once. A panel without an API may give a person the
+    same id in every study, so the study's id is added.
+    """
+    if ids.session and design_of(study).panel.api:
+        return session_pseudonym(study.place, ids.session)
+    return session_pseudonym(study.place, f"{study.pk} {ids.session or ids.worker}")
+
+
+def code_for(study: Study, design: StudyDesign, outcome: str) -> str:
+    """Return the design's code of an outcome, or one that only this installation can make."""
+    own = design.panel.code_of(outcome)
+    if own:
+        return own
+    drawn = int(installation_mark("code", str(study.pk), study.slug, outcome), 16)
+    letters = []
+    for _place in range(CODE_LENGTH):
+        drawn, letter = divmod(drawn, len(CODE_LETTERS))
+        letters.append(CODE_LETTERS[letter])
+    return "".join(letters)
+
+
+def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
+    """Return the address to go back to; '' if the code is shown instead."""
+    return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
+
+
+def sealed(study: Study, ids: PanelIds) -> str:
+    """Sign the ids for the first page's form, which sets no cookie."""
+    return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
+
+
+def opened(study: Study, seal: str) -> PanelIds:
+    """Return the ids of a signed form; raise LinkProblem if it is forged or older than a day."""
+    try:
+        pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)
+        if pk != study.pk:
+            raise NotThere("another study's form")
+    except (signing.BadSignature, ValueError, TypeError, NotThere):
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: this page is too old. Please go back to where you found the study and open it "
+                "from there."
+            )
+        ) from None
+    return PanelIds(worker=worker, session=session, project=project)
+
+
+Status = CrowdSession.Status
+# states of a session's assignments; returned and expired ones do not count
+ITS_PAGES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+
+
+def panel_sessions(study: Study) -> QuerySet[CrowdSession]:
+    """Return sessions in a study that is published as a whole."""
+    return CrowdSession.objects.filter(study=study, publication__hit=None).select_related("publication")
+
+
+def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
+    """Return the worker's latest session; make no query for people who came by themselves."""
+    if worker.source != Worker.Source.CROWD:
+        return None
+    return panel_sessions(study).filter(worker=worker).order_by("pk").last()
+
+
+def session_with_room(*, study: Study, design: StudyDesign, worker: Worker) -> CrowdSession | None:
+    """Return the running session if it has room for another assignment."""
+    session = session_of(study=study, worker=worker)
+    if session is None or session.status != Status.WORKING:
+        return None
+    taken = Assignment.objects.filter(session=session, state__in=ITS_PAGES).count()
+    return session if taken < design.panel.hits else None
+
+
+def pages_handed_in(session: CrowdSession) -> int:
+    return Assignment.objects.filter(session=session, submitted_at__isnull=False).count()
+
+
+def note_page(*, assignment: Assignment) -> None:
+    """Complete a panel's session after its last submission, within the caller's transaction.
+
+    The completion must be stored before anybody is notified (Dallinger PR#6183).
+    """
+    if assignment.session_id is None:
+        return
+    session = panel_sessions(assignment.study).filter(pk=assignment.session_id).first()
+    if session is not None and pages_handed_in(session) >= design_of(assignment.study).panel.hits:
+        end_with(session=session, status=Status.SUBMITTED)
+
+
+OUTCOME_OF: dict[str, str] = {
+    Status.SUBMITTED: "completed",
+    Status.APPROVED: "completed",
+    Status.REJECTED: "completed",
+    Status.SCREENED_OUT: "screened-out",
+    Status.TIMED_OUT: "timed-out",
+    Status.RETURNED: "returned",
+    Status.FULL: "full",
+}
+
+
+def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:
+    """End a running session with its code. Return False if it was over."""
+    now = timezone.now()
+    ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
+        status=status,
+        code=code_for(session.study, design_of(session.study), OUTCOME_OF[status]),
+        feedback=why[:1024],
+        **({"submitted_at": now} if status == Status.SUBMITTED else {"decided_at": now}),
+    )
+    session.refresh_from_db()
+    return bool(ended)
+
+
+def idle_since(study: Study, *, minutes: int) -> QuerySet[CrowdSession]:
+    """Return running sessions without a lease in the last ``minutes``."""
+    now = timezone.now()
+    held = Assignment.objects.filter(session=OuterRef("pk"), expires_at__gt=now)
+    before = now - timedelta(minutes=minutes)
+    return panel_sessions(study).filter(~Exists(held), status=Status.WORKING, arrived_at__lte=before)

@@ -16,11 +16,22 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from annotation.crowds.arrivals import forget_raw_ids
-from annotation.crowds.panel.backend import entry_path, panel_title
-from annotation.crowds.panel.bonuses import bonus_list, listed_bonuses, pay_pages, unpaid_pages
-from annotation.crowds.panel.ids import PanelIds, address_back, code_for
-from annotation.crowds.panel.lists import KINDS, ListProblem, Submission, as_csv, read_submissions
-from annotation.crowds.panel.reconciling import Compared, book_list, compare, payment_list
+from annotation.crowds.panel.backend import PanelIds, address_back, code_for, entry_path, panel_title
+from annotation.crowds.panel.reconciling import (
+    KINDS,
+    Compared,
+    ListProblem,
+    Submission,
+    as_csv,
+    bonus_list,
+    book_list,
+    compare,
+    listed_bonuses,
+    pay_pages,
+    payment_list,
+    read_submissions,
+    unpaid_pages,
+)
 from annotation.models import CrowdSession, Publication, RawId
 from common.errors import WrongState
 from judgments.access.roles import Right

@@ -11,9 +11,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.arrivals import join_sent, person_sent
-from annotation.crowds.effects import release_unfilled
-from annotation.crowds.panel.ids import LinkProblem, PanelIds, code_for, session_name
-from annotation.crowds.panel.sessions import OUTCOME_OF, end_with, idle_since, pages_handed_in, panel_sessions
+from annotation.crowds.outbox import release_unfilled
+from annotation.crowds.panel.backend import (
+    OUTCOME_OF,
+    LinkProblem,
+    PanelIds,
+    code_for,
+    end_with,
+    idle_since,
+    pages_handed_in,
+    panel_sessions,
+    session_name,
+)
 from annotation.crowds.people import pseudonym, worker_token
 from annotation.errors import (
     CountryProblem,
@@ -25,9 +34,9 @@ from annotation.errors import (
 )
 from annotation.models import Assignment, CrowdSession, Publication, RawId, Worker
 from annotation.models.workers import hash_secret
-from annotation.quality.exclusions import refuse_while_paused
-from annotation.work.admission import checked_country, refuse_unfit
-from annotation.work.claims import HELD, free_seats
+from annotation.quality.flags import refuse_while_paused
+from annotation.work.claims import LEASED, release_slots
+from annotation.work.joining import checked_country, refuse_unfit
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter
 from judgments.design.study_design import StudyDesign
@@ -208,10 +217,10 @@ def _end(session: CrowdSession, status: str, why: str = "") -> bool:
     Assignments are locked before sessions, as in a submission.
     """
     held = Assignment.objects.filter(session=session)
-    list(held.filter(state__in=HELD).select_for_update().order_by("pk"))
+    list(held.filter(state__in=LEASED).select_for_update().order_by("pk"))
     if not end_with(session=session, status=status, why=why):
         return False
-    free_seats(held, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
+    release_slots(held, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
     release_unfilled(publication=session.publication)
     return True
 

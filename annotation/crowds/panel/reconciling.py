@@ -1,33 +1,203 @@
-"""Compare a panel's list of submissions with our sessions, and book it.
+"""Compare a panel's list of submissions with the sessions, book it, and list bonuses.
 
 Ids are matched by pseudonym, so that this works after raw ids were deleted.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count, Q
 from django.utils import timezone
 
-from annotation.crowds.effects import release_unfilled, settle_session
-from annotation.crowds.panel.ids import PanelIds, code_for, session_name
-from annotation.crowds.panel.lists import Submission
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.outbox import release_unfilled, settle_session
+from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_session_of_panel, tidy_up
-from annotation.crowds.panel.sessions import pages_handed_in, panel_sessions
 from annotation.crowds.people import pseudonym
-from annotation.models import CrowdSession, RawId
-from annotation.money.payments import decide_session
-from annotation.quality.reviews import reasons_against
-from common.errors import WrongState
-from judgments.design.panels import session_parameter
+from annotation.models import CrowdCall, CrowdSession, RawId
+from annotation.money.ledger import spell_cents
+from annotation.money.payments import ask_for_bonus, decide_session
+from annotation.quality.reviews import UNFINISHED, reasons_against
+from common.errors import QuorumError, WrongState
+from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
+from judgments.importers.textio import guard_formula
 from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
+
+MOST_ROWS = 20_000
+MOST_CHARACTERS = 5_000_000
+KINDS = ("worker", "session", "status", "code")
+# a panel's status in lower case without blanks and hyphens -> a value of CrowdSession.Status
+STATUSES = {
+    "approved": "approved",
+    "accepted": "approved",
+    "paid": "approved",
+    "participated": "approved",  # SONA: participation was marked, or credit was granted ("G" in its interface)
+    "creditgranted": "approved",
+    "g": "approved",
+    "awaitingreview": "submitted",
+    "submitted": "submitted",
+    "completed": "submitted",
+    "complete": "submitted",
+    "pending": "submitted",
+    "pendingreview": "submitted",
+    "pendingapproval": "submitted",
+    "": "submitted",  # lists without a status name the people who came back
+    "rejected": "rejected",
+    "returned": "returned",
+    "timedout": "timed-out",
+    "expired": "timed-out",
+    "screenedout": "screened-out",
+    "active": "working",
+    "reserved": "working",
+    "inprogress": "working",
+    "started": "working",
+    "awaitingaction": "working",
+}
+NO_CODE = ("nocode", "nan", "none", "")
+
+
+class ListProblem(QuorumError):
+    """A list that cannot be read; ``columns`` are its columns, if one has to be chosen."""
+
+    title = "The list cannot be used"
+
+    def __init__(self, message: str, *, columns: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.columns = list(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A line of the list.
+
+    Attributes:
+        status: a value of ``CrowdSession.Status``; '' if unknown.
+        said: the panel's own status.
+        code: the code entered there, or ''.
+    """
+
+    line: int
+    worker: str
+    session: str
+    status: str
+    said: str
+    code: str
+
+    def as_json(self) -> list[object]:
+        return list(asdict(self).values())
+
+
+def read_submissions(
+    text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
+) -> list[Submission]:
+    """Parse a list with a header and cells separated by commas, semicolons or tabs.
+
+    Args:
+        columns: column names by KINDS, if they are not found automatically.
+
+    Raises:
+        ListProblem: it cannot be parsed, a column has to be chosen, or a submission appears twice and differs.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ListProblem(f"The list has {len(text):,} characters; expected {MOST_CHARACTERS:,} at most.")
+    if "\x00" in text:
+        raise ListProblem("The list holds the character U+0000, so that it is no text; expected CSV.")
+    lines = _lines(text.removeprefix("\ufeff"))
+    if not lines:
+        raise ListProblem("The list is empty; expected a header and a line for each submission.")
+    if len(lines) - 1 > MOST_ROWS:
+        raise ListProblem(f"The list has {len(lines) - 1:,} lines; expected {MOST_ROWS:,} at most.")
+    header = [cell.strip() for cell in lines[0][1]]
+    places = _places(header, panel, columns or {})
+    found: dict[tuple[str, str], Submission] = {}
+    for number, cells in lines[1:]:
+        one = _submission(number, cells, places)
+        before = found.setdefault((one.worker, one.session), one)
+        if (before.status, before.code) != (one.status, one.code):
+            raise ListProblem(
+                f"Lines {before.line} and {one.line} are about the same submission and differ; expected one line for "
+                "each."
+            )
+    return list(found.values())
+
+
+def _lines(text: str) -> list[tuple[int, list[str]]]:
+    first = text.split("\n", 1)[0]
+    separator = max((",", ";", "\t"), key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    except csv.Error as error:
+        raise ListProblem(f"Line {reader.line_num} of the list is no CSV: {error}.") from None
+
+
+def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
+    """Return column indices by KINDS; the worker's column is required."""
+    plain = [_plain(name) for name in header]
+    usual = PANEL_PRESETS[panel.preset].columns
+    places: dict[str, int] = {}
+    for kind in KINDS:
+        if name := chosen.get(kind, ""):
+            if name not in header:
+                raise ListProblem(
+                    f"The list has no column {name[:80]!r}; it has {', '.join(header)[:500]}.", columns=header
+                )
+            places[kind] = header.index(name)
+            continue
+        names = [_plain(name) for name in (*getattr(usual, kind), getattr(panel, kind, ""))]
+        place = next((plain.index(name) for name in names if name and name in plain), None)
+        if place is not None:
+            places[kind] = place
+    if "worker" not in places:
+        raise ListProblem(
+            f"Which column of the list holds the person's id? It has {', '.join(header)[:500]}.",
+            columns=header,
+        )
+    return places
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _submission(number: int, cells: Sequence[str], places: Mapping[str, int]) -> Submission:
+    def cell(kind: str) -> str:
+        place = places.get(kind)
+        return cells[place].strip() if place is not None and place < len(cells) else ""
+
+    said, code = cell("status"), cell("code")
+    if not cell("worker"):
+        raise ListProblem(f"Line {number} of the list names nobody; expected the person's id.")
+    return Submission(
+        line=number,
+        worker=cell("worker")[:200],
+        session=cell("session")[:200],
+        status=STATUSES.get(_plain(said), ""),
+        said=said[:80],
+        code="" if code.lower() in NO_CODE else code[:80],
+    )
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV without spreadsheet formulas."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([guard_formula(str(cell)) for cell in row])
+    return text.getvalue()
+
 
 Status = CrowdSession.Status
 OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)
@@ -260,4 +430,119 @@ def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object
     return rows
 
 
-__all__ = ["Booked", "Compared", "book_list", "compare", "payment_list"]
+PARTIAL = 900  # number of a session's bonus for its pages, apart from those given by people
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Assignments of a session that ended before its last one."""
+
+    session: CrowdSession
+    pages: int
+    cents: int
+
+
+def unpaid_pages(study: Study) -> list[Partial]:
+    """Return incomplete ended sessions with what is owed for pages that are neither rejected nor paid."""
+    reward = design_of(study).crowd.reward_cents
+    asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    good = Q(assignments__state__in=["submitted", "approved"])
+    found = panel_sessions(study).filter(status__in=UNFINISHED).exclude(pk__in=asked.values("session"))
+    counted = (
+        found.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).select_related("worker", "study")
+    )
+    return [Partial(one, one.n, one.n * reward) for one in counted.order_by("pk") if reward]
+
+
+def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
+    """Ask for a bonus for each session of ``unpaid_pages``; return their number.
+
+    Raises:
+        WrongState: there are none, the crowd pays no bonuses, or the reason is missing.
+        OverBudget: the budget does not cover all; nobody is paid.
+    """
+    with transaction.atomic():
+        partial = unpaid_pages(study)
+        if not partial:
+            raise WrongState("Nothing was paid: no pages of sessions that ended early wait for their pay.")
+        for one in partial:
+            call = ask_for_bonus(session=one.session, cents=one.cents, why=why, number=PARTIAL, by=by)
+            CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
+        words = f"Bonuses of {spell_cents(sum(one.cents for one in partial))} for the pages of {len(partial)} sessions."
+        note_event(study=study, what="partial-pay", words=words, by=by)
+    carry_out_calls(study=study)
+    return len(partial)
+
+
+def listed_bonuses(study: Study) -> tuple[int, int]:
+    """Return the number of the last list (0 for none) and of unlisted bonuses. Crowds with an API have no lists."""
+    if Ability.APPROVE in backend_of(study).can:
+        return 0, 0
+    done = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
+    numbers = [int(answer["list"]) for answer in done.values_list("answer", flat=True) if "list" in answer]
+    return max(numbers, default=0), done.filter(answer__list__isnull=True).count()
+
+
+@transaction.atomic
+def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
+    """Return a list's number and its lines: the panel's id of submission or person, and the amount.
+
+    Each bonus is in one list only, so that uploading each list once pays each bonus once.
+
+    Args:
+        number: an existing list; 0 makes a new one.
+
+    Raises:
+        WrongState: there is no such list, nothing to list, or a raw id was deleted.
+    """
+    if Ability.APPROVE in backend_of(study).can:
+        raise WrongState("Nothing was listed: this crowd is told of bonuses by Quorum itself.")
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
+    last, _ = listed_bonuses(study)
+    calls = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE).order_by(
+        "pk"
+    )
+    wanted = list(calls.filter(answer__list=number) if number else calls.filter(answer__list__isnull=True))
+    if not wanted:
+        what = f"there is no list {number}" if number else f"no bonus is left that is in none of {last} lists"
+        raise WrongState(f"Nothing was listed: {what}.")
+    lines = _bonus_lines(study, wanted)
+    if not number:
+        number = last + 1
+        for call in wanted:
+            CrowdCall.objects.filter(pk=call.pk).update(answer=call.answer | {"list": number})
+        note_event(
+            study=study,
+            what="bonus-list",
+            words=f"Bonus list {number} was made, with {len(lines)} lines.",
+            by=by,
+        )
+    return number, lines
+
+
+def _bonus_lines(study: Study, calls: list[CrowdCall]) -> list[tuple[str, str]]:
+    panel = design_of(study).panel
+    by_session = PANEL_PRESETS[panel.preset].pays_by_session
+    sessions = dict(
+        RawId.objects.filter(session__study=study, name=session_parameter(panel)).values_list(
+            "session", "value"
+        )
+    )
+    workers = dict(
+        RawId.objects.filter(
+            worker__crowd_sessions__study=study, session=None, name=worker_parameter(panel)
+        ).values_list("worker", "value")
+    )
+    lines = []
+    for call in calls:
+        assert call.session_id is not None  # a bonus belongs to a session
+        assert call.worker_id is not None
+        raw = sessions.get(call.session_id) if by_session else None
+        raw = raw or workers.get(call.worker_id)
+        if raw is None:
+            raise WrongState(
+                f"Nothing was listed: the raw id of {call.worker} was deleted, so that nobody can be paid by it."
+            )
+        cents = int(call.payload["bonus_cents"])
+        lines.append((raw, f"{cents // 100}.{cents % 100:02d}"))
+    return lines

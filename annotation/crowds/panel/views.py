@@ -12,26 +12,34 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from annotation.crowds.panel.ids import PanelIds, address_back, code_for, ids_of_link, opened, sealed
+from annotation.crowds.panel.backend import (
+    PanelIds,
+    address_back,
+    code_for,
+    ids_of_link,
+    opened,
+    pages_handed_in,
+    sealed,
+    session_of,
+)
 from annotation.crowds.panel.people import code_of, enter, ids_of, known_session, leave, outcome_of, token_of
-from annotation.crowds.panel.sessions import pages_handed_in, session_of
 from annotation.errors import CountryProblem, JoinRefused
 from annotation.models import CrowdSession
-from annotation.quality.exclusions import refuse_while_paused
+from annotation.quality.flags import refuse_while_paused
 from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
 from annotation.views.joining import effort_of
 from annotation.words import spell_duration, spell_money
 from common.errors import QuorumError
 from common.markup import render_markdown
 from judgments.countries import countries_by_name
-from judgments.design.quizzes import asks_anything
+from judgments.design.requirements import asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
 
 
-class FromElsewhere(QuorumError):
+class CrossSiteForm(QuorumError):
     """The form came from another site."""
 
     status = 403
@@ -99,7 +107,7 @@ def _entry_page(
 
 def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
-        raise FromElsewhere(_("Nothing was recorded: please press Start on the study's own page."))
+        raise CrossSiteForm(_("Nothing was recorded: please press Start on the study's own page."))
     ids = opened(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # do not record a person who declines
         return _way_back(request, study, design, "returned")

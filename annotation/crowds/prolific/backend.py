@@ -20,20 +20,19 @@ from django.conf import settings
 from django.db.models import Count, Max
 
 from annotation.crowds.base import Ability, Refused, SeenPublication, SeenWork, TryLater, fee_of
-from annotation.crowds.panel.backend import ExternalBackend, entry_path
-from annotation.crowds.panel.ids import code_for
+from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.prolific.client import ProlificClient
 from annotation.crowds.prolific.people import (
     STATUS,
-    asking,
     blocked_group_name,
     change_group,
     decide,
+    open_client,
     pay_bonus,
     refuse_dearer,
-    remember,
     send_message,
+    store_facts,
 )
 from annotation.crowds.prolific.shapes import (
     CompletionCode,
@@ -113,13 +112,13 @@ class ProlificBackend(ExternalBackend):
         if not settings.PROLIFIC_WORKSPACE:
             return None
         try:
-            with asking() as client:
+            with open_client() as client:
                 return client.balance(settings.PROLIFIC_WORKSPACE).available_cents
         except Refused as problem:  # for instance another account's workspace
             raise TryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        with asking() as client:
+        with open_client() as client:
             match call.kind:
                 case Ability.PUBLISH:
                     return _publish(client, call)
@@ -146,7 +145,7 @@ class ProlificBackend(ExternalBackend):
         ours = {one.external_id: one.token for one in known if one.external_id}
         lost = Publication.objects.filter(study=study, place=study.place, external_id="")
         tokens = set(lost.values_list("token", flat=True))
-        with asking() as client:
+        with open_client() as client:
             for external_id, token in ours.items():
                 yield _seen(client, client.get_study(external_id), token)
             if tokens:
@@ -164,7 +163,7 @@ class ProlificBackend(ExternalBackend):
         here is finished, and other work is running.
         """
         here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
-        with asking() as client:
+        with open_client() as client:
             for one in client.submissions(publication.external_id):
                 status, ours = STATUS[one.state], here.get(self.session_id(publication.place, one.id))
                 if ours is None and status not in DECIDED_THERE:
@@ -195,7 +194,7 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
             client, reward_cents=publication.reward_cents, places=publication.places, kept=call.reserved_cents
         )
         chosen = client.create_study(draft_of(client, publication)).id
-    remember(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
+    store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
     except ProlificRefused:

@@ -36,7 +36,7 @@ _TOKEN_REFUSED = (401, 403)
 
 
 @contextmanager
-def asking() -> Iterator[ProlificClient]:
+def open_client() -> Iterator[ProlificClient]:
     """Open a client for one call; translate its errors to Refused, TryLater and OutOfFunds."""
     try:
         with ProlificClient(url=settings.PROLIFIC_API_URL, token=settings.PROLIFIC_TOKEN) as client:
@@ -59,7 +59,7 @@ def asking() -> Iterator[ProlificClient]:
         raise Refused(str(problem)) from problem
 
 
-def remember(call: CrowdCall, **facts: object) -> None:
+def store_facts(call: CrowdCall, **facts: object) -> None:
     """Store facts with ``CrowdCall.remember``; raise TryLater if another runner has taken the call."""
     if not call.remember(**facts):
         raise TryLater("Somebody else carries this call out by now.")
@@ -155,17 +155,17 @@ def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
                 f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
                 f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
             )
-        remember(call, set_up=set_up.id)
+        store_facts(call, set_up=set_up.id)
     done = sum(
         int(other.payload.get("bonus_cents", 0)) == cents
         for other in earlier.filter(state=CrowdCall.State.DONE)
     )  # paid, but perhaps not shown yet
     set_up_id = str(call.answer["set_up"])
-    remember(call, paying=timezone.now().isoformat(), before=max(seen, done))
+    store_facts(call, paying=timezone.now().isoformat(), before=max(seen, done))
     try:
         client.pay_bonuses(set_up_id)
     except (ProlificThrottled, ProlificNotReached, ProlificRefused):
-        remember(call, paying=None, before=None)  # it was not carried out
+        store_facts(call, paying=None, before=None)  # it was not carried out
         raise
     return {"bonus": set_up_id}
 
@@ -196,11 +196,11 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     text = "\n\n".join(str(part) for part in (call.payload.get("subject"), call.payload.get("text")) if part)
     if not text:
         raise Refused("The message is empty.")
-    remember(call, sending=timezone.now().isoformat())
+    store_facts(call, sending=timezone.now().isoformat())
     try:
         client.send_message(participant=person, study=_study_there(call), text=text)
     except (ProlificThrottled, ProlificNotReached, ProlificRefused):
-        remember(call, sending=None)
+        store_facts(call, sending=None)
         raise
     return {"sent": True}
 

@@ -1,7 +1,7 @@
 """Close a study."""
 
 from annotation.crowds import operations
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

@@ -1,7 +1,7 @@
 """More workers for a study than its design says, or more time for who holds a HIT."""
 
 from annotation.work import operations
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

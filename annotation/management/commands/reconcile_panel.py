@@ -5,8 +5,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from annotation.crowds.panel.lists import KINDS, as_csv, read_submissions
-from annotation.crowds.panel.reconciling import book_list, compare, payment_list
+from annotation.crowds.panel.reconciling import (
+    KINDS,
+    as_csv,
+    book_list,
+    compare,
+    payment_list,
+    read_submissions,
+)
 from common.files import check_place, whole_file, write_json
 from judgments.importers.textio import read_whole
 from judgments.management.base import QuorumCommand

@@ -3,9 +3,8 @@
 from typing import Any
 
 from annotation.rehearsal import operations
-from annotation.rehearsal.report import CAREFUL, SortReport
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from annotation.rehearsal.rehearsal import CAREFUL, SortReport
+from judgments.management.base import OperationCommand, progress_bar
 
 
 class Command(OperationCommand):

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.quality import operations
 from common.files import check_place, write_json
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

@@ -1,7 +1,7 @@
 """Resume a study."""
 
 from annotation.work import operations
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

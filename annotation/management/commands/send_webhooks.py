@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annotation.webhooks.sending import send_webhooks
+from annotation.webhooks.webhooks import send_webhooks
 from judgments.management.base import QuorumCommand
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.crowds.operations import sync
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
 
 

@@ -12,10 +12,9 @@ from pydantic import ValidationError
 
 from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule
-from annotation.quality.detectors.history import Answers, Given, History, Other, make_history
-from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining
+from annotation.quality.detectors.history import Answers, History, OthersJudgment, OwnJudgment, make_history
+from annotation.quality.detectors.patterns import Alternation, PastedText, SideBias, StraightLining, TooFast
 from annotation.quality.detectors.replay import Ledger, Page, examine, findings, replay
-from annotation.quality.detectors.speed import PastedText, TooFast
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
@@ -59,10 +58,10 @@ __all__ = [
     "Answers",
     "ControlAccuracy",
     "Finding",
-    "Given",
     "History",
     "Ledger",
-    "Other",
+    "OthersJudgment",
+    "OwnJudgment",
     "Page",
     "Rule",
     "SequentialRule",

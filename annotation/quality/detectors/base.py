@@ -79,7 +79,7 @@ class Rule(BaseModel, ABC):
 
         Both count control items only if ``on_controls`` is set.
         """
-        return spending(self.least, total=total, fresh=fresh) > 0
+        return alpha_share(self.least, total=total, fresh=fresh) > 0
 
     def found(self, history: History, words: str, **evidence: Any) -> Finding:
         """Return a finding with rounded numbers."""
@@ -97,10 +97,10 @@ class SequentialRule(Rule):
 
     def level(self, history: History) -> float:
         """Return the alpha of this look; 0 if none is due."""
-        return self.alpha * spending(self.least, total=history.total, fresh=history.fresh)
+        return self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
 
 
-def looks(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
+def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
     """Yield the numbers at which a look is due: from ``least``, each larger by 1/``growth``, at most by
     ``longest``."""
     due = least
@@ -115,17 +115,17 @@ def pages_since_look(pages: int) -> int:
     Workers with many pages are looked at less often, which saves time.
     """
     before = 0
-    for due in looks(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
+    for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:
             return pages - before if due == pages else 0
         before = due
     return 0
 
 
-def spending(least: int, *, total: int, fresh: int) -> float:
+def alpha_share(least: int, *, total: int, fresh: int) -> float:
     """Return the share of alpha for a look after ``total`` judgments, ``fresh`` of them since the last look."""
     share = 0.0
-    for number, due in enumerate(looks(least), start=1):
+    for number, due in enumerate(look_schedule(least), start=1):
         if due > total:
             return share
         if due > total - fresh:

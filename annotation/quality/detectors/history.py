@@ -40,7 +40,7 @@ class Answers:
         return cls(values=len(values), sided=sided, near=near)
 
 
-class Given(NamedTuple):
+class OwnJudgment(NamedTuple):
     """One judgment of the worker. Floats are nan where they do not apply.
 
     Attributes:
@@ -71,7 +71,7 @@ class Given(NamedTuple):
         return not (math.isnan(self.right) and math.isnan(self.same))
 
 
-class Other(NamedTuple):
+class OthersJudgment(NamedTuple):
     """Another worker's judgment of a unit; nan for an open answer or unknown time."""
 
     value: float
@@ -122,8 +122,8 @@ class History:
 
 
 def make_history(
-    given: Sequence[Given],
-    others: Mapping[int, Sequence[Other]],
+    given: Sequence[OwnJudgment],
+    others: Mapping[int, Sequence[OthersJudgment]],
     *,
     answers: Answers,
     total: int,
@@ -136,7 +136,7 @@ def make_history(
         others: unit -> the others' answers so far.
     """
     kept = given[-WINDOW:]
-    columns = np.array(kept, dtype=np.float64).reshape(-1, len(Given._fields)).T
+    columns = np.array(kept, dtype=np.float64).reshape(-1, len(OwnJudgment._fields)).T
     unit = columns[1].astype(np.int64)
     values: list[float] = []
     rows: list[int] = []

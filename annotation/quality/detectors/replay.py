@@ -8,14 +8,21 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from annotation.quality.detectors.base import Finding, Rule, pages_since_look
-from annotation.quality.detectors.history import WINDOW, Answers, Given, History, Other, make_history
+from annotation.quality.detectors.history import (
+    WINDOW,
+    Answers,
+    History,
+    OthersJudgment,
+    OwnJudgment,
+    make_history,
+)
 
 
 class Page(NamedTuple):
     """A submitted assignment with its judgments in the order shown."""
 
     worker: int
-    given: Sequence[Given]
+    given: Sequence[OwnJudgment]
 
 
 @dataclass(slots=True)
@@ -25,15 +32,15 @@ class Ledger:
     answers: Answers
     _pages: Counter[int] = field(default_factory=Counter)
     _unseen: Counter[int] = field(default_factory=Counter)
-    _given: dict[int, list[Given]] = field(default_factory=lambda: defaultdict(list))
-    _votes: dict[int, list[tuple[int, Other]]] = field(default_factory=lambda: defaultdict(list))
+    _given: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
+    _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, page: Page) -> None:
         self._pages[page.worker] += 1
         self._unseen[page.worker] += len(page.given)
         self._given[page.worker].extend(page.given)
         for one in page.given:
-            self._votes[one.unit].append((page.worker, Other(one.value, one.seconds)))
+            self._votes[one.unit].append((page.worker, OthersJudgment(one.value, one.seconds)))
 
     def count(self, worker: int) -> int:
         return len(self._given[worker])
@@ -46,7 +53,7 @@ class Ledger:
 
     def history(self, worker: int, *, fresh: int, others: bool = True) -> History:
         given = self._given[worker]
-        said: Mapping[int, Sequence[Other]] = {}
+        said: Mapping[int, Sequence[OthersJudgment]] = {}
         if others:
             said = {
                 one.unit: [vote for who, vote in self._votes[one.unit] if who != worker]
@@ -58,7 +65,7 @@ class Ledger:
         return known_history(self._given[worker], answers=self.answers, fresh=fresh)
 
 
-def known_history(given: Sequence[Given], *, answers: Answers, fresh: int) -> History:
+def known_history(given: Sequence[OwnJudgment], *, answers: Answers, fresh: int) -> History:
     """Return a history of control items from all judgments, the last ``fresh`` of them new."""
     known = [one for one in given if one.known]
     new = sum(one.known for one in given[len(given) - fresh :])

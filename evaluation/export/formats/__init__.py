@@ -9,10 +9,11 @@ from functools import partial
 
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding
-from evaluation.export.formats import consensus, gold
-from evaluation.export.formats import jsonl_csv as tables
+from evaluation.export.formats import consensus
+from evaluation.export.formats import consensus as gold
+from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
-from evaluation.export.formats.captions import WrittenCaptions
+from evaluation.export.formats.consensus import WrittenCaptions
 from evaluation.export.formats.reliability import Reliability
 from judgments.kinds import KINDS
 from judgments.models import Study, System
@@ -46,7 +47,7 @@ class Format:
 
 
 def _parquet(options: Options) -> Encoding:
-    from evaluation.export.formats.parquet import ParquetParts
+    from evaluation.export.formats.judgments import ParquetParts
 
     return ParquetParts()
 

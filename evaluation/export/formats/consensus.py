@@ -1,16 +1,31 @@
-"""Write the consensus as qrels or as Flickr8k's files."""
+"""Write the consensus: qrels, Flickr8k's files, gold answers, and captions that workers wrote.
+
+Units without included judgments are omitted and counted.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from annotation.models import Worker
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from common.files import HashedFile
-from evaluation.errors import ExportError
-from evaluation.export.encoding import Encoding, Work
-from judgments.kinds import KINDS
-from judgments.models import Unit
+from evaluation.errors import EvaluationError, ExportError
+from evaluation.export.encoding import Encoding, Work, write_line
+from evaluation.export.rows import UNITS_AT_ONCE
+from evaluation.export.snapshot import take_snapshot
+from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.loaders import by_unit_and_name
+from judgments.drawing.material import content_key
+from judgments.kinds import KINDS, Consensus
+from judgments.kinds.grounding import box_numbers, boxes_named
+from judgments.kinds.keywords import stemmed
+from judgments.models import Study, Unit
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
 
@@ -106,3 +121,187 @@ class Flickr8kExpert(LineParts):
             grades = "\t".join(str(grade) for grade in sorted(unit.values))
             fits = len(unit.values) == GRADES_A_LINE
             yield f"{unit.image}\t{unit.caption}\t{grades}" if fits else None
+
+
+def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
+    """Return image -> its multiset of tags R_j (MC12 §3.2), merged by ``stems`` as in the paper."""
+    return {
+        unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
+        for unit, found in _all_decided(study)
+    }
+
+
+def content_gold(study: Study) -> dict[str, list[set[int]]]:
+    """Return image -> the 0-based boxes that each description names (the sets G_m of WG15 eq. 1-3)."""
+    gold: dict[str, list[set[int]]] = {}
+    for unit, found in _all_decided(study):
+        gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
+    return gold
+
+
+class GoldLines(Encoding):
+    suffix = "jsonl"
+    tallies = True
+    lines: str  # what they are called
+
+    def __init__(self) -> None:
+        self.counts = {self.lines: 0, "left_out": 0}
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        for some, answers in work.answers():
+            lines = 0
+            for unit, found in _decided(work.study, list(answers.items())):
+                write_line(file, self.row(unit, found))
+                lines += 1
+            work.counts[self.lines] += lines
+            work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
+
+    @abstractmethod
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]: ...
+
+
+class KeywordLines(GoldLines):
+    """Write image, unit, number of workers, and keyword counts by word and by stem."""
+
+    lines = "images"
+
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+        return {
+            "image": unit.item.name,
+            "unit": unit.key,
+            "workers": found.n,
+            "keywords": found.answer,
+            "stems": stemmed(found.answer),
+        }
+
+
+class GroundingLines(GoldLines):
+    """Write a description with its majority links and named boxes."""
+
+    lines = "descriptions"
+
+    def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
+        labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
+        caption = unit.first
+        assert caption is not None  # every unit of its kind has one
+        tokens = caption.text.split()
+        return {
+            "image": unit.item.name,
+            "unit": unit.key,
+            "caption_id": caption.key,
+            "caption": caption.text,
+            "workers": found.n,
+            "tie": found.tie,
+            "links": [
+                {
+                    **link,
+                    "text": tokens[link["word"]],
+                    "label": labels[link["box"]],
+                    "votes": found.votes[f"{link['word']}:{link['box']}"],
+                }
+                for link in found.answer
+            ],
+            "boxes": boxes_named(found.answer),
+            "box_numbers": box_numbers(found.answer, unit.content["boxes"]),
+        }
+
+
+def _all_decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
+    for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_AT_ONCE):
+        yield from _decided(study, some)
+
+
+def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
+    answers = [(unit, given) for unit, own in some for given in own]
+    if not answers:
+        return
+    found = KINDS[study.protocol].aggregation.consensus(
+        [unit for unit, _ in answers], [given for _, given in answers]
+    )
+    units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])
+    for unit, _ in some:
+        if unit in found:
+            yield units[unit], found[unit]
+
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedCaption:
+    """An included caption; ``key`` is equal on every database, and different for a revision."""
+
+    key: str
+    text: str
+    image: str
+    split: str
+    item_id: int
+    worker_id: int
+    worker: str
+    judgment_id: int
+
+
+def check_writes(study: Study) -> None:
+    """Raise EvaluationError for a study that does not collect captions."""
+    if not KINDS[study.protocol].writes_captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
+        )
+
+
+def written_captions(
+    study: Study, moment: Snapshot, *, units: Sequence[int] | None = None
+) -> Iterator[CollectedCaption]:
+    """Yield the captions included at ``moment``, by unit, then worker name."""
+    rows = (
+        moment.judgments(study, units=units)
+        .filter(unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
+            "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
+        )
+    )  # fmt: skip
+    for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
+        if moment.counts(assignment, worker_id):
+            key = f"w-{content_key('written', study.slug, unit, worker, text)}"
+            yield CollectedCaption(key, text, image, split, item, worker_id, worker, judgment)
+
+
+def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for some in batched(workers, ROWS_AT_ONCE):
+        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
+    ordered = sorted(names, key=lambda worker: (names[worker], worker))
+    return {worker: f"writer-{number:04d}" for number, worker in enumerate(ordered, start=1)}
+
+
+class WrittenCaptions(Encoding):
+    """Write JSON lines: image, caption, caption_id, split if any, and the writer's pseudonym.
+
+    Parts hold the writers' row ids, as pseudonyms need all of them.
+    """
+
+    suffix = "rows"
+    progress_count = "captions"
+    counts = {"captions": 0, "writers": 0}
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        for some in batched(work.pieces, UNITS_AT_ONCE):
+            for one in written_captions(work.study, work.moment, units=some):
+                row = {
+                    "image": one.image,
+                    "caption": one.text,
+                    "caption_id": one.key,
+                    **({"split": one.split} if one.split else {}),
+                    "worker": one.worker_id,
+                }
+                write_line(file, row)
+                work.counts["captions"] += 1
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        names = pseudonyms({row["worker"] for row in work.lines(self.suffix)})
+        for row in work.lines(self.suffix):
+            write_line(file, row | {"worker": names[row["worker"]]})
+        work.counts["writers"] = len(names)

@@ -19,12 +19,12 @@ from typing import Any, TextIO
 import numpy as np
 from django.db.models import F, QuerySet
 
-from annotation.snapshots import Moment
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from common.files import HashedFile
-from common.streams import batched
 from evaluation.errors import ExportError
-from evaluation.export.archives import EPOCH
 from evaluation.export.encoding import Encoding, Stage, Work
+from evaluation.export.parts import EPOCH
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.metrics import score
 from evaluation.results.meta_evaluation import DEFAULT_METRICS
@@ -39,7 +39,7 @@ FIRST, SECOND = 1, 2
 
 
 @dataclass(slots=True)
-class Board:
+class JudgedSystems:
     """The systems' captions of images and their human scores.
 
     Attributes:
@@ -59,11 +59,11 @@ class Board:
         self.caption = np.zeros(shape, dtype=np.int64)
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
-    def judged(self) -> Board:
+    def judged(self) -> JudgedSystems:
         """Drop systems without judgments, and images without captions of the others."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        found = Board(_some(self.systems, rows), _some(self.segments, columns))
+        found = JudgedSystems(_some(self.systems, rows), _some(self.segments, columns))
         for name in ("caption", "total", "votes"):
             setattr(found, name, getattr(self, name)[np.ix_(rows, columns)])
         return found
@@ -88,10 +88,10 @@ class Mtme(Encoding):
     tallies = True
 
     def __init__(self) -> None:
-        self._begun: Board | None = None
-        self._whole: tuple[Board, References] | None = None
+        self._begun: JudgedSystems | None = None
+        self._whole: tuple[JudgedSystems, References] | None = None
 
-    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+    def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Fix the systems, as others may be imported meanwhile."""
         systems = System.objects.filter(dataset=study.dataset_id).captioners().order_by("name", "pk")
         return {
@@ -128,7 +128,7 @@ class Mtme(Encoding):
             if pk in board.systems:
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
-    def _read(self, work: Work) -> tuple[Board, References]:
+    def _read(self, work: Work) -> tuple[JudgedSystems, References]:
         if self._whole is None:
             board = self._begun or _board(work.study, work.prepared["systems"])
             for path in work.parts(CELLS):
@@ -177,7 +177,7 @@ class Mtme(Encoding):
         }
 
 
-def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
+def _in_order(work: Work, board: JudgedSystems) -> Iterator[dict[str, Any]]:
     """Yield metric scores in the board's order; parts are by row id."""
     places: dict[int, tuple[Path, int]] = {}
     for path in work.parts(SCORES):
@@ -199,8 +199,8 @@ def judged_items(study: Study) -> QuerySet[Item]:
     return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
 
 
-def _board(study: Study, systems: Sequence[int]) -> Board:
-    board = Board(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
+def _board(study: Study, systems: Sequence[int]) -> JudgedSystems:
+    board = JudgedSystems(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
     # Of several captions of an image, take the one the system ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
@@ -211,7 +211,7 @@ def _board(study: Study, systems: Sequence[int]) -> Board:
     return board
 
 
-def _take_from_pairs(study: Study, board: Board) -> None:
+def _take_from_pairs(study: Study, board: JudgedSystems) -> None:
     """Where a system has no output, use the caption that a pair credits to it."""
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     fields = ("item", "first", "second", "first_system", "second_system")
@@ -228,7 +228,7 @@ Cells = tuple[
 ]  # (system, segment, sum, number), and the number of omitted answers
 
 
-def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
+def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[int]]) -> Cells:
     cells: list[tuple[float, ...]] = []
     left_out = 0
     for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
@@ -239,7 +239,7 @@ def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Ce
     return cells, left_out
 
 
-def _cells_of_pairs(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
+def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[int]]) -> Cells:
     """Compute each caption's share of votes won."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
@@ -283,7 +283,7 @@ def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[i
     return found
 
 
-def _write_images(study: Study, board: Board, folder: Path, languages: str) -> None:
+def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str) -> None:
     """Write one image per line; each is a document, its split the domain."""
     rows = judged_items(study).values_list("pk", "name", "split").iterator(ROWS_AT_ONCE)
     found = [row for row in rows if row[0] in board.segments]
@@ -303,7 +303,7 @@ class References:
     texts: list[list[str]]
 
     @classmethod
-    def of(cls, study: Study, board: Board) -> References:
+    def of(cls, study: Study, board: JudgedSystems) -> References:
         found: list[list[str]] = [[] for _ in board.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
@@ -329,7 +329,7 @@ class References:
                     file.write(f"{own[number] if number < len(own) else NO_TEXT}\n")
         return most
 
-    def scores(self, board: Board, system: int) -> dict[str, Any]:
+    def scores(self, board: JudgedSystems, system: int) -> dict[str, Any]:
         """Return ``corpus`` and ``images``: metric -> score against all references.
 
         Documents are the images; the score is 0 without a caption or a reference.
@@ -358,7 +358,7 @@ def _texts(captions: Ints) -> Iterator[str | None]:
         yield from (found.get(pk) for pk in some)
 
 
-def _write_outputs(board: Board, names: Mapping[int, str], folder: Path) -> None:
+def _write_outputs(board: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
     for pk, row in board.systems.items():
         with _text(folder / f"{names[pk]}.txt") as file:
             file.writelines(f"{_line(text)}\n" for text in _texts(board.caption[row]))

@@ -17,14 +17,13 @@ from typing import Any
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from annotation.models import Assignment, Judgment
-from annotation.snapshots import Moment
+from annotation.snapshots import Snapshot
+from common.downloads import batched
 from common.files import HashedFile
-from common.streams import batched
 from evaluation.export.encoding import Encoding, Stage, Work
-from evaluation.export.formats.jsonl_csv import Lines
+from evaluation.export.formats.judgments import Lines
 from judgments.design.study_design import StudyDesign
-from judgments.importers.mturk.cells import format_cents, format_time
-from judgments.importers.mturk.columns import ANSWER, COLUMNS, INPUT, REVIEW_COLUMNS
+from judgments.importers.mturk.cells import ANSWER, COLUMNS, INPUT, REVIEW_COLUMNS, format_cents, format_time
 from judgments.importers.textio import guard_formula
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, HITUnit, Study, Unit
@@ -62,7 +61,7 @@ class Results(Encoding):
     progress_count = "judgments"
     counts = {"assignments": 0, "judgments": 0}
 
-    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+    def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Find the columns, which needs every unit."""
         kind = KINDS[study.protocol].of(design_of(study))
         most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
@@ -121,7 +120,7 @@ def _writer(file: HashedFile) -> Any:
     return csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
 
 
-def _later(moment: Moment) -> QuerySet[Judgment]:
+def _later(moment: Snapshot) -> QuerySet[Judgment]:
     """Return first answers after ``moment``, whose work had not been submitted then."""
     return Judgment.objects.filter(assignment=OuterRef("pk"), pk__gt=moment.last, replaces=None)
 
@@ -158,7 +157,7 @@ def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
 
 
 def _answers_of(
-    study: Study, moment: Moment, batch: Sequence[Assignment]
+    study: Study, moment: Snapshot, batch: Sequence[Assignment]
 ) -> dict[str, dict[int, tuple[Any, ...]]]:
     """Return assignment -> unit -> its latest (value, answer, seconds, comment)."""
     found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)

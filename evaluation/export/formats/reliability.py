@@ -12,8 +12,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from annotation.models import Worker
+from common.downloads import batched
 from common.files import HashedFile
-from common.streams import batched
 from evaluation.export.encoding import Encoding, Work
 from judgments.importers.textio import guard_formula
 from judgments.models import Unit

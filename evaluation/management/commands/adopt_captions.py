@@ -1,7 +1,7 @@
 """``manage.py adopt_captions``: what workers wrote becomes part of the dataset."""
 
 from evaluation.follow_up import operations
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

@@ -13,8 +13,7 @@ from evaluation.results import operations
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand, progress_bar
 from judgments.models import Study
 
 NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}

@@ -15,12 +15,12 @@ from evaluation.comparing.comparison import MISSING, compare_sources, compared_i
 from evaluation.comparing.sources import Source
 from evaluation.comparing.studies import source_of_study
 from evaluation.errors import EvaluationError
-from evaluation.judgment_sets.files import SOURCE_FORMATS, JudgmentTable, read_judgment_table, read_source
+from evaluation.judgment_sets.files import SOURCE_FORMATS, FileJudgments, read_judgment_table, read_source
 from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import plain
 from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
-from evaluation.statistics.errors import StatisticsError
+from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
@@ -147,7 +147,7 @@ class Command(QuorumCommand):
         self._say_aside(table, result.reason, result.note)
         self._tell(figures, options["output"])
 
-    def _read(self, path: Path, level: str | None, encoding: str | None) -> JudgmentTable:
+    def _read(self, path: Path, level: str | None, encoding: str | None) -> FileJudgments:
         numeric = level not in (None, "nominal")
         with progress_bar() as progress:
             return read_judgment_table(
@@ -157,7 +157,7 @@ class Command(QuorumCommand):
                 progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
-    def _say_aside(self, table: JudgmentTable, reason: str, note: str) -> None:
+    def _say_aside(self, table: FileJudgments, reason: str, note: str) -> None:
         left_out = (
             (table.unused, "not used"),
             (table.controls, "control items"),

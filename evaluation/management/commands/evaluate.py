@@ -9,9 +9,8 @@ from typing import Any
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.results import operations
-from evaluation.results.metric_scores import evaluate_study
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from evaluation.results.meta_evaluation import evaluate_study
+from judgments.management.base import OperationCommand, progress_bar
 from judgments.models import Study
 
 

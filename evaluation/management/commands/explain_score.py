@@ -11,9 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.errors import QuorumError
 from common.files import check_place, write_json
-from evaluation.error_analysis.analysis import explain_metric, look_at, newest_evaluation
+from evaluation.error_analysis.analysis import explain_metric, find_inspected, newest_evaluation
 from evaluation.metrics import MetricsError
-from evaluation.metrics.explaining import EXPLAINED, explain
+from evaluation.metrics.registry import EXPLAINED, explain
 from evaluation.metrics.text import TOKENIZERS
 from judgments.management.base import QuorumCommand
 from judgments.studies.studies import find_study
@@ -117,7 +117,7 @@ def _of_study(options: dict[str, Any], metrics: list[str]) -> Iterator[tuple[str
     analysis = newest_evaluation(study)
     if analysis is None:
         raise CommandError(f"Study {study.slug!r} has no stored scores; run evaluate {study.slug} first.")
-    closer = look_at(study, options["id"])
+    closer = find_inspected(study, options["id"])
     for metric in metrics or [name for name in analysis.result["metrics"] if name in EXPLAINED]:
         found = explain_metric(study, analysis, closer, metric)
         if found.why_not:

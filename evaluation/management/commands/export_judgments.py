@@ -9,8 +9,7 @@ from typing import Any
 from evaluation.export import operations
 from evaluation.export.exporting import export_judgments
 from evaluation.export.formats import FORMATS
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand, progress_bar
 
 _LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())
 

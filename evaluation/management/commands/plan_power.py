@@ -10,8 +10,7 @@ from typing import Any
 from common.files import check_place, write_json
 from evaluation.errors import EvaluationError
 from evaluation.management.words import percent, table_lines
-from evaluation.planning.pilots import told_by_pilot
-from evaluation.planning.planning import assumptions_for, compute_plan, read_assumptions
+from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import design_of, find_study
 
@@ -45,7 +44,7 @@ class Command(QuorumCommand):
         source: dict[str, str] = {}
         if options["pilot"]:
             question = str(given.get("question", "systems"))
-            told = told_by_pilot(
+            told = estimate_from_pilot(
                 study=find_study(options["pilot"]), question=question, first=first, second=second
             )
             values, source = values | told.assumptions, told.source

@@ -13,8 +13,7 @@ from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
 from evaluation.registration.deviations import outcomes, registered
-from evaluation.registration.hypotheses import Outcome, Registered
-from evaluation.registration.plans import read_plan
+from evaluation.registration.plans import Outcome, Registered, read_plan
 from evaluation.registration.registering import plan_of, register_study
 from evaluation.report.content import p_value
 from judgments.design.plans import Plan

@@ -11,8 +11,7 @@ from django.core.management.base import CommandParser
 from evaluation.releases import operations
 from evaluation.releases.documents import LICENCES
 from evaluation.releases.making import release_study
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand, progress_bar
 
 
 class Command(OperationCommand):

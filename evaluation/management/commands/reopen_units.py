@@ -1,7 +1,7 @@
 """More votes for units that are tied, uncertain, or short of judgments."""
 
 from evaluation.follow_up import operations
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

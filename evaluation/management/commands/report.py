@@ -6,11 +6,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evaluation.report.building import build_report
-from evaluation.report.files import check_folder, write_report
 from evaluation.report.operations import make_report
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from evaluation.report.storage import build_report, check_folder, write_report
+from judgments.management.base import OperationCommand, progress_bar
 
 
 class Command(OperationCommand):

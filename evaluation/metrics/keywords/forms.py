@@ -13,7 +13,7 @@ from typing import Any
 from evaluation.metrics.annotation_signatures import check_collection, whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import stemming
-from evaluation.metrics.text.tokenizers import tokenizer_named
+from evaluation.metrics.text.words import tokenizer_named
 
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
 

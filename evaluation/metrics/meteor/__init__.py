@@ -1,6 +1,6 @@
 """METEOR 1.5 for English, without Java (Denkowski and Lavie 2014)."""
 
-from evaluation.metrics.meteor.relations import ALL, STAGE_CHOICES
+from evaluation.metrics.meteor.matching import ALL, STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import (
     MeteorStatistics,
     explain_meteor,

@@ -3,12 +3,27 @@
 Lavie, Denkowski 2009; Denkowski, Lavie 2011: every word is matched at most once; most words matched, then
 fewest chunks, then the smallest sum of distances between the starts of matches. A match without competitors
 is taken at once, the others are searched (see `search`).
+
+The beam search for METEOR's best alignment, with the official program's behaviour that decides what it finds.
+
+It walks the reference from left to right and keeps the `BEAM` best partial alignments: most words matched,
+then fewest chunks, then the smallest sum of distances, then the first. As in the program:
+
+- A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
+  stem or synonym counts nothing and is taken only if it costs no chunk and no distance.
+- A choice adds to the distance of the later choices at the same word, also of leaving it unmatched, not to its own.
 """
 
-from evaluation.arrays import Ints
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
+    EXACT,
     IN_CANDIDATE,
     IN_REFERENCE,
     PLACE,
@@ -18,8 +33,274 @@ from evaluation.metrics.meteor.matching import (
     Matches,
     find_matches,
 )
-from evaluation.metrics.meteor.relations import EXACT
-from evaluation.metrics.meteor.search import NONE, Pair, Workspace, search
+
+BEAM = 40
+NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
+CARRIED = -2  # a partial alignment that already covers the word
+
+# Columns of a partial alignment: words matched on both sides as the search weighs them, closed chunks, sum of
+# distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice,
+# and from there on which words of the candidate are used, a bit a word.
+TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
+LIMB = 62  # bits of a number
+
+# Columns of an offer, a partial alignment that the next step may go on with: the first three of a partial alignment,
+# the one it comes from, and the match it adds.
+PATH, MATCH = 3, 4
+OFFER = 5
+
+# Columns of a choice, behind those of a match: the word of the reference, the choice before it.
+WHERE, BEFORE = COLUMNS, COLUMNS + 1
+
+
+class Pair(NamedTuple):
+    """The candidate's number and length, and the bounds of the reference's words."""
+
+    text: int
+    length: int
+    begin: int
+    end: int
+
+
+class Workspace(NamedTuple):
+    """Arrays reused by every alignment.
+
+    For each word of the reference: chosen (longest, COLUMNS) the match taken, or one of no words; ends,
+    counts of the matches that begin there; taken: covered by a match taken before the search. cover_1,
+    cover_2: matches that cover each word. states: (2, BEAM, USED + limbs) partial alignments of this step and
+    the next. offers (BEAM, OFFER), ranks (BEAM,): the best offers, and their order. choices: (any, COLUMNS +
+    2).
+    """
+
+    chosen: Matches
+    ends: Ints
+    counts: Ints
+    taken: Flags
+    cover_1: Ints
+    cover_2: Ints
+    states: NDArray[np.int64]
+    offers: NDArray[np.int64]
+    ranks: Ints
+    choices: NDArray[np.int64]
+
+
+@compiled
+def workspace(longest_1: int, longest_2: int) -> Workspace:
+    limbs = (longest_1 + LIMB - 1) // LIMB
+    return Workspace(
+        np.zeros((longest_2, COLUMNS), dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.bool_),
+        np.zeros(longest_1, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros((2, BEAM, USED + limbs), dtype=np.int64),
+        np.zeros((BEAM, OFFER), dtype=np.int64),
+        np.zeros(BEAM, dtype=np.int64),
+        np.zeros((BEAM * longest_2, COLUMNS + 2), dtype=np.int64),
+    )
+
+
+@compiled
+def search(
+    lookup: Lookup,
+    candidate: Candidate,
+    work: Workspace,
+    pair: Pair,
+    matches: Matches,
+    first: int,
+) -> Matches:
+    """Complete what is chosen; `matches` holds those of the words from `first` on, and is returned."""
+    chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
+    offers, ranks, choices = work.offers, work.ranks, work.choices
+    length_2 = pair.end - pair.begin
+    width = USED + (pair.length + LIMB - 1) // LIMB
+    now, then = work.states[0], work.states[1]
+    for column in range(width):
+        now[0, column] = 0
+    now[0, OPEN] = now[0, CHOICE] = NONE
+    for place in range(length_2):
+        for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, IN_CANDIDATE]):
+            now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+    live, made, upto = 1, 0, length_2
+    for place in range(length_2):
+        _sort(now, live, width)
+        if taken[place] or counts[place] == 0:
+            _step(now, live, chosen, place)
+            continue
+        if not first <= place < upto:
+            first = place
+            matches, upto = find_matches(
+                lookup, candidate, pair.text, pair.begin + first, pair.end, matches, ends
+            )
+            upto -= pair.begin
+        end = ends[place - first]
+        kept = _offer_choices(work, now, live, place, matches, end - counts[place], end)
+        for rank in range(kept):
+            path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
+            for column in range(DISTANCE + 1):
+                then[rank, column] = offers[ranks[rank], column]
+            for column in range(DISTANCE + 1, width):
+                then[rank, column] = now[path, column]
+            if index == NONE:
+                then[rank, NEXT] += 1
+                then[rank, OPEN] = NONE
+            elif index != CARRIED:
+                last = matches[index, PLACE] + matches[index, IN_CANDIDATE]
+                then[rank, NEXT] = place + matches[index, IN_REFERENCE]
+                then[rank, OPEN] = last
+                for covered in range(matches[index, PLACE], last):
+                    then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+                for column in range(COLUMNS):
+                    choices[made, column] = matches[index, column]
+                choices[made, WHERE] = place
+                choices[made, BEFORE] = then[rank, CHOICE]
+                then[rank, CHOICE] = made
+                made += 1
+        now, then, live = then, now, kept
+    choice = _last_choice_of_best(now, live, width)
+    while choice != NONE:
+        for column in range(COLUMNS):
+            chosen[choices[choice, WHERE], column] = choices[choice, column]
+        choice = choices[choice, BEFORE]
+    return matches
+
+
+@compiled
+def _step(states: NDArray[np.int64], live: int, chosen: Matches, place: int) -> None:
+    """Pass a word without a choice: its match was taken before, or it has none."""
+    first, length = chosen[place, PLACE], chosen[place, IN_REFERENCE]
+    worth = _worth(chosen, place)
+    for path in range(live):
+        if states[path, NEXT] > place:
+            continue
+        is_open = states[path, OPEN] != NONE
+        if length == 0:
+            states[path, CHUNKS_SO_FAR] += is_open
+            states[path, OPEN] = NONE
+            states[path, NEXT] += 1
+            continue
+        states[path, TOTAL] += worth
+        states[path, CHUNKS_SO_FAR] += is_open and states[path, OPEN] != first
+        states[path, DISTANCE] += abs(place - first)
+        states[path, NEXT] = place + length
+        states[path, OPEN] = first + chosen[place, IN_CANDIDATE]
+
+
+@compiled
+def _worth(matches: Matches, index: int) -> int:
+    """Return what a match counts in the search."""
+    if matches[index, STAGE] == EXACT:
+        return matches[index, IN_CANDIDATE] + matches[index, IN_REFERENCE]
+    return matches[index, IN_CANDIDATE] // 2 + matches[index, IN_REFERENCE] // 2
+
+
+@compiled
+def _offer_choices(
+    work: Workspace,
+    states: NDArray[np.int64],
+    live: int,
+    place: int,
+    matches: Matches,
+    first: int,
+    end: int,
+) -> int:
+    """Offer every continuation of the partial alignments at a word; return the number of offers kept."""
+    taken, offers, ranks = work.taken, work.offers, work.ranks
+    kept = 0
+    for path in range(live):
+        total, chunks = states[path, TOTAL], states[path, CHUNKS_SO_FAR]
+        distance, open_end = states[path, DISTANCE], states[path, OPEN]
+        if states[path, NEXT] > place:
+            kept = _offer(offers, ranks, kept, total, chunks, distance, path, CARRIED)
+            continue
+        for index in range(first, end):
+            begin = matches[index, PLACE]
+            is_free = True
+            for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
+                is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
+            for covered in range(place, place + matches[index, IN_REFERENCE]):
+                is_free &= not taken[covered]
+            if is_free:
+                now = total + _worth(matches, index)
+                broken = chunks + (open_end != NONE and open_end != begin)
+                kept = _offer(offers, ranks, kept, now, broken, distance, path, index)
+                distance += abs(place - begin)
+        kept = _offer(offers, ranks, kept, total, chunks + (open_end != NONE), distance, path, NONE)
+    return kept
+
+
+@compiled
+def _offer(
+    offers: NDArray[np.int64],
+    ranks: Ints,
+    kept: int,
+    total: int,
+    chunks: int,
+    distance: int,
+    path: int,
+    index: int,
+) -> int:
+    """Keep an offer if it is among the best, the first of equals; return the number kept."""
+    rank = kept
+    while rank > 0:
+        other = ranks[rank - 1]
+        if total < offers[other, TOTAL]:
+            break
+        if total == offers[other, TOTAL]:
+            if chunks > offers[other, CHUNKS_SO_FAR]:
+                break
+            if chunks == offers[other, CHUNKS_SO_FAR] and distance >= offers[other, DISTANCE]:
+                break
+        rank -= 1
+    if rank == BEAM:
+        return kept
+    row = kept
+    if kept == BEAM:
+        row = ranks[BEAM - 1]
+        kept -= 1
+    for later in range(kept, rank, -1):
+        ranks[later] = ranks[later - 1]
+    ranks[rank] = row
+    offers[row, TOTAL] = total
+    offers[row, CHUNKS_SO_FAR] = chunks
+    offers[row, DISTANCE] = distance
+    offers[row, PATH] = path
+    offers[row, MATCH] = index
+    return kept + 1
+
+
+@compiled
+def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
+    """Sort partial alignments, the best first, stably."""
+    for index in range(1, live):
+        at = index
+        while at > 0 and _is_better(states, at, at - 1):
+            for column in range(width):
+                other = states[at, column]
+                states[at, column] = states[at - 1, column]
+                states[at - 1, column] = other
+            at -= 1
+
+
+@compiled
+def _is_better(states: NDArray[np.int64], one: int, other: int) -> bool:
+    for column in range(DISTANCE + 1):
+        if states[one, column] != states[other, column]:
+            # More words, but fewer chunks and less distance.
+            return (states[one, column] > states[other, column]) == (column == TOTAL)
+    return False
+
+
+@compiled
+def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> int:
+    """Return the last choice of the best alignment, with all chunks closed."""
+    _sort(states, live, width)
+    for path in range(live):
+        states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE
+    _sort(states, live, width)
+    return states[0, CHOICE]
+
 
 # Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
 # words of candidate and reference, function words of each), chunks.

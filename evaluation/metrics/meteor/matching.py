@@ -4,8 +4,11 @@ The search tries matches in this order, and keeps the first of equally good alig
 synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
 candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the
 reference, from left to right, short ones first, by the table.
+
+Which words match: equal ones, equal stems, and WordNet synonyms, once per vocabulary.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,10 +16,92 @@ from numpy.typing import NDArray
 
 from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.meteor.phrases import Phrases
-from evaluation.metrics.meteor.relations import PARAPHRASE, Relations
-from evaluation.metrics.text.tries import child
-from evaluation.metrics.text.words import Numbers
+from evaluation.metrics.meteor.tables import Phrases, Synonyms
+from evaluation.metrics.text.snowball import snowball_stems
+from evaluation.metrics.text.words import Numbers, child, ranges, starts_of
+
+EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
+STAGES = ("exact", "stem", "synonym", "paraphrase")
+ALL = "all"  # every stage that there is data for
+# The stages build on one another, so a choice of stages is how many of them there are.
+STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
+
+# WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
+# first ending that leads to an entry counts.
+_RULES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
+_ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
+_SHORT = 2  # letters; such words have no other basic form
+
+
+class Relations(NamedTuple):
+    """The words that word w matches, itself included: `words[starts[w]:starts[w + 1]]`.
+
+    stages: the stage of each match; a word that matches in two stages is listed twice.
+    """
+
+    starts: Ints
+    words: Numbers
+    stages: NDArray[np.int8]
+
+
+def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
+    itself = np.arange(len(vocabulary))
+    found: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
+    if stages > STEM:
+        numbers: dict[str, int] = {}
+        stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
+        found.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
+    if stages > SYNONYM and synonyms is not None:
+        found.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+    left = np.concatenate([pair[0] for pair in found])
+    order = np.argsort(left, kind="stable")
+    right = np.concatenate([pair[1] for pair in found])[order].astype(np.int32)
+    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in found])[order]
+    counts = np.bincount(left, minlength=len(vocabulary))
+    return Relations(starts_of(counts), right, stage)
+
+
+def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
+    """Return all ordered pairs of different words with a common set; `words` and `sets` are aligned."""
+    order = np.argsort(sets, kind="stable")
+    words, sets = words[order], sets[order]
+    first = np.flatnonzero(np.diff(sets, prepend=-1))
+    sizes = np.diff(first, append=sets.size)
+    members = np.repeat(sizes, sizes)
+    left = np.repeat(words, members)
+    right = words[ranges(np.repeat(first, sizes), members)]
+    differ = left != right
+    size = int(words.max(initial=0)) + 1
+    pairs = np.unique(left[differ] * size + right[differ])
+    return pairs // size, pairs % size
+
+
+def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
+    """Return words and their synonym sets, aligned."""
+    words, entries = [], []
+    for number, word in enumerate(vocabulary):
+        for found in _entries(word, synonyms):
+            words.append(number)
+            entries.append(found)
+    entry = np.array(entries, dtype=np.int64)
+    counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
+    sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
+    # Both are below 2 ** 31.
+    pairs = np.unique((np.repeat(np.array(words, dtype=np.int64), counts) << 31) | sets)
+    return pairs >> 31, pairs & ((1 << 31) - 1)
+
+
+def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
+    """Yield the entries of a word and of its basic forms."""
+    known = synonyms.entries
+    forms = {word, *synonyms.bases.get(word, ())}
+    if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
+        for ending, instead in _ENDINGS:
+            if word.endswith(ending) and (form := word.removesuffix(ending) + instead) in known:
+                forms.add(form)
+                break
+    return (known[form] for form in sorted(forms) if form in known)
+
 
 Matches = NDArray[np.int64]
 

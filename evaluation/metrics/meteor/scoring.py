@@ -17,7 +17,7 @@ from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.explanation import Beside, Case, Explanation, Factor, Part
+from evaluation.metrics.explanation import Case, Explanation, Factor, Part, ReferenceNote
 from evaluation.metrics.meteor.alignment import (
     CHUNKS,
     FIELDS,
@@ -28,13 +28,23 @@ from evaluation.metrics.meteor.alignment import (
     MATCHED,
     PER_STAGE,
     align,
+    workspace,
 )
-from evaluation.metrics.meteor.matching import COLUMNS, Candidate, Lookup, enter, leave
+from evaluation.metrics.meteor.matching import (
+    ALL,
+    COLUMNS,
+    PARAPHRASE,
+    STAGE_CHOICES,
+    STAGES,
+    SYNONYM,
+    Candidate,
+    Lookup,
+    enter,
+    leave,
+    relations,
+)
 from evaluation.metrics.meteor.normalising import normalised
-from evaluation.metrics.meteor.phrases import no_phrases, phrases_in
-from evaluation.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
-from evaluation.metrics.meteor.search import workspace
-from evaluation.metrics.meteor.tables import DATA, LONGEST, Tables, find_tables
+from evaluation.metrics.meteor.tables import DATA, LONGEST, Tables, find_tables, no_phrases, phrases_in
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 ENOUGH = 500_000  # matches held at once
@@ -229,7 +239,7 @@ def explain_meteor(case: Case) -> Explanation:
         Factor("fragmentation penalty", terms.penalty, "the score is the mean times one less this"),
     ]
     beside = [
-        Beside(text, length, float(scores[number]), "best" if number == best else "")
+        ReferenceNote(text, length, float(scores[number]), "best" if number == best else "")
         for number, (text, length) in enumerate(
             zip(references, statistics.counts[:, LENGTH_2].tolist(), strict=True)
         )

@@ -1,5 +1,5 @@
 """Captions as words: tokenizers, stemmers, stop words, and words as numbers."""
 
-from evaluation.metrics.text.tokenizers import TOKENIZERS, Tokenizer, tokenizer_named
+from evaluation.metrics.text.words import TOKENIZERS, Tokenizer, tokenizer_named
 
 __all__ = ["TOKENIZERS", "Tokenizer", "tokenizer_named"]

@@ -2,10 +2,30 @@
 
 Arrow cuts the texts at blanks; the tokenizer sees each distinct piece once. Only a caption with a piece that
 depends on its neighbours is tokenised as a whole.
+
+Named changes of words between tokenising and counting.
+
+Named and versioned tokenizers.
+
+ptb    that of the MS COCO caption evaluation (see `ptb`)
+    space  captions that are tokens already, separated by blanks
+    h13    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower case
+    rouge  that of the ROUGE-1.5.5 script (Lin 2004)
+    v15    that of V15's published scores: lower case, runs of letters, digits, underscores
+
+Line breaks of every kind are blanks.
+
+A trie of n-grams in one hash table that is never cleared.
+
+Node 0 is the root. A row is (owner, node, word, child); rows of other owners count as free, so that the next
+group of captions starts with an empty trie at no cost.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
+from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +34,80 @@ from numpy.typing import NDArray
 
 from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.text.tokenizers import Tokenizer
+from evaluation.metrics.errors import UnknownName
+from evaluation.metrics.text import ptb, stemming
+
+FIRST = "1.0"
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """A tokenizer.
+
+    `tokens(caption)` returns its words. `piece(piece)` returns the words of a blank-separated piece, or None
+    if they depend on its neighbours, so that each distinct piece is cut once.
+    """
+
+    name: str
+    version: str
+    tokens: Callable[[str], list[str]]
+    piece: Callable[[str], list[str] | None]
+
+    @property
+    def label(self) -> str:
+        """Return its name in signatures, with the version unless it is the first."""
+        return self.name if self.version == FIRST else f"{self.name}-{self.version}"
+
+
+def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
+    """Return a tokenizer that never looks across a blank."""
+    return Tokenizer(name, version, cut, cut)
+
+
+_WORD = re.compile(r"\w+")
+_ALPHANUMERIC = re.compile(r"[^\W_]+")
+_ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
+_ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def _h13(caption: str) -> list[str]:
+    return _ALPHANUMERIC.findall(caption.lower())
+
+
+def _rouge(caption: str) -> list[str]:
+    # The script lower-cases ASCII letters alone and turns every other byte into a blank.
+    return _ASCII_ALPHANUMERIC.findall(caption.translate(_ASCII_LOWER))
+
+
+def _v15(caption: str) -> list[str]:
+    return _WORD.findall(caption.lower())
+
+
+TOKENIZERS = {
+    tokenizer.name: tokenizer
+    for tokenizer in (
+        Tokenizer("ptb", FIRST, ptb.tokens, ptb.piece),
+        _local("space", FIRST, str.split),
+        _local("h13", FIRST, _h13),
+        _local("rouge", FIRST, _rouge),
+        _local("v15", FIRST, _v15),
+    )
+}
+
+
+def tokenizer_labelled(label: object) -> Tokenizer:
+    """Return the tokenizer that a signature names."""
+    labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
+    if label not in labels:
+        raise UnknownName("tokenizer", label, labels)
+    return labels[str(label)]
+
+
+def tokenizer_named(name: str) -> Tokenizer:
+    if name not in TOKENIZERS:
+        raise UnknownName("tokenizer", name, TOKENIZERS)
+    return TOKENIZERS[name]
+
 
 Numbers = NDArray[np.int32]
 
@@ -172,3 +265,85 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if ends.size else 0
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+
+
+STOP_FIRST = "stop-first"
+STEM_FIRST = "stem-first"
+
+Step = Callable[[Words], Words]
+
+
+def _stemmed(stem: Callable[..., list[str]]) -> Step:
+    return lambda words: words.mapped(stem)
+
+
+def _without(words: Words, dropped: Callable[[], frozenset[str]]) -> Words:
+    listed = dropped()
+    return words.without(np.array([word in listed for word in words.vocabulary], dtype=np.bool_))
+
+
+_STOP: Step = partial(_without, dropped=stemming.smart_stop_words)
+# By the paper's rules nothing is left of the word `s`; programs that join stems with blanks lose it.
+_EMPTY: Step = partial(_without, dropped=lambda: frozenset([""]))
+_PORTER = _stemmed(stemming.porter)
+_ROUGE, _WORDNET = _stemmed(stemming.rouge_stems), _stemmed(stemming.rouge_wordnet_stems)
+
+CHANGES: dict[str, tuple[Step, ...]] = {
+    "none": (),
+    "porter": (_PORTER,),
+    "porter-1980": (_stemmed(stemming.porter_1980), _EMPTY),
+    STOP_FIRST: (_STOP, _ROUGE),
+    # The order that fits the filter figures printed in H13 §4.3.2; short words are stemmed as well.
+    STEM_FIRST: (_PORTER, _STOP),
+    # What the ROUGE-1.5.5 script does: stop words kept or dropped, then stems (see `stemming`).
+    "rouge-keep-none": (),
+    "rouge-keep-porter": (_ROUGE,),
+    "rouge-keep-wordnet": (_WORDNET,),
+    "rouge-drop-none": (_STOP,),
+    "rouge-drop-porter": (_STOP, _ROUGE),
+    "rouge-drop-wordnet": (_STOP, _WORDNET),
+}
+
+
+def changed(words: Words, change: str) -> Words:
+    if change not in CHANGES:
+        raise UnknownName("change of words", change, CHANGES)
+    for step in CHANGES[change]:
+        words = step(words)
+    return words
+
+
+Table = NDArray[np.int32]
+
+
+@compiled
+def trie_bits(nodes: int) -> int:
+    """Return the table's size, as a power of two, for at most half full with so many nodes."""
+    bits = 4
+    while (1 << bits) < 2 * nodes:
+        bits += 1
+    return bits
+
+
+@compiled
+def empty_trie(nodes: int) -> Table:
+    return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
+
+
+@compiled
+def child(trie: Table, bits: int, owner: int, node: int, word: int, new: int) -> int:
+    """Return the child of a node by a word; else store `new` and return it, or return -1 if that is -1."""
+    mask = (1 << bits) - 1
+    # Both factors and both numbers are below 2 ** 31: nothing overflows.
+    mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445
+    slot = (mixed ^ (mixed >> 17)) & mask
+    while trie[slot, 0] == owner:
+        if trie[slot, 1] == node and trie[slot, 2] == word:
+            return int(trie[slot, 3])
+        slot = (slot + 1) & mask
+    if new >= 0:
+        trie[slot, 0] = owner
+        trie[slot, 1] = node
+        trie[slot, 2] = word
+        trie[slot, 3] = new
+    return new

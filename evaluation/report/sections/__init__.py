@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from evaluation.report.content import Section
-from evaluation.report.inputs import ReportInputs
-from evaluation.report.sections import captions, open_answers, pairs, people, systems, tournament
+from evaluation.report.loading import ReportInputs
+from evaluation.report.sections import captions, pairs, people, systems
+from evaluation.report.sections import captions as open_answers
+from evaluation.report.sections import pairs as tournament
 from evaluation.report.sections.between_metrics import between_metrics
 from judgments.studies.generation import Progress, no_progress
 

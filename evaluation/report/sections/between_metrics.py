@@ -9,9 +9,9 @@ import numpy as np
 from evaluation.judgment_sets.records import Floats
 from evaluation.provenance import plain
 from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section, level_of
-from evaluation.report.inputs import ReportInputs
+from evaluation.report.loading import ReportInputs
+from evaluation.report.rendering import plot, say, section, table
 from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, no_ceiling
-from evaluation.report.wording import plot, say, section, table
 from evaluation.statistics.correlation import correlation
 
 MEAN = "people"  # the mean of all judges

@@ -20,8 +20,8 @@ from evaluation.report.content import (
     Section,
     estimate_of,
 )
-from evaluation.report.inputs import ReportInputs
-from evaluation.report.wording import plot, say, section, table
+from evaluation.report.loading import ReportInputs
+from evaluation.report.rendering import plot, say, section, table
 from evaluation.results.consensus import agreement_rows
 from evaluation.statistics.agreement import agreement_by_pair, ratings_of_judgments
 from evaluation.statistics.meta import wilson_interval

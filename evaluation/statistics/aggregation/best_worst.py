@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import group_coefficients
-from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import encode, one_per_row, positive, same_length
+from evaluation.statistics.inputs import BadShape, BadValue, encode, one_per_row, positive, same_length
 from evaluation.statistics.resampling import Seed, generator_of
 from evaluation.statistics.results import signed
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.arrays import Floats, Ints, ratio
-from evaluation.statistics.errors import BadOption
 from evaluation.statistics.inputs import (
+    BadOption,
     check_cells,
     encode,
     encode_on_scale,

@@ -20,8 +20,9 @@ from scipy.sparse import coo_array, csr_array
 
 from evaluation.arrays import Flags, Floats, Ints, ratio
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
-from evaluation.statistics.errors import BadShape, BadValue
 from evaluation.statistics.inputs import (
+    BadShape,
+    BadValue,
     encode,
     first_repeated,
     one_of,

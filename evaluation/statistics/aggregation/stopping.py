@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evaluation.arrays import Ints
 from evaluation.statistics.aggregation.voting import RELEVANT
-from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import BadOption, BadValue
 
 OPEN = (-1, 1)  # nothing is known yet
 RULES = ("settled", "margin")

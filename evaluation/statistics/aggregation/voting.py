@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.inputs import (
+    BadOption,
+    BadValue,
     check_cells,
     encode,
     encode_on_scale,

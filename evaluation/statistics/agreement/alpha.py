@@ -27,7 +27,7 @@ from evaluation.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
     OfRaters,
-    Sample,
+    ReadData,
     WeightedUnits,
     agreement,
 )
@@ -41,8 +41,8 @@ from evaluation.statistics.agreement.ratings import (
     positions_at,
     ratings_of_judgments,
 )
-from evaluation.statistics.errors import DuplicateJudgment
 from evaluation.statistics.inputs import (
+    DuplicateJudgment,
     encode,
     first_repeated,
     one_of,
@@ -132,10 +132,10 @@ class Alpha:
     name: ClassVar[str] = "krippendorff-alpha"
     judged_at_least: ClassVar[int] = 2
 
-    def sample(self, data: Data) -> Sample:
+    def sample(self, data: Data) -> ReadData:
         one_of(self.level, LEVELS, "level")
         patterns = patterns_of(data, numeric=self.level != "nominal").comparable()
-        return Sample.of_patterns(
+        return ReadData.of_patterns(
             patterns,
             AlphaOfWeights(patterns, self.level),
             NO_VARIATION if len(patterns.frequency) else NO_PAIRS,
@@ -171,7 +171,7 @@ class AlphaOfParts:
     level: str = "nominal"
     name: ClassVar[str] = "krippendorff-alpha"
 
-    def sample(self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]) -> Sample:
+    def sample(self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]) -> ReadData:
         one_of(self.level, LEVELS, "level")
         unit_names, unit = encode(data[0], "units")
         _, part = encode(data[1], "parts")
@@ -193,7 +193,7 @@ class AlphaOfParts:
         compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)
         comparable = patterns.comparable()
         alpha = AlphaOfWeights(comparable, self.level)
-        return Sample(
+        return ReadData(
             of_units=lambda weights: alpha(weights[:, group]),
             frequency=np.ones(len(compared), dtype=np.int64),
             width=max(counts.shape[1], len(group)),

@@ -24,8 +24,7 @@ from scipy.sparse import csr_array
 
 from evaluation.arrays import Floats, Ints
 from evaluation.statistics.agreement.ratings import Patterns, Ratings, ratings_of
-from evaluation.statistics.errors import BadOption
-from evaluation.statistics.inputs import one_of, positive
+from evaluation.statistics.inputs import BadOption, one_of, positive
 from evaluation.statistics.resampling import (
     CELLS,
     CONFIDENCE,
@@ -51,7 +50,7 @@ OfRaters = Callable[[Floats, Floats], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ReadData:
     """The data as a coefficient reads them: units by pattern, and its value for any weights of the patterns.
 
     frequency: (P,) units of each pattern. width: numbers per resample that `of_units` makes. pairable: units
@@ -69,7 +68,7 @@ class Sample:
     note: str = ""
 
     @classmethod
-    def of_patterns(cls, patterns: Patterns, of_units: OfUnits, reason: str, note: str = "") -> Sample:
+    def of_patterns(cls, patterns: Patterns, of_units: OfUnits, reason: str, note: str = "") -> ReadData:
         return cls(
             of_units=of_units,
             frequency=patterns.frequency,
@@ -98,7 +97,7 @@ class Coefficient(Protocol):
     @property
     def level(self) -> str: ...
 
-    def sample(self, data: Any) -> Sample:
+    def sample(self, data: Any) -> ReadData:
         """Read the data."""
 
 

@@ -38,13 +38,12 @@ from evaluation.statistics.agreement.coefficient import (
     AgreementResult,
     OfRaters,
     OfUnits,
-    Sample,
+    ReadData,
     WeightedUnits,
     agreement,
 )
 from evaluation.statistics.agreement.ratings import Data, Patterns, Ratings, exact_positions, patterns_of
-from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.inputs import encode, encode_with
+from evaluation.statistics.inputs import BadOption, BadValue, encode, encode_with
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
 
@@ -171,10 +170,10 @@ class Percent:
     name: ClassVar[str] = "percent-agreement"
     judged_at_least: ClassVar[int] = 2
 
-    def sample(self, data: Data) -> Sample:
+    def sample(self, data: Data) -> ReadData:
         patterns = patterns_of(data, numeric=False).comparable()
         scale = scale_of(patterns.labels, self.level, self.categories)
-        return Sample.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
+        return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
         return _percent_of_raters(
@@ -194,7 +193,7 @@ class Gwet:
     def name(self) -> str:
         return "gwet-ac1" if self.level == "identity" else "gwet-ac2"
 
-    def sample(self, data: Data) -> Sample:
+    def sample(self, data: Data) -> ReadData:
         patterns = patterns_of(data, numeric=False)
         scale = scale_of(patterns.labels, self.level, self.categories)
         corrected = _chance_corrected(scale)
@@ -206,7 +205,7 @@ class Gwet:
             return corrected(observed(weights), shares)
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
-        return Sample.of_patterns(patterns, gwet, reason)
+        return ReadData.of_patterns(patterns, gwet, reason)
 
     def of_raters(self, ratings: Ratings) -> OfRaters:
         units = WeightedUnits(ratings)

@@ -21,10 +21,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from evaluation.arrays import Floats, Ints, ratio
-from evaluation.statistics.agreement.coefficient import AgreementResult, Sample, agreement
+from evaluation.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
 from evaluation.statistics.agreement.ratings import count_rows
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.inputs import encode, encode_with, one_per_row, same_length
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
+    encode,
+    encode_with,
+    one_per_row,
+    same_length,
+)
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
 
@@ -95,9 +102,9 @@ class CohenKappa:
     def level(self) -> str:
         return self.weights or "nominal"
 
-    def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Sample:
+    def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         cells = _Cells(*data, self.weights, self.labels)
-        return Sample(
+        return ReadData(
             of_units=cells,
             frequency=cells.frequency,
             width=2 * cells.labels,
@@ -116,10 +123,10 @@ class FleissKappa:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
-    def sample(self, data: ArrayLike) -> Sample:
+    def sample(self, data: ArrayLike) -> ReadData:
         rows, frequency, raters = _fleiss_table(data)
         units = int(frequency.sum())
-        return Sample(
+        return ReadData(
             of_units=lambda weights: _fleiss(rows, raters, weights),
             frequency=frequency,
             width=rows.shape[1],

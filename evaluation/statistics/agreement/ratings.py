@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.errors import BadShape, BadValue, DuplicateJudgment
 from evaluation.statistics.inputs import (
+    BadShape,
+    BadValue,
+    DuplicateJudgment,
     encode,
     first_repeated,
     same_length,

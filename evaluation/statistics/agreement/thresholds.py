@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, ratio
-from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.inputs import float_vector, is_real, one_of, one_per_row, same_length
+from evaluation.statistics.inputs import (
+    BadOption,
+    BadValue,
+    float_vector,
+    is_real,
+    one_of,
+    one_per_row,
+    same_length,
+)
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,

@@ -29,15 +29,22 @@ from evaluation.statistics.correlation.coefficients import (
     taus,
 )
 from evaluation.statistics.correlation.vectors import paired_observations
-from evaluation.statistics.errors import BadShape
-from evaluation.statistics.inputs import ROUNDING, encode, one_of, positive, same_length, score_vector
+from evaluation.statistics.inputs import (
+    ROUNDING,
+    BadShape,
+    encode,
+    one_of,
+    positive,
+    same_length,
+    score_vector,
+)
 from evaluation.statistics.resampling import (
     ALTERNATIVES,
     CONFIDENCE,
     RESAMPLES,
     Seed,
     check_confidence,
-    coins,
+    coin_tosses,
     count_extreme,
     generator_of,
     resampled_interval,
@@ -325,7 +332,9 @@ def paired_correlation_test(
         difference = observed[0] - observed[1]
         drawn = np.empty(reassignments)
         for place in range(reassignments):
-            tossed = np.unpackbits(coins(generator, 1, (len(one) + 7) // 8), count=len(one)).astype(bool)
+            tossed = np.unpackbits(coin_tosses(generator, 1, (len(one) + 7) // 8), count=len(one)).astype(
+                bool
+            )
             r_one, r_two = statistic(tossed)
             drawn[place] = r_one - r_two
         undefined = int(np.isnan(drawn).sum())

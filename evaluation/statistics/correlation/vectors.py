@@ -25,8 +25,7 @@ from evaluation.statistics.correlation.coefficients import (
     kendall_groups,
     taus,
 )
-from evaluation.statistics.errors import BadValue
-from evaluation.statistics.inputs import gappy_vector, is_real, one_of, same_length, score_vector
+from evaluation.statistics.inputs import BadValue, gappy_vector, is_real, one_of, same_length, score_vector
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,

@@ -16,7 +16,11 @@ from evaluation.statistics.meta.accuracy import (
 )
 from evaluation.statistics.meta.tie_calibration import PairwiseAccuracyResult, pairwise_accuracy
 from evaluation.statistics.significance.intervals import wilson_interval
-from evaluation.statistics.significance.multiple import ClusterResult, clusters_of_p_values, system_clusters
+from evaluation.statistics.significance.paired_tests import (
+    ClusterResult,
+    clusters_of_p_values,
+    system_clusters,
+)
 
 __all__ = [
     "AccuracyResult",

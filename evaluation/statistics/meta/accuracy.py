@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evaluation.arrays import Flags, Floats, Ints
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import (
+    BadOption,
+    BadShape,
+    BadValue,
     encode,
     finite_vector,
     floats_of,

@@ -20,8 +20,7 @@ from evaluation.arrays import Floats, Ints, ratio
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.grouped import group_starts
 from evaluation.statistics.correlation.vectors import paired_observations
-from evaluation.statistics.errors import BadOption
-from evaluation.statistics.inputs import ROUNDING, encode, is_real, positive, same_length
+from evaluation.statistics.inputs import ROUNDING, BadOption, encode, is_real, positive, same_length
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,

@@ -5,19 +5,17 @@ Results hold p, never a verdict; `stars` is for tables.
 
 from evaluation.statistics.correlation.vectors import WilliamsResult, williams_correlations, williams_test
 from evaluation.statistics.significance.intervals import BootstrapResult, bootstrap_interval, wilson_interval
-from evaluation.statistics.significance.multiple import (
+from evaluation.statistics.significance.paired_tests import (
     AdjustedPValues,
+    McNemarResult,
+    RandomizationResult,
     adjusted_p_values,
     benjamini_hochberg,
     holm,
-    stars,
-)
-from evaluation.statistics.significance.paired_tests import (
-    McNemarResult,
-    RandomizationResult,
     mcnemar_counts,
     mcnemar_test,
     randomization_test,
+    stars,
 )
 
 __all__ = [

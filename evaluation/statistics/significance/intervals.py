@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from evaluation.arrays import Floats
-from evaluation.statistics.errors import BadOption, BadShape
-from evaluation.statistics.inputs import ROUNDING, is_real, one_of, positive, score_vector
+from evaluation.statistics.inputs import (
+    ROUNDING,
+    BadOption,
+    BadShape,
+    is_real,
+    one_of,
+    positive,
+    score_vector,
+)
 from evaluation.statistics.resampling import (
     CELLS,
     CONFIDENCE,

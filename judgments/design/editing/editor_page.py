@@ -26,7 +26,7 @@ from judgments.design.requirements import (
     requirements_of,
 )
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import content_key
+from judgments.drawing.material import content_key
 from judgments.models import Dataset
 from judgments.studies.generation import plan_study
 from judgments.studies.hits_page import parts_of_plan
@@ -37,7 +37,7 @@ ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row 
 KEPT = 4  # two open forms, and what each showed before
 
 
-def keep_look(session: MutableMapping[str, Any], design: StudyDesign) -> str:
+def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
     """Store a design in the session and return its key."""
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
@@ -58,7 +58,7 @@ def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | No
     return row
 
 
-def find_look(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
+def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
     values = session.get(SHELF, {}).get(key)
     return StudyDesign.model_validate(values) if values is not None else None
 
@@ -73,7 +73,7 @@ ASKED_AS = {
 
 
 @dataclass(slots=True)
-class Desk:
+class EditorPage:
     """The page of a design.
 
     Attributes:
@@ -114,9 +114,9 @@ class Desk:
         }
 
 
-def open_desk(
+def open_editor(
     request: HttpRequest, *, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
-) -> Desk:
+) -> EditorPage:
     """Return the form as requested or posted; save nothing."""
     base = _base_sent(request) or base
     if request.method != "POST":
@@ -125,7 +125,7 @@ def open_desk(
         if not base["dataset"] and (asked in datasets or len(datasets) == 1):
             form.fields["dataset"].initial = asked or datasets[0]
         values = base | {"dataset": form.fields["dataset"].initial or base["dataset"]}
-        return _with_look(request, Desk(form=form, base=base, toml=dump_toml(values)))
+        return _with_look(request, EditorPage(form=form, base=base, toml=dump_toml(values)))
     if "_apply" in request.POST:
         text = request.POST.get("toml", "")[:LONGEST_TOML]
         try:
@@ -133,19 +133,19 @@ def open_desk(
         except DesignError as error:
             form = DesignForm(request.POST, base=base, datasets=datasets)
             form.is_valid()
-            desk = Desk(form=form, base=base, toml=text, toml_problem=str(error), asked=True)
+            desk = EditorPage(form=form, base=base, toml=text, toml_problem=str(error), asked=True)
         else:
             form = DesignForm(_as_posted(base, datasets), base=base, datasets=datasets)
             form.is_valid()
-            desk = Desk(form=form, base=base, toml=dump_toml(form.values), asked=True)
+            desk = EditorPage(form=form, base=base, toml=dump_toml(form.values), asked=True)
         return _with_look(request, desk)
     form = DesignForm(request.POST, base=base, datasets=datasets)
     form.is_valid()
-    desk = Desk(form=form, base=base, toml=dump_toml(form.values), asked="_look" in request.POST)
+    desk = EditorPage(form=form, base=base, toml=dump_toml(form.values), asked="_look" in request.POST)
     return _with_look(request, desk)
 
 
-def answer_look(desk: Desk) -> JsonResponse:
+def answer_script(desk: EditorPage) -> JsonResponse:
     """Answer a script: problems, study file, and the addresses of preview and numbers."""
     return JsonResponse(
         {
@@ -169,9 +169,9 @@ def wants_json(request: HttpRequest) -> bool:
     return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
 
 
-def count_now(desk: Desk, request: HttpRequest) -> None:
+def count_now(desk: EditorPage, request: HttpRequest) -> None:
     """Add the numbers to the page, and their problems to the fields, for browsers without scripts."""
-    design = find_look(request.session, desk.key) if desk.key else None
+    design = find_preview(request.session, desk.key) if desk.key else None
     if design is None or not desk.asked:
         return
     desk.numbers = numbers_context(request, design)
@@ -182,7 +182,7 @@ def count_now(desk: Desk, request: HttpRequest) -> None:
 
 def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
     """Show the plan of a design of this session as a part of a page."""
-    design = find_look(request.session, key)
+    design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
     return TemplateResponse(request, "judgments/parts/numbers.html", numbers_context(request, design))
@@ -220,10 +220,10 @@ def numbers_of(key: str) -> str:
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
-def _with_look(request: HttpRequest, desk: Desk) -> Desk:
+def _with_look(request: HttpRequest, desk: EditorPage) -> EditorPage:
     sketch = desk.form.sketch()
     if sketch is not None:
-        desk.key = keep_look(request.session, sketch)
+        desk.key = store_preview(request.session, sketch)
     return desk
 
 

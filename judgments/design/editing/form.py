@@ -26,9 +26,8 @@ from unfold.widgets import (
 from common.errors import DesignError
 from judgments.design.editing.sections import Entry, Section, extra_of, field_of, sections_for
 from judgments.design.presets import PRESETS, Preset
-from judgments.design.quizzes import QUIZ_PRESETS
 from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
-from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
+from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 

@@ -23,7 +23,7 @@ from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.admin.operations import add_operation
 from judgments.design.diff import compare_designs
-from judgments.design.editing.editor_page import Desk, answer_look, count_now, open_desk, wants_json
+from judgments.design.editing.editor_page import EditorPage, answer_script, count_now, open_editor, wants_json
 from judgments.design.editing.form import (
     DesignForm,
     StudyFileForm,
@@ -89,9 +89,9 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
             "start_pages": list(START_PAGES.values()),
         }
         return TemplateResponse(request, "judgments/study/start.html", context)
-    desk = open_desk(request, base=base, datasets=names, saved=saved)
+    desk = open_editor(request, base=base, datasets=names, saved=saved)
     if wants_json(request):
-        return answer_look(desk)
+        return answer_script(desk)
     if _is_save(request) and desk.form.is_valid():
         study = _stored(desk.form, lambda design: create_study(design=design, user=signed_in(request)))
         if study is not None:
@@ -128,9 +128,9 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
     base = _asked_start(request, saved, kept=study.design) or study.design
-    desk = open_desk(request, base=base, datasets=dataset_names(request), saved=saved)
+    desk = open_editor(request, base=base, datasets=dataset_names(request), saved=saved)
     if wants_json(request):
-        return answer_look(desk)
+        return answer_script(desk)
     if _is_save(request) and desk.form.is_valid():
         changed = _stored(
             desk.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
@@ -177,7 +177,7 @@ def _asked_start(
     return base
 
 
-def _form_context(desk: Desk, saved: dict[str, Preset]) -> dict[str, Any]:
+def _form_context(desk: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
     return desk.context | {
         "form_kind": KINDS[desk.base["protocol"]],
         "preset": {**saved, **PRESETS}.get(desk.base.get("preset", "")),

@@ -14,12 +14,10 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from pathlib import Path
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import Record, shown
-from judgments.importers.mturk.judgments import ResultSource
-from judgments.importers.mturk.results import ResultRow
+from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import csv_records
-from judgments.importers.textio import unguard_formula
+from judgments.importers.records import Record, quoted
+from judgments.importers.textio import ImportNotes, ImportProblem, unguard_formula
 
 GOLD = "_gold"
 _FLAGS = {"true": True, "false": False, "": False}
@@ -67,7 +65,7 @@ def _truth(cells: dict[str, str], golden: bool, notes: ImportNotes) -> dict[str,
 def _flag(path: Path, record: Record, column: str) -> bool:
     cell = str(record.values.get(column, "")).strip()
     if cell.lower() not in _FLAGS:
-        raise ImportProblem(path, record.line, column, shown(cell), "true or false")
+        raise ImportProblem(path, record.line, column, quoted(cell), "true or false")
     return _FLAGS[cell.lower()]
 
 

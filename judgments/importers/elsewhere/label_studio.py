@@ -14,12 +14,10 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import Record, shown
-from judgments.importers.mturk.judgments import ResultSource
-from judgments.importers.mturk.results import ResultRow
+from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import cell_of, csv_records, json_array
-from judgments.importers.textio import read_lines
+from judgments.importers.records import Record, quoted
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 # The key of each control tag's answer.
 ANSWERS = ("choices", "rating", "number", "text", "taxonomy", "selected", "datetime")
@@ -53,9 +51,9 @@ def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes
     task = record.values
     data, annotations = task.get("data"), task["annotations"]
     if not isinstance(data, dict):
-        raise ImportProblem(path, record.line, "data", shown(data), "an object")
+        raise ImportProblem(path, record.line, "data", quoted(data), "an object")
     if not isinstance(annotations, list) or not all(isinstance(one, dict) for one in annotations):
-        raise ImportProblem(path, record.line, "annotations", shown(annotations), "a list of objects")
+        raise ImportProblem(path, record.line, "annotations", quoted(annotations), "a list of objects")
     shared = {f"data.{name}": cell_of(value) for name, value in data.items()}
     shared |= {name: cell_of(value) for name, value in data.items()} | {"task": cell_of(task.get("id"))}
     truth: dict[str, str] | None = None
@@ -75,11 +73,11 @@ def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes
 def _results(path: Path, line: int | None, annotation: Mapping[str, Any]) -> dict[str, str]:
     results = annotation.get("result")
     if not isinstance(results, list):
-        raise ImportProblem(path, line, "result", shown(results), "a list")
+        raise ImportProblem(path, line, "result", quoted(results), "a list")
     found: dict[str, list[Any]] = {}
     for number, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("value", {}), dict):
-            raise ImportProblem(path, line, f"result[{number}]", shown(result), "an object with a value")
+            raise ImportProblem(path, line, f"result[{number}]", quoted(result), "an object with a value")
         if "from_name" in result and "value" in result:
             found.setdefault(str(result["from_name"]), []).append(result["value"])
     return {name: cell_of(_plain(values)) for name, values in found.items()}
@@ -131,7 +129,7 @@ def _seconds(path: Path, line: int | None, value: Any) -> float | None:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise ImportProblem(path, line, "lead_time", shown(value), "a number of seconds") from None
+        raise ImportProblem(path, line, "lead_time", quoted(value), "a number of seconds") from None
 
 
 def _plain(value: Any) -> Any:

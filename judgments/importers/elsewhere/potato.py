@@ -17,12 +17,10 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import shown
-from judgments.importers.mturk.judgments import ResultSource
-from judgments.importers.mturk.results import ResultRow
+from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import cell_of, csv_records
-from judgments.importers.textio import read_lines, read_whole
+from judgments.importers.records import quoted
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, read_whole
 
 STATE, LINES = "user_state.json", "annotated_instances.jsonl"
 BETWEEN = ":::"
@@ -82,7 +80,7 @@ def _of_state(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator
     state = _json(path, 1, text)
     instances, spent = state.get("instance_id_to_label_to_value"), state.get("instance_id_to_behavioral_data")
     if not isinstance(instances, dict):
-        raise ImportProblem(path, 1, "instance_id_to_label_to_value", shown(instances), "an object")
+        raise ImportProblem(path, 1, "instance_id_to_label_to_value", quoted(instances), "an object")
     for instance, labels in instances.items():
         behaviour = spent.get(instance) if isinstance(spent, dict) else None
         user = state.get("user_id") or path.parent.name
@@ -96,7 +94,7 @@ def _json(path: Path, line: int | None, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ImportProblem(path, line, None, "damaged JSON", "an object") from None
     if not isinstance(value, dict):
-        raise ImportProblem(path, line, None, shown(value), "an object")
+        raise ImportProblem(path, line, None, quoted(value), "an object")
     return value
 
 
@@ -111,7 +109,7 @@ def _labels(path: Path, line: int | None, instance: str, labels: Any) -> Any:
             found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
         except (TypeError, ValueError, KeyError):
             where = f"instance_id_to_label_to_value[{instance}]"
-            raise ImportProblem(path, line, where, shown(entry), "a label and its value") from None
+            raise ImportProblem(path, line, where, quoted(entry), "a label and its value") from None
     return found
 
 
@@ -125,11 +123,11 @@ def _row(
     zone: tzinfo | None,
 ) -> ResultRow:
     if not isinstance(labels, dict):
-        raise ImportProblem(path, line, "label_annotations", shown(labels), "an object")
+        raise ImportProblem(path, line, "label_annotations", quoted(labels), "an object")
     cells = {name: cell_of(value) for name, value in about.items()}
     for scheme, given in labels.items():
         if not isinstance(given, dict):
-            raise ImportProblem(path, line, str(scheme), shown(given), "labels and their values")
+            raise ImportProblem(path, line, str(scheme), quoted(given), "labels and their values")
         taken = {str(name): value for name, value in given.items() if value not in _UNCHOSEN}
         cells |= {f"{scheme}{BETWEEN}{name}": cell_of(value) for name, value in taken.items()}
         if taken:

@@ -5,6 +5,6 @@ Pure. Variants were found in public files and the programs that read them; docs/
 names them.
 """
 
-from judgments.importers.mturk.results import ResultRow, read_results
+from judgments.importers.mturk.judgments import ResultRow, read_results
 
 __all__ = ["ResultRow", "read_results"]

@@ -1,27 +1,168 @@
-"""Read old result files as judgments, by a mapping of columns from the importing person."""
+"""Read old result files as judgments, by a mapping of columns from the importing person.
+
+Read a result file row by row, in constant memory.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from judgments.drawing.draws import content_key
-from judgments.importers.errors import ImportNotes, ImportProblem
-from judgments.importers.fields import Record, shown
+from judgments.drawing.material import content_key
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mturk.columns import ANSWER, canonical
-from judgments.importers.mturk.results import ResultRow, read_results
-from judgments.importers.readers import Columns, parse_json
-from judgments.importers.records import JudgmentRow
-from judgments.importers.textio import read_whole
+from judgments.importers.mturk.cells import (
+    ANSWER,
+    OLD_ANSWERS,
+    TIME_EXPECTED,
+    Groups,
+    answers_of,
+    canonical,
+    groups_of,
+    is_known,
+    old_answers,
+    parse_time,
+)
+from judgments.importers.readers import Columns, Header, csv_rows, find_header, named_cells, parse_json
+from judgments.importers.records import JudgmentRow, Record, quoted
+from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, read_whole, unguard_formula
+
+SEPARATORS = ",\t;"
+MOST_DIGITS = 18
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """An assignment of a result file; cells are parsed, and refused, on access only.
+
+    Attributes:
+        cells: canonical column name -> cell; ``columns`` has the names.
+        line: the first line of the record.
+        zone: of times without one.
+        seconds: work time, where the file is more precise than whole seconds.
+        control: whether it was a control question.
+        truth: right answers of the file, in the columns of ``cells``.
+    """
+
+    file: Path
+    line: int | None
+    cells: Mapping[str, str]
+    groups: Groups
+    zone: tzinfo | None = None
+    seconds: float | None = None
+    control: bool = False
+    truth: Mapping[str, str] | None = None
+
+    def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
+        return ImportProblem(self.file, self.line, column, found, expected)
+
+    def text(self, column: str) -> str:
+        return self.cells.get(column, "")
+
+    def required(self, column: str) -> str:
+        cell = self.text(column).strip()
+        if not cell:
+            raise self.problem(column, "nothing", "it in every row")
+        return cell
+
+    def time(self, column: str) -> datetime | None:
+        """Return a UTC time, or None for an empty cell."""
+        return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
+
+    def whole(self, column: str) -> int | None:
+        return self._read(column, _whole, "a whole number from 0")
+
+    def _read(self, column: str, read: Callable[[str], T], expected: str) -> T | None:
+        cell = self.text(column).strip()
+        if not cell:
+            return None
+        try:
+            return read(cell)
+        except ValueError:
+            raise self.problem(column, quoted(cell), expected) from None
+
+    @property
+    def rejected(self) -> bool:
+        return self.text("AssignmentStatus").strip().lower() == "rejected"
+
+    @property
+    def answers(self) -> dict[str, str]:
+        """Return field -> value for every form of answers (``cells.py``)."""
+        try:
+            return answers_of(self.cells, self.groups)
+        except ValueError as error:
+            expected = "a JSON list with one object, as a crowd-form sends it"
+            raise self.problem("Answer.taskAnswers", str(error), expected) from None
+
+
+def read_results(
+    path: Path,
+    *,
+    required: Sequence[str] = ("WorkerId",),
+    encoding: str | None = None,
+    zone: tzinfo | None = None,
+) -> Iterator[ResultRow]:
+    """Yield the assignments of a result file, without rows of unfinished HITs.
+
+    Args:
+        required: canonical columns that a result file must have.
+        zone: of times without one.
+
+    Raises:
+        ImportProblem: no such header, a repeated column, a row of another length, an unclosed quote.
+    """
+    lines = read_lines(path, encoding=encoding, newline="")
+    header = _read_header(path, lines, required)
+    groups = groups_of(name[len(ANSWER) :] for name in header.names if name.startswith(ANSWER))
+    for line, values in csv_rows(path, lines, header):
+        cells = _cells(path, line, header, values)
+        if cells.get("WorkerId", "").strip() or cells.get("AssignmentId", "").strip():
+            yield ResultRow(path, line, cells, groups, zone)
+
+
+def _read_header(path: Path, lines: Iterator[tuple[int, str]], required: Sequence[str]) -> Header:
+    wanted = f"a header with {' and '.join(required)}"
+    header = find_header(
+        path,
+        *next(lines, (1, "")),
+        wanted=wanted,
+        score=lambda names: sum(map(is_known, names)),
+        separators=SEPARATORS,
+        rename=canonical,
+    )
+    for name in required:
+        if name not in header.names:
+            raise ImportProblem(path, header.line, None, f"no column {name}", wanted)
+    return header
+
+
+def _cells(path: Path, line: int, header: Header, values: list[str]) -> dict[str, str]:
+    names, more = header.names, {}
+    if names[-1].lower() == OLD_ANSWERS and len(values) >= len(names):
+        names, values, behind = names[:-1], values[: len(names) - 1], values[len(names) - 1 :]
+        try:
+            more = old_answers(behind)
+        except ValueError as error:
+            raise ImportProblem(path, line, OLD_ANSWERS, str(error), "names and values in turn") from None
+    elif header.separator == "\t" and len(values) < len(names):
+        values = values + [""] * (len(names) - len(values))  # those tools omitted empty cells at the end
+    cells = named_cells(path, line, names, values, header.separator) | more
+    return {name: unguard_formula(cell) if cell[:1] == "'" else cell for name, cell in cells.items()}
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise ValueError("no whole number")
+    return int(text)
+
 
 NUMBER = "{n}"  # a counter in column names: 0, 1, 2, ..., where a HIT asked about several things
 WHAT = (
@@ -76,9 +217,9 @@ def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> d
     for pair in text.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not (name and equals and value):
-            raise ImportProblem(path, None, option, shown(pair.strip()), example)
+            raise ImportProblem(path, None, option, quoted(pair.strip()), example)
         if name in pairs:
-            raise ImportProblem(path, None, option, f"{shown(name)} twice", "it once")
+            raise ImportProblem(path, None, option, f"{quoted(name)} twice", "it once")
         pairs[name] = value
     return pairs
 
@@ -92,7 +233,7 @@ def parse_zone(text: str, path: Path) -> tzinfo:
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ImportProblem(path, None, "--zone", shown(text), "one such as America/Los_Angeles") from None
+        raise ImportProblem(path, None, "--zone", quoted(text), "one such as America/Los_Angeles") from None
 
 
 def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
@@ -112,7 +253,7 @@ def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns
             raise ImportProblem(path, None, name, "this unknown key", f"one of {', '.join(MAPPING_KEYS)}")
     zone = found.get("zone")
     if zone is not None and not isinstance(zone, str):
-        raise ImportProblem(path, None, "zone", shown(zone), "one such as America/Los_Angeles")
+        raise ImportProblem(path, None, "zone", quoted(zone), "one such as America/Los_Angeles")
     return ResultColumns(
         columns=_texts(path, "columns", found.get("columns", {})),
         values=_texts(path, "values", found.get("values", {})),
@@ -123,10 +264,10 @@ def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns
 
 def _texts(path: Path, name: str, found: Any) -> dict[str, str]:
     if not isinstance(found, dict):
-        raise ImportProblem(path, None, name, shown(found), "a table")
+        raise ImportProblem(path, None, name, quoted(found), "a table")
     for key, value in found.items():
         if not isinstance(value, str | int) or isinstance(value, bool):
-            raise ImportProblem(path, None, f"{name}.{key}", shown(value), "a text or a whole number")
+            raise ImportProblem(path, None, f"{name}.{key}", quoted(value), "a text or a whole number")
     return {str(key): str(value) for key, value in found.items()}
 
 
@@ -206,7 +347,7 @@ class ResultJudgments(TableJudgments):
             if name not in NAMES:
                 near = get_close_matches(name, NAMES, n=1)
                 expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(NAMES)}"
-                raise ImportProblem(path, None, "--columns", f"the unknown name {shown(name)}", expected)
+                raise ImportProblem(path, None, "--columns", f"the unknown name {quoted(name)}", expected)
         if not any(name in columns for name in ("unit", *WHAT)):
             raise ImportProblem(
                 path, None, "--columns", "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"
@@ -248,7 +389,7 @@ class ResultJudgments(TableJudgments):
         if unseen:
             column = sorted(unseen)[0]
             raise ImportProblem(
-                path, None, "--columns", f"no answer {shown(column)} in any row", "one of the file"
+                path, None, "--columns", f"no answer {quoted(column)} in any row", "one of the file"
             )
 
     def _places(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -278,7 +419,7 @@ class ResultJudgments(TableJudgments):
             return ""
         near = get_close_matches(column, row.cells, n=1)
         expected = f"{near[0]!r} perhaps" if near else "a column of the file"
-        raise ImportProblem(row.file, None, "--columns", f"the unknown column {shown(column)}", expected)
+        raise ImportProblem(row.file, None, "--columns", f"the unknown column {quoted(column)}", expected)
 
     def _values(
         self, row: ResultRow, texts: Mapping[str, str], place: Mapping[str, str], *, alone: bool
@@ -310,13 +451,13 @@ class ResultJudgments(TableJudgments):
     def _typed(self, row: ResultRow, name: str, text: str, column: str) -> Any:
         if name in ("value", "expected") and self.how.values:
             if text not in self.how.values:
-                raise row.problem(column, shown(text), f"one of {', '.join(self.how.values)}")
+                raise row.problem(column, quoted(text), f"one of {', '.join(self.how.values)}")
             text = self.how.values[text]
         if name in ("value", "expected", "seconds"):
             return _number(text)
         if name == "control":
             if text.lower() not in _FLAGS:
-                raise row.problem(column, shown(text), "true or false")
+                raise row.problem(column, quoted(text), "true or false")
             return _FLAGS[text.lower()]
         if name == "image":
             return self._image(text)

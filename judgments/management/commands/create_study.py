@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.datasets.titles import with_titles
+from judgments.datasets.importing import with_titles
 from judgments.design.reading import make_design, toml_values
 from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import StudyDesign

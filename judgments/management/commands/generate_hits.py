@@ -6,8 +6,7 @@ from typing import Any
 
 from common.errors import WrongState
 from common.files import check_place, write_lines
-from judgments.management.base import progress_bar
-from judgments.management.operations import OperationCommand
+from judgments.management.base import OperationCommand, progress_bar
 from judgments.models import Study
 from judgments.operations import generate
 from judgments.studies.generation import batch_lines, build_batch

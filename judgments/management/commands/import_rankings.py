@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import QuorumError
-from judgments.datasets.rankings import import_rankings
+from judgments.datasets.importing import import_rankings
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Output
 

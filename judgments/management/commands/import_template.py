@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import QuorumError
-from judgments.hit_templates.importing import Brought, import_template, look_at_template, read_source
+from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template, read_source
 from judgments.importers import ImportProblem
 from judgments.management.base import QuorumCommand, progress_bar
 
@@ -34,7 +34,7 @@ class Command(QuorumCommand):
         slug: str = options["study"]
         source = read_source(options["template"], encoding=options["encoding"])
         if options["dry_run"]:
-            found = look_at_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
+            found = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
             self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
             self._tell(found)
             return
@@ -51,7 +51,7 @@ class Command(QuorumCommand):
         self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
         self._tell(found)
 
-    def _tell(self, found: Brought) -> None:
+    def _tell(self, found: CheckedTemplate) -> None:
         self.say(f"  {found.rows:>9,} rows of inputs")
         for question in found.template.questions:
             self.say(

@@ -6,9 +6,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.crowds.panel.ids import code_for
-from annotation.crowds.panel.lists import Submission, read_submissions
-from annotation.crowds.panel.reconciling import Compared, compare
+from annotation.crowds.panel.backend import code_for
+from annotation.crowds.panel.reconciling import Compared, Submission, compare, read_submissions
 from annotation.models import Assignment, CrowdSession, LedgerEntry
 from judgments.models import Study, StudyEvent
 from judgments.studies.studies import design_of

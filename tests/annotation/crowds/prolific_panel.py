@@ -11,11 +11,11 @@ from pytest_django import Settings
 
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from annotation.crowds.base import Ability
-from annotation.crowds.delivery import Carried, carry_out_calls
-from annotation.crowds.panel.ids import code_for
+from annotation.crowds.delivery import DeliveryResult, carry_out_calls
+from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
-from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.ledger import ledger_sums, reserved_cents
 from judgments.models import Dataset, Study
 from judgments.studies.studies import design_of
 from tests.annotation.casting import make_dataset, make_study
@@ -108,7 +108,7 @@ class Panel:
         """Reserved and spent here; the counters agree with the ledger and with what keeps money."""
         budget = Budget.objects.get(study=self.study, place="prolific")
         assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-        assert kept_cents(budget) == budget.reserved_cents
+        assert reserved_cents(budget) == budget.reserved_cents
         return budget.reserved_cents, budget.spent_cents
 
     def books_there(self) -> tuple[int, int]:
@@ -116,7 +116,7 @@ class Panel:
         return self.prolific.world.held_cents(), self.prolific.world.spent_cents
 
 
-def go_on(study: Study) -> Carried:
+def go_on(study: Study) -> DeliveryResult:
     """A later run: whatever waits is due, and whoever was cut off in a call is gone."""
     now = timezone.now()
     CrowdCall.objects.filter(study=study).update(next_at=now)

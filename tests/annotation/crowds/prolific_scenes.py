@@ -10,13 +10,13 @@ from datetime import timedelta
 from django.utils import timezone
 
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
-from annotation.crowds.delivery import say_it_was_done, say_it_was_not
-from annotation.crowds.panel.ids import code_for
+from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
+from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.publishing import begin_closing, begin_opening
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
-from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session, pay_bonus
 from evaluation.integrity import check_integrity
 from judgments.models import Study
@@ -68,7 +68,7 @@ def go_on(shown: dict[str, int]) -> None:
             call.save(update_fields=["answer"])
         if call.unsure and call.session is not None:
             paid = shown[call.session.raw_ids.get().value]
-            (say_it_was_done if paid else say_it_was_not)(call=call)
+            (resolve_as_done if paid else resolve_as_not_done)(call=call)
     sync_crowd(study=study, wait=lambda seconds: None)
     states = Counter(CrowdCall.objects.values_list("state", flat=True))
     told({"left": sum(count for state, count in states.items() if state != "done")})
@@ -82,7 +82,7 @@ def rows() -> None:
             "external_id": Publication.objects.get().external_id,
             "budget": [budget.reserved_cents, budget.spent_cents],
             "ledger": ledger_sums(budget),
-            "kept": kept_cents(budget),
+            "kept": reserved_cents(budget),
             "sessions": Counter(CrowdSession.objects.values_list("status", flat=True)),
             "integrity": check_integrity().problems,
         }

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.crowds.arrivals import receive_worker
 from annotation.crowds.base import Refused, SeenPublication, TryLater
 from annotation.crowds.delivery import carry_out_calls, retry_call
-from annotation.crowds.handing_in import set_apart
+from annotation.crowds.handing_in import exclude_unknown_work
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.publishing import ask_to_extend, begin_closing, begin_opening, close_study, open_study
 from annotation.crowds.sync import approve_what_is_due
@@ -128,7 +128,7 @@ def test_work_that_was_set_apart_can_be_approved_once_it_is_known(turk: MTurkEmu
     work = Crowd(turk, study).accept(up(study)[0], "ada")
     work.answer()
     first = decide_session(session=work.refreshed()[0], approve=True)
-    assert set_apart(session=work.session) == 1
+    assert exclude_unknown_work(session=work.session) == 1
     work.post()
     sync(study)
     session, page = work.refreshed()

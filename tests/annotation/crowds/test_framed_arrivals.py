@@ -17,7 +17,7 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.quality.exclusions import pause_worker
+from annotation.quality.flags import pause_worker
 from judgments.models import HIT, Study, StudyEvent
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import make_dataset, make_study

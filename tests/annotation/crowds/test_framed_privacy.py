@@ -10,7 +10,7 @@ from django.core import signing
 from django.test import Client
 from django.urls import get_script_prefix, reverse
 
-from annotation.crowds.mturk.frames import SALT, new_ticket
+from annotation.crowds.mturk.pages import SALT, new_ticket
 from annotation.models import Assignment
 from judgments.models import Study
 from tests.annotation.casting import joined, make_dataset, make_study
@@ -119,7 +119,7 @@ def test_a_forged_ticket_opens_nothing(study: Study) -> None:
 
 def test_a_ticket_ends_one_day(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Turker(study).begin()
-    monkeypatch.setattr("annotation.crowds.mturk.frames.TICKET_SECONDS", -1)
+    monkeypatch.setattr("annotation.crowds.mturk.pages.TICKET_SECONDS", -1)
     assert work.get().status_code == 404
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation.crowds.effects import settle_session
+from annotation.crowds.outbox import settle_session
 from annotation.models import Budget, CrowdSession, LedgerEntry, Publication, Worker
 from annotation.money import ledger
 from common.errors import WrongState
@@ -56,7 +56,7 @@ def handed_in(publication: Publication, name: str = "p-1", external_id: str = "A
 def counters(study: Study) -> tuple[int, int, int]:
     budget = Budget.objects.get(study=study, place=PLACE)
     assert ledger.ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert ledger.kept_cents(budget) == budget.reserved_cents
+    assert ledger.reserved_cents(budget) == budget.reserved_cents
     return budget.budget_cents, budget.reserved_cents, budget.spent_cents
 
 

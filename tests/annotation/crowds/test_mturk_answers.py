@@ -7,8 +7,14 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.crowds.mturk.answers import FieldAnswer, fields_of, read_answers, write_answers
-from annotation.crowds.mturk.questions import AnswersUnreadable, storable
+from annotation.crowds.mturk.questions import (
+    AnswersUnreadable,
+    FieldAnswer,
+    fields_of,
+    read_answers,
+    storable,
+    write_answers,
+)
 
 SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/QuestionFormAnswers.xsd"
 # letters, signs of XML, what XML cannot hold, halves of a pair

@@ -14,8 +14,7 @@ from annotation.crowds.mturk.notifications import Events, SNSTopic, Subscription
 from annotation.crowds.mturk.pages import answers_of_page, html_question
 from annotation.crowds.mturk.qualifications import qualification_test, requirements_of, score_at_least
 from annotation.crowds.mturk.questions import external_question
-from judgments.design.quizzes import Quiz
-from judgments.design.requirements import Workers
+from judgments.design.requirements import Quiz, Workers
 from tests.annotation.crowds.hits import make_hit
 from tests.fakes.mturk import Clock, MTurkEmulator, Refused
 from tests.fakes.turking import NOON, mturk_client, put_up, sqs_client

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from annotation.crowds.mturk.answers import write_answers
 from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts, styles_for
 from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
@@ -19,9 +18,9 @@ from annotation.crowds.mturk.questions import (
     PictureNotReachable,
     QuestionProblem,
     QuestionTooLong,
+    write_answers,
 )
-from annotation.work.pictures import Worked
-from annotation.work.presentation import placed
+from annotation.work.presentation import WorkedExample, placed
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
@@ -119,7 +118,7 @@ def test_a_picture_that_workers_could_not_load_is_named(address: str) -> None:
 
 def test_worked_examples_are_shown_and_their_pictures_must_be_reachable_too() -> None:
     design, hit, units = make_hit("triplet")
-    example = Worked(picture="", scene="A dog", texts=(("A", "A dog runs."),), answer="B", why="")
+    example = WorkedExample(picture="", scene="A dog", texts=(("A", "A dog runs."),), answer="B", why="")
     assert "A dog runs." in html_page(design=design, hit=hit, units=units, hosts=HOSTS, examples=[example])
     with pytest.raises(PictureNotReachable, match="worked example 1"):
         html_page(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.crowds.mturk.answers import write_answers
 from annotation.crowds.mturk.pages import answers_of_page, html_question
+from annotation.crowds.mturk.questions import write_answers
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from annotation.work.presentation import units_of_hit

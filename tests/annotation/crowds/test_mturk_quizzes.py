@@ -21,8 +21,7 @@ from annotation.crowds.mturk.qualifications import (
 )
 from annotation.crowds.mturk.questions import QuestionProblem, QuestionTooLong, RequirementProblem
 from judgments.countries import COUNTRIES
-from judgments.design.quizzes import Quiz, passes
-from judgments.design.requirements import Workers
+from judgments.design.requirements import Quiz, Workers, passes
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 FORM = f"{{{SCHEMAS}/2017-11-06/QuestionForm.xsd}}"

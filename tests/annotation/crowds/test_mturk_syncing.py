@@ -12,10 +12,10 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.crowds.mturk.client import turk as turk_client
-from annotation.crowds.mturk.hits import annotation_of
+from annotation.crowds.mturk.orders import annotation_of
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import note_hint, sync_what_is_due
-from annotation.errors import SeatTaken
+from annotation.errors import SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.ledger import set_budget
 from annotation.work.submissions import save_answers
@@ -347,7 +347,7 @@ def test_made_up_arrivals_take_few_seats_and_leave_no_trace_in_the_books(turk: M
     crowd = Crowd(turk, study)
     for number in range(22):
         crowd.arrive(up(study)[0], f"MADEUP{number}", f"w{number}").answer()
-    with pytest.raises(SeatTaken):
+    with pytest.raises(SlotTaken):
         crowd.arrive(up(study)[0], "MADEUP22", "w22")
     turk.clock.advance(days=8)
     assert set(kinds_of(sync(study))) == {"apart"}

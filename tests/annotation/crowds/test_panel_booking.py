@@ -12,11 +12,17 @@ from django.core.management import CommandError, call_command
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.panel.bonuses import bonus_list, pay_pages, unpaid_pages
-from annotation.crowds.panel.reconciling import book_list, compare, payment_list
+from annotation.crowds.panel.reconciling import (
+    bonus_list,
+    book_list,
+    compare,
+    pay_pages,
+    payment_list,
+    unpaid_pages,
+)
 from annotation.crowds.publishing import close_study
 from annotation.models import Assignment, CrowdSession, RawId, Worker
-from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
 from annotation.quality.reviews import approve_assignments
@@ -39,7 +45,7 @@ from tests.annotation.crowds.panels import ADA, BOB, EVE, do_page, panel_study, 
 def budget_agrees(study: Study) -> None:
     budget = study.budgets.get()
     assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert kept_cents(budget) == budget.reserved_cents
+    assert reserved_cents(budget) == budget.reserved_cents
 
 
 @pytest.mark.django_db

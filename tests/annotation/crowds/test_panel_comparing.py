@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from annotation.crowds.arrivals import forget_raw_ids
-from annotation.crowds.panel.lists import ListProblem, as_csv, read_submissions
-from annotation.crowds.panel.reconciling import compare
+from annotation.crowds.panel.reconciling import ListProblem, as_csv, compare, read_submissions
 from annotation.crowds.publishing import close_study
 from annotation.models import RawId, Worker
-from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import exclude_worker
 from common.errors import WrongState
 from judgments.studies.studies import design_of
 from tests.annotation.crowds.panel_files import (

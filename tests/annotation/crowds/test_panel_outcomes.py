@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from annotation.crowds.panel.ids import code_for
+from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.people import time_out
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
-from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session
-from annotation.quality.exclusions import exclude_worker, pause_worker
+from annotation.quality.flags import exclude_worker, pause_worker
 from judgments.design.panels import OUTCOMES
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -47,7 +47,7 @@ def budget_agrees(study: Study) -> None:
     """The counters, the ledger and what keeps money say the same."""
     budget = study.budgets.get()
     assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert kept_cents(budget) == budget.reserved_cents
+    assert reserved_cents(budget) == budget.reserved_cents
 
 
 def later(**past: Any) -> None:

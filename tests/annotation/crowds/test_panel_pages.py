@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation.crowds.panel.ids import code_for
+from annotation.crowds.panel.backend import code_for
 from annotation.crowds.publishing import close_study
 from annotation.models import CrowdSession, RawId
 from judgments.design.panels import OUTCOMES

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.base import Ability
-from annotation.crowds.delivery import say_it_was_done, say_it_was_not
+from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
@@ -91,6 +91,6 @@ def look(panel: Panel, call: CrowdCall) -> None:
     known = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS, state="done").count()
     assert shown in (known, known + 1)
     if shown > known:
-        say_it_was_done(call=call)
+        resolve_as_done(call=call)
     else:
-        say_it_was_not(call=call)
+        resolve_as_not_done(call=call)

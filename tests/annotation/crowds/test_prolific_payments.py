@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.base import Ability
-from annotation.crowds.delivery import say_it_was_done, say_it_was_not
+from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
 from annotation.crowds.publishing import close_study
 from annotation.models import CrowdCall, CrowdSession
 from annotation.money.payments import decide_session, pay_bonus
@@ -182,7 +182,7 @@ def test_a_bonus_of_which_nobody_can_tell_is_left_to_a_person_with_its_money_kep
     assert "Look at the submission there" in call.problem
     assert panel.books() == (PLACES * PRICE + 40, 0)
     assert prolific.calls["pay bonuses"] == 0
-    say_it_was_not(call=call)
+    resolve_as_not_done(call=call)
     assert go_on(panel.study).done == 1
     assert prolific.world.submissions[panel.came["aa1"]].bonuses == [30]
     assert panel.books() == (PLACES * PRICE, 40)
@@ -196,13 +196,13 @@ def test_a_person_who_found_the_bonus_there_says_so(panel: Panel, prolific: Prol
     go_on(panel.study)
     call = only_call(panel, Ability.BONUS)
     with pytest.raises(WrongState, match="only a failed call"):
-        say_it_was_done(call=call)
+        resolve_as_done(call=call)
     call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
     call.save(update_fields=["answer"])
     go_on(panel.study)
-    assert say_it_was_done(call=call).state == "done"
+    assert resolve_as_done(call=call).state == "done"
     with pytest.raises(WrongState, match="only a failed call"):
-        say_it_was_not(call=call)
+        resolve_as_not_done(call=call)
     assert go_on(panel.study).waiting == 0
     assert panel.books() == (PLACES * PRICE, 40)
     assert prolific.world.spent_cents == 40

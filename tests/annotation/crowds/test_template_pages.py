@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from annotation.crowds.mturk.answers import write_answers
 from annotation.crowds.mturk.pages import answers_of_page, html_page
-from annotation.crowds.mturk.questions import PictureNotReachable
+from annotation.crowds.mturk.questions import PictureNotReachable, write_answers
 from annotation.work.presentation import units_of_hit
 from judgments.models import HIT, Item, Study
 from judgments.studies.studies import design_of

@@ -166,7 +166,7 @@ def books(study: Study) -> tuple[int, int]:
     """Reserved and spent, which the ledger and what keeps it must say too."""
     budget = Budget.objects.get(study=study, place=study.place)
     assert money.ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert money.kept_cents(budget) == budget.reserved_cents
+    assert money.reserved_cents(budget) == budget.reserved_cents
     return budget.reserved_cents, budget.spent_cents
 
 

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from annotation.quality.detectors import Answers, Given, History, Other, Page, Rule, examine, make_history
+from annotation.quality.detectors import (
+    Answers,
+    History,
+    OthersJudgment,
+    OwnJudgment,
+    Page,
+    Rule,
+    examine,
+    make_history,
+)
 from annotation.quality.detectors.replay import Ledger
 
 TRIPLET = Answers.of((1, 2), level="nominal", sided=True)
@@ -33,7 +42,7 @@ def of(
         return values[place] if place < len(values) else NAN
 
     given = [
-        Given(
+        OwnJudgment(
             place // page,
             place,
             value,
@@ -46,7 +55,7 @@ def of(
         )
         for place, value in enumerate(seen)
     ]
-    said = {unit: [Other(*one) for one in votes] for unit, votes in (others or {}).items()}
+    said = {unit: [OthersJudgment(*one) for one in votes] for unit, votes in (others or {}).items()}
     return make_history(given, said, answers=answers, total=len(given), fresh=len(given))
 
 
@@ -56,7 +65,7 @@ def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: 
     for page in range(pages):
         seen = 2 - (rng.random(size) < chance_left).astype(int)
         given = [
-            Given(page, page * size + place, value, value, float(value == 1))
+            OwnJudgment(page, page * size + place, value, value, float(value == 1))
             for place, value in enumerate(seen.tolist())
         ]
         ledger.add(Page(1, given))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from annotation.quality.detectors.chances import (
+from annotation.quality.detectors.agreement import (
     alternation_chance,
     alternations,
     at_least,

@@ -9,29 +9,29 @@ import pytest
 from scipy.stats import binom
 
 from annotation.quality.detectors import make_rule
-from annotation.quality.detectors.base import looks, one_in, pages_since_look, spending
+from annotation.quality.detectors.base import alpha_share, look_schedule, one_in, pages_since_look
 from tests.annotation.rules.people import ever_accused, of
 
 LATE = 10_000
 
 
 def test_looks_come_at_growing_steps() -> None:
-    first = list(itertools.islice(looks(20), 8))
+    first = list(itertools.islice(look_schedule(20), 8))
     assert first == [20, 25, 31, 38, 47, 58, 72, 90]
-    late = list(itertools.takewhile(lambda due: due < 3000, looks(20)))
+    late = list(itertools.takewhile(lambda due: due < 3000, look_schedule(20)))
     assert {after - before for before, after in itertools.pairwise(late[-10:])} == {125}
 
 
 @pytest.mark.parametrize("page", [1, 7, 20, 60, LATE])
 def test_however_the_work_is_cut_all_looks_together_spend_no_more_than_alpha(page: int) -> None:
-    spent = sum(spending(20, total=total, fresh=page) for total in range(page, LATE + 1, page))
+    spent = sum(alpha_share(20, total=total, fresh=page) for total in range(page, LATE + 1, page))
     assert 0.98 < spent < 1
 
 
 def test_nothing_is_spent_before_there_is_enough() -> None:
-    assert spending(20, total=19, fresh=19) == 0
-    assert spending(20, total=20, fresh=1) == 0.5
-    assert spending(20, total=24, fresh=4) == 0
+    assert alpha_share(20, total=19, fresh=19) == 0
+    assert alpha_share(20, total=20, fresh=1) == 0.5
+    assert alpha_share(20, total=24, fresh=4) == 0
 
 
 def test_the_worst_honest_worker_is_accused_in_no_more_than_alpha_of_all_studies() -> None:

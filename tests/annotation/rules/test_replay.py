@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotation.quality.detectors import Given, Page, make_rule, replay
+from annotation.quality.detectors import OwnJudgment, Page, make_rule, replay
 from tests.annotation.rules.people import TRIPLET
 
 
@@ -10,7 +10,9 @@ def page(worker: int, number: int, left: bool, size: int = 20) -> Page:
     given = []
     for place in range(size):
         seen = 1.0 if left or place % 2 else 2.0
-        given.append(Given(100 * worker + number, size * number + place, seen, seen, float(seen == 1.0)))
+        given.append(
+            OwnJudgment(100 * worker + number, size * number + place, seen, seen, float(seen == 1.0))
+        )
     return Page(worker, given)
 
 
@@ -37,7 +39,7 @@ def test_nobody_is_seen_with_answers_that_came_later() -> None:
         return Page(
             worker,
             [
-                Given(worker, unit, 3 - value if against else value, 3 - value if against else value)
+                OwnJudgment(worker, unit, 3 - value if against else value, 3 - value if against else value)
                 for unit, value in enumerate(values)
             ],
         )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from annotation.quality.detectors import RULES, Answers, Given, make_rule
+from annotation.quality.detectors import RULES, Answers, OwnJudgment, make_rule
 from annotation.quality.detectors.replay import known_history
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, of
 
@@ -187,8 +187,8 @@ def test_the_plain_threshold_is_h13s() -> None:
 
 def test_control_items_of_before_do_not_make_a_new_look() -> None:
     rule = make_rule("control-accuracy", {})
-    missed = [Given(0, unit, 1.0, 1.0, right=0.0) for unit in range(20)]
-    others = [Given(1, unit, 1.0, 1.0) for unit in range(20, 40)]
+    missed = [OwnJudgment(0, unit, 1.0, 1.0, right=0.0) for unit in range(20)]
+    others = [OwnJudgment(1, unit, 1.0, 1.0) for unit in range(20, 40)]
     assert rule.examine(known_history(missed, answers=TRIPLET, fresh=20)) is not None
     assert rule.examine(known_history(missed + others, answers=TRIPLET, fresh=20)) is None
 

@@ -1,12 +1,14 @@
-"""Budgets, and a ledger that only grows."""
+"""Budgets, a ledger that only grows, keys of money requests, and alarms."""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publication
+from annotation.models.workers import Worker
 from common.rows import AppendOnlyRow
 from judgments.models import Study
 
@@ -69,3 +71,53 @@ class LedgerEntry(AppendOnlyRow):
 
     def __str__(self) -> str:
         return self.key
+
+
+KEY_LENGTH = 200
+
+
+class MoneyRequest(models.Model):
+    """A request by key with its answer, so that a repetition changes nothing."""
+
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=KEY_LENGTH, help_text="The Idempotency-Key it came with.")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+")
+    step = models.CharField(max_length=20, help_text="bonus, top-up, budget, retry, was-done, was-not-done.")
+    digest = models.CharField(
+        max_length=64, help_text="Of all that was asked: the same key must ask for the same."
+    )
+    answer = models.JSONField(default=dict, blank=True, help_text="What was answered, and is again.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["by", "key"], name="a_key_once_per_account"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.step} {self.key}"
+
+
+class StudyAlarm(models.Model):
+    """A problem with a worker's pages, counted once per study, kind and worker."""
+
+    class What(models.TextChoices):
+        CONTROLS_USED_UP = "controls-used-up", "has met the control items; pages go without"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")
+    what = models.CharField(max_length=20, choices=What)
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="+")
+    pages = models.PositiveIntegerField(default=0, help_text="On how many pages of work.")
+    missing = models.PositiveIntegerField(default=0, help_text="Control items that those pages lacked.")
+    first_at = models.DateTimeField(default=timezone.now)
+    last_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "first_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "what", "worker"], name="an_alarm_once_per_worker")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study}: {self.worker} {self.get_what_display()}"

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Exists, FilteredRelation, Max, Q, Value
 from django.utils import timezone
 
-from judgments.drawing.draws import content_key
+from judgments.drawing.material import content_key
 from judgments.jobs import enqueue
 from judgments.models import Job, KeptFigures, Study
 
@@ -31,7 +31,7 @@ COST = 10.0  # share of time for computing: what takes 12 s is recomputed every 
 JOB = "figures"
 
 
-def as_it_is(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     return value
 
 
@@ -56,8 +56,8 @@ class Figures(Generic[T]):
     name: str
     compute: Callable[[Study], T]
     rows: Callable[[T], int]
-    as_json: Callable[[T], Any] = as_it_is
-    from_json: Callable[[Any], T] = as_it_is
+    as_json: Callable[[T], Any] = plain_value
+    from_json: Callable[[Any], T] = plain_value
     version: Callable[[Study], object] = version_of
     exact: bool = False
     many: Callable[[Study], Exists | Value] | None = None
@@ -65,7 +65,7 @@ class Figures(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[T]):
+class ShownFigures(Generic[T]):
     """Figures as shown on a page.
 
     Attributes:
@@ -100,18 +100,18 @@ def _named(name: str) -> Figures[Any] | None:
     return _KNOWN.get(name)
 
 
-class BeingCounted(Exception):
+class FiguresPending(Exception):
     """Figures that a page cannot do without are being computed for the first time."""
 
 
-def certain(shown: Shown[T]) -> T:
+def required_figures(shown: ShownFigures[T]) -> T:
     """Return figures that a page cannot do without; raise BeingCounted if there are none yet."""
     if shown.value is None:
-        raise BeingCounted
+        raise FiguresPending
     return shown.value
 
 
-def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Shown[T]:
+def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
     """Return the figures of a study, computed now or cached.
 
     Args:
@@ -119,22 +119,22 @@ def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Show
     """
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
-        return Shown(figures.compute(study))
+        return ShownFigures(figures.compute(study))
     kept, many = _cached(study, figures)
     if kept is None:
         if beyond or (many and not wait):
             _start_unless_failed(study, figures.name)
-            return Shown(None, again=True)
-        return Shown(_counted(study, figures))
+            return ShownFigures(None, again=True)
+        return ShownFigures(_counted(study, figures))
     same = kept.version == _version(study, figures)
     if not same and not beyond and kept.seconds <= QUICK:
-        return Shown(_counted(study, figures))
+        return ShownFigures(_counted(study, figures))
     again = not same or (not figures.exact and _is_old(kept))
     if again:
-        ask_for_figures(study, [figures.name])
+        request_figures(study, [figures.name])
     if figures.exact and not same:
-        return Shown(None, again=True)
-    return Shown(figures.from_json(kept.value), kept.made_at, again)
+        return ShownFigures(None, again=True)
+    return ShownFigures(figures.from_json(kept.value), kept.made_at, again)
 
 
 def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
@@ -161,10 +161,10 @@ def _start_unless_failed(study: Study, name: str) -> None:
     last = newest_count(study)
     failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
-        ask_for_figures(study, [name])
+        request_figures(study, [name])
 
 
-def ask_for_figures(study: Study, names: Iterable[str]) -> None:
+def request_figures(study: Study, names: Iterable[str]) -> None:
     """Start a job for the figures, unless one is running."""
     under_way = Job.objects.filter(
         kind=JOB, args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
@@ -175,7 +175,7 @@ def ask_for_figures(study: Study, names: Iterable[str]) -> None:
         enqueue(kind=JOB, args={"study": study.slug, "names": wanted})
 
 
-def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
+def recompute_figures(study: Study, names: Iterable[str]) -> list[KeptFigures]:
     """Compute the figures of these names, for ``store_figures``."""
     rows = []
     for name in names:

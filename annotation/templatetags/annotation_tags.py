@@ -1,0 +1,170 @@
+"""Template tags of workers' pages: texts and captions, boxes over a picture, keywords, templates of HITs."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import template
+from django.template import Context
+from django.utils.html import format_html, json_script
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from annotation.work import presentation
+from common.markup import render_inline
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.phrases import phrase
+from judgments.hit_templates import checked_answer, fill_page, filled_questions, first_answer, read_template
+from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
+from judgments.kinds.keywords import MISSING, PHRASE
+
+register = template.Library()
+
+
+@register.filter
+def percent(share: float) -> str:
+    """Return a share as an SVG length, independent of the language: 0.25 is "25%"."""
+    return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+@register.filter
+def box_of(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
+    return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
+
+
+@register.filter
+def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the drawing order: small boxes on top of large ones, so that they can be clicked."""
+    return sorted(boxes, key=lambda box: -box["width"] * box["height"])
+
+
+@register.filter
+def direction(text: str) -> str:
+    """Return rtl or ltr by the first letter with a direction.
+
+    Needed for isolated words, where dir="auto" may find no letters.
+    """
+    for letter in text:
+        found = unicodedata.bidirectional(letter)
+        if found in ("L", "R", "AL"):
+            return "ltr" if found == "L" else "rtl"
+    return "ltr"
+
+
+register.filter(presentation.worded)
+register.filter("inline", render_inline)
+# right-to-left languages and scripts (BCP 47)
+RTL_LANGUAGES = frozenset("ar arc ckb dv fa he iw ji ks nqo ps sd syr ug ur yi".split())  # noqa: SIM905
+RTL_SCRIPTS = frozenset("adlm arab aran hebr mand nkoo rohg samr syrc thaa".split())  # noqa: SIM905
+SCRIPT_LETTERS = 4
+
+
+@register.filter
+def runs(text: str, language: str = "") -> str:
+    """Return rtl or ltr for a language, or auto (by the first letter) if it is unknown."""
+    if not language:
+        return "auto"
+    first, *others = language.lower().split("-")
+    script = next((one for one in others if len(one) == SCRIPT_LETTERS and one.isalpha()), "")
+    return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
+
+
+def looks_empty(text: str) -> bool:
+    return all(unicodedata.category(one)[0] in "ZC" for one in text)
+
+
+@register.simple_tag(takes_context=True)
+def said(context: Context, text: str) -> SafeString:
+    """Show a judged sentence.
+
+    ``bdi`` keeps right-to-left text and direction marks within the sentence. A sentence without visible
+    characters says so, since an empty card looks like a bug. The design may name the language.
+    """
+    language = getattr(context.get("design"), "language", "")
+    if looks_empty(text):
+        return format_html(
+            '<bdi class="said blank" dir="auto">{}</bdi>', gettext("(nothing to be seen in this sentence)")
+        )
+    if language:
+        return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
+    return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+
+
+@register.simple_tag
+def saved(row: Any) -> SafeString:
+    return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
+
+
+@register.simple_tag
+def as_json(data: Any, name: str, about: object = "") -> SafeString:
+    """Return data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it."""
+    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
+
+
+@register.simple_tag
+def filled_page(design: StudyDesign, row: Any) -> SafeString:
+    held = row.unfinished if isinstance(row.unfinished, dict) else row.value
+    return fill_page(
+        read_template(design.template.html),
+        row.shown["fields"],
+        position=row.position,
+        held=held,
+        picture=row.shown.get("picture", ""),
+    )
+
+
+@register.simple_tag
+def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
+    """Return the page's default ``answer``, whether that is ``enough`` to submit, and whether it was ``left``
+    unchanged.
+
+    Only this tells an accepted default from a page that nobody looked at.
+    """
+    questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
+    first = first_answer(questions)
+    asked = {question.name for question in questions if question.shape != "fixed"}
+    try:
+        checked_answer(questions, first)
+    except ValueError:
+        enough = False
+    else:
+        enough = True
+    given = {name: value for name, value in (row.value or {}).items() if name in asked}
+    return {"answer": first, "enough": enough, "left": row.value is not None and given == first}
+
+
+@register.filter
+def typed(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
+    """Return typed keywords, without offered collocations, as the form's text."""
+    offered = {phrase(one) for one in collocations}
+    return ", ".join(one for one in answer or () if phrase(one) not in offered)
+
+
+@register.filter
+def holds(answer: Sequence[str] | None, collocation: str) -> bool:
+    return phrase(collocation) in {phrase(one) for one in answer or ()}
+
+
+@register.simple_tag
+def said_of(what: str) -> str:
+    """Return the message about a "missing" word or an unknown "phrase", with {word} for the script."""
+    return str({"missing": MISSING, "phrase": PHRASE}[what]) % {"word": "{word}"}
+
+
+@register.simple_tag
+def caption_rules(language: str) -> list[dict[str, Any]]:
+    return [rule.as_data() for rule in rules_for(language)]
+
+
+@register.simple_tag
+def refusals(language: str) -> list[dict[str, Any]]:
+    """Return each refusing rule's sentence once, with an example if there is one in ``language``."""
+    found: dict[str, dict[str, Any]] = {}
+    for rule in rules_for(language):
+        # "at most 50 words" needs no example; examples of general rules are English
+        written = rule.languages or ENGLISH
+        if rule.hard and not rule.counts and str(rule.says) not in found:
+            found[str(rule.says)] = {"rule": rule, "shown": first_part(language) in written}
+    return list(found.values())
