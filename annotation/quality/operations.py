@@ -110,7 +110,7 @@ def set_rule(
 class ReplayRequest(Parameters):
     """The rules to replay."""
 
-    rules = KeysField(required=False, help_text=f"Names; all of {', '.join(RULES)} where missing.")
+    rules = KeysField(required=False, help_text=f"Names (default: all of {', '.join(RULES)}).")
 
 
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)

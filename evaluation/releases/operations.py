@@ -66,12 +66,12 @@ class ReleaseRequest(Parameters):
         default=True,
         initial=True,
         label="With the texts of captions and references",
-        help_text="Texts of captions, or their ids alone.",
+        help_text="Without the texts, a release names captions by their ids alone.",
     )
     comments = serializers.BooleanField(
         default=False,
         label="With workers' comments, without names, addresses and longer numbers",
-        help_text="Workers' comments, scrubbed.",
+        help_text="Comments are released without names, addresses and longer numbers.",
     )
 
 

@@ -39,14 +39,14 @@ class EvaluateRequest(Parameters):
         required=False,
         min_length=1,
         initial=list(DEFAULT_METRICS),
-        help_text=f"Names; {', '.join(DEFAULT_METRICS)} where missing.",
+        help_text=f"Names of metrics (default: {', '.join(DEFAULT_METRICS)}).",
         style={"choices": _metric_names},
     )
     tokenizer = serializers.CharField(
         required=False,
         initial=DEFAULT_TOKENIZER,
         label="Words are cut as in",
-        help_text=f"ptb, space, h13, rouge or v15; {DEFAULT_TOKENIZER} where missing.",
+        help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
         style={"choices": _tokenizer_names, "kind": "select"},
     )
 

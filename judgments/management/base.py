@@ -165,7 +165,7 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
     for name, field in fields.items():
         option = f"--{name.replace('_', '-')}"
         place: Any = groups.get(name, parser)
-        words = str(field.help_text or "").replace("%", "%%")
+        words = str(field.help_text or field.label or "").replace("%", "%%")
         if isinstance(field, serializers.BooleanField):
             option = f"--without-{option[2:]}" if field.initial is True else option
             place.add_argument(option, dest=name, action="store_true", help=words)
@@ -174,6 +174,8 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
             metavar: str | None = "{" + ",".join(str(choice) for choice in field.choices) + "}"
         else:
             metavar = "LIST" if isinstance(field, serializers.ListField) else None
+        if isinstance(field, serializers.ChoiceField) and metavar is None:
+            words = f"{words}: one of {', '.join(map(str, field.choices))}"
         # a group asks for its members by itself
         needed = {} if name in groups else {"required": field.required}
         place.add_argument(option, metavar=metavar, help=words, **needed)
