@@ -17,7 +17,6 @@ from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.wages import approve_unopposed as approve_all_unopposed
 from annotation.quality import flags, reviews
-from annotation.quality import reviews as adjudications
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
@@ -315,12 +314,10 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     lacking = [key for key in units if key not in found]
     if lacking:
         raise NotThere(f"Nothing was sent: study {study.slug!r} has no unit {lacking[0][:80]!r}.")
-    person = adjudications.adjudicators(study).filter(username=adjudicator).first()
+    person = reviews.adjudicators(study).filter(username=adjudicator).first()
     if person is None:
         raise WrongState(f"Nothing was sent: {adjudicator[:80]!r} may not adjudicate in this study.")
-    sent = adjudications.send_to_adjudicator(
-        study=study, units=list(found.values()), adjudicator=person, by=by
-    )
+    sent = reviews.send_to_adjudicator(study=study, units=list(found.values()), adjudicator=person, by=by)
     there = len(found) - len(sent)
     words = f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {person.get_username()}."
     return Outcome(words + (f" {there} had been sent before." if there else ""), sent)
@@ -331,14 +328,14 @@ def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Takes a unit back, decided or not: what workers said counts again. Twice is harmless."""
     found = row_of(Adjudication.objects.filter(study=study), adjudication)
     words = "Withdrawn: what the workers said counts again, once the consensus is computed."
-    return Outcome(words, adjudications.withdraw(study=study, pk=found.pk, by=by))
+    return Outcome(words, reviews.withdraw(study=study, pk=found.pk, by=by))
 
 
 class DecideRequest(Parameters):
     """The answer as the person sees the unit."""
 
     value = serializers.IntegerField()
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=adjudications.LONGEST_REASON)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
 
 
 # --- control items -----------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from evaluation.provenance import plain, signature
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
-from evaluation.statistics.people import People as CrowdOfVoters
 from evaluation.statistics.power import (
     Plan,
     PowerResult,
@@ -83,9 +82,9 @@ class Assumptions(Part):
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
-    def people(self) -> CrowdOfVoters:
+    def people(self) -> People:
         """Raise StatisticsError."""
-        return CrowdOfVoters(
+        return People(
             right=self.right,
             pair_spread=self.pair_spread,
             unit_spread=self.unit_spread,

@@ -10,7 +10,6 @@ from functools import partial
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding
 from evaluation.export.formats import consensus
-from evaluation.export.formats import consensus as gold
 from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
 from evaluation.export.formats.consensus import WrittenCaptions
@@ -127,11 +126,11 @@ FORMATS = {
                _of_systems, _mtme),
         Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
                partial(_own, "keywords", "it holds keywords"),
-               lambda options: gold.KeywordLines()),
+               lambda options: consensus.KeywordLines()),
         Format("grounding", "grounding.jsonl", "application/jsonl",
                "links of words to boxes by majority, a description a line",
                partial(_own, "grounding", "it holds links from words to boxes"),
-               lambda options: gold.GroundingLines()),
+               lambda options: consensus.GroundingLines()),
     )
 }  # fmt: skip
 
