@@ -1,4 +1,4 @@
-"""What is asked of a crowd: publishing a study and taking it down."""
+"""What is asked of a crowd: to publish a study or take it down, to compare, to block, qualify or message workers."""
 
 from __future__ import annotations
 
