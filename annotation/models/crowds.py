@@ -37,9 +37,13 @@ class Publication(models.Model):
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="publications")
     place = models.CharField(max_length=PLACE_LENGTH)
     hit = models.ForeignKey(
-        HIT, on_delete=models.PROTECT, related_name="publications", null=True, blank=True,
+        HIT,
+        on_delete=models.PROTECT,
+        related_name="publications",
+        null=True,
+        blank=True,
         help_text="Empty where the whole study was put up at once.",
-    )  # fmt: skip
+    )
     number = models.PositiveSmallIntegerField(
         default=1, help_text="Counted from 1 for each HIT, or study, and place."
     )

@@ -210,11 +210,19 @@ def store_plan(
         study=study,
         what=Analysis.What.PLAN,
         settings=settings,
-        signature=signature("power", {"question": assumptions.question, "test": "exact", "alpha": assumptions.alpha,
-                                      "simulations": assumptions.simulations, "seed": assumptions.seed}),
+        signature=signature(
+            "power",
+            {
+                "question": assumptions.question,
+                "test": "exact",
+                "alpha": assumptions.alpha,
+                "simulations": assumptions.simulations,
+                "seed": assumptions.seed,
+            },
+        ),
         data_hash=data_hash,
         result=result,
-    )  # fmt: skip
+    )
     note_event(study=study, what="planned", words=f"{len(result['tried'])} designs were simulated.")
     return stored
 
