@@ -8,21 +8,16 @@ from annotation.crowds.panel import views as panel_views
 from annotation.quality import review_page
 from annotation.quiz import views as quiz_views
 from annotation.views import joining, preview, work
-from annotation.views import joining as credits
-from annotation.views import joining as home
-from annotation.views import joining as me
-from annotation.views import preview as pictures
-from annotation.views import work as calls
 
 app_name = "annotation"
 urlpatterns = [
-    path("", home.home, name="home"),
+    path("", joining.home, name="home"),
     path("adjudicate/", review_page.waiting, name="adjudicate"),
     path("adjudicate/<int:pk>/", review_page.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
-    path("s/<slug:slug>/credits/", credits.credits, name="credits"),
+    path("s/<slug:slug>/credits/", joining.credits, name="credits"),
     path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
@@ -30,14 +25,14 @@ urlpatterns = [
     path("s/<slug:slug>/quiz/start/", quiz_views.start, name="quiz-start"),
     path("s/<slug:slug>/quiz/<int:number>/answer/", quiz_views.answer, name="quiz-answer"),
     path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", quiz_views.picture, name="quiz-picture"),
-    path("s/<slug:slug>/examples/<int:number>/picture/", pictures.example_picture, name="example-picture"),
+    path("s/<slug:slug>/examples/<int:number>/picture/", preview.example_picture, name="example-picture"),
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", work.submit, name="submit"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/change/", work.change, name="change"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/ahead/", calls.ahead, name="ahead"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/extend/", calls.extend, name="extend"),
-    path("s/<slug:slug>/work/<uuid:assignment_id>/retake/", calls.retake, name="retake"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/ahead/", work.ahead, name="ahead"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/extend/", work.extend, name="extend"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/retake/", work.retake, name="retake"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/return/", work.give_back, name="return"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/report/<int:position>/", work.report, name="report"),
     path("s/<slug:slug>/done/", work.done, name="done"),
@@ -45,10 +40,10 @@ urlpatterns = [
     path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
     path("hooks/mturk/", hooks.mturk, name="mturk-hook"),
     path("look/<slug:key>/", preview.look, name="look"),
-    path("me/", me.me, name="me"),
-    path("me/resume/", me.renew_resume, name="my-resume"),
-    path("me/appeal/<uuid:assignment_id>/", me.send_appeal, name="appeal"),
-    path("me/answers/", me.answers, name="my-answers"),
-    path("pictures/preview/<int:item_id>/", pictures.preview_picture, name="preview-picture"),
-    path("pictures/<uuid:assignment_id>/<int:position>/", pictures.picture, name="picture"),
+    path("me/", joining.me, name="me"),
+    path("me/resume/", joining.renew_resume, name="my-resume"),
+    path("me/appeal/<uuid:assignment_id>/", joining.send_appeal, name="appeal"),
+    path("me/answers/", joining.answers, name="my-answers"),
+    path("pictures/preview/<int:item_id>/", preview.preview_picture, name="preview-picture"),
+    path("pictures/<uuid:assignment_id>/<int:position>/", preview.picture, name="picture"),
 ]

@@ -127,7 +127,7 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
     """Return the first and last byte (from 0) of the requested range; None for the whole file.
 
     Raises:
-        NotWithin: the range is behind the end.
+        RangeNotSatisfiable: the range is behind the end.
     """
     asked = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
     if request.method != "GET" or asked is None or not _same(request, etag, modified):

@@ -105,7 +105,7 @@ class FiguresPending(Exception):
 
 
 def required_figures(shown: ShownFigures[T]) -> T:
-    """Return figures that a page cannot do without; raise BeingCounted if there are none yet."""
+    """Return figures that a page cannot do without; raise FiguresPending if there are none yet."""
     if shown.value is None:
         raise FiguresPending
     return shown.value

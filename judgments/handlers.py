@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
-from judgments.datasets import importing as datasets_importing
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.studies.generation import draw_hits, store_hits
@@ -43,7 +42,7 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
     """Import uploaded rankings; ``format`` is their task."""
     with uploads.opened(upload) as files, run.commit() as result:
-        summary = datasets_importing.import_rankings(
+        summary = importing.import_rankings(
             path=files.path, dataset=dataset, task=format, progress=run.progress
         )
         result |= asdict(summary)

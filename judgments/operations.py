@@ -40,7 +40,7 @@ class DuplicateRequest(Parameters):
 
 @operation("duplicate", "A draft with the same design", parameters=DuplicateRequest)
 def duplicate(*, study: Study, by: User | None, name: str, slug: str) -> Outcome:
-    """The copy has a draw and codes of its own."""
+    """Copy a study. The copy has a draw and codes of its own."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to try again.")
     copy = duplicate_study(study=study, name=name, slug=slug, user=by)
@@ -96,7 +96,7 @@ def give(*, study: Study, by: User | None, role: str, user: int = 0, username: s
 
 @operation("take-role", "Take a role away", parameters=PersonRequest, right=Right.OWN)
 def take(*, study: Study, by: User | None, user: int = 0, username: str = "") -> Outcome:
-    """A study keeps an owner."""
+    """Take a person's role. A study keeps an owner."""
     person = person_named(user, username)
     take_role(study=study, user=person, by=by)
     return Outcome(f"{person.get_username()} has no part in this study any more.")

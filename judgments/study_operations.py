@@ -1,11 +1,11 @@
-"""Operations on a study, each declared once: page, HTTP call, command and client all read the declaration.
+"""Operations on a study, each declared once: page, HTTP call and command read the declaration, the client its name.
 
 An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the right
 that it needs, and what follows it::
 
-    @operation("pause", "Hand out nothing new", parameters=Reason, then=ASK_THE_CROWD)
+    @operation("pause", "Pause the study", parameters=Reason, then=ASK_THE_CROWD)
     def pause(*, study: Study, by: User | None, why: str) -> Outcome:
-        '''Who holds a HIT goes on; twice is harmless.'''
+        '''Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing.'''
         pause_study(study=study, why=why, by=by)
         return Outcome("The study is paused.")
 

@@ -21,7 +21,7 @@ LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
 DOOR = re.compile(
-    r"\.(admin|api|views|management|templatetags|tasks|handlers|urls|([a-z]+_)?(page|api|form|forms))(\.|$)"
+    r"\.(admin|api|views|management|templatetags|handlers|hooks|urls|([a-z]+_)?(page|api|form|forms))(\.|$)"
 )
 
 

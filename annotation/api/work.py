@@ -308,7 +308,7 @@ class JoinView(WorkView):
         summary="Join a study",
     )
     def post(self, request: Request, slug: str) -> Response:
-        """A name makes a worker; a taken name needs its token or its resume code."""
+        """Join a study. A name makes a worker; a taken name needs its token or its resume code."""
         asked = JoinRequest.read(request.data)
         study = find_study(slug)
         terms: dict[str, Any] = {
@@ -344,7 +344,7 @@ class AcceptView(WorkView):
         summary="Accept the next HIT",
     )
     def post(self, request: Request, slug: str) -> Response:
-        """The held HIT, or the next one."""
+        """Give the held HIT, or the next one."""
         study = find_study(slug)
         claim = claim_assignment(study=study, worker=_worker(request))
         if claim is None:
@@ -396,7 +396,7 @@ class ReviseView(WorkView):
         summary="Change submitted answers",
     )
     def post(self, request: Request, id: str) -> Response:
-        """Each answer that differs is kept beside the one before; twice is harmless."""
+        """Change submitted answers. Each that differs is kept beside the one before; twice is harmless."""
         answers = SaveRequest.read(request.data)["answers"]
         assignment = own_assignment(worker=_worker(request), assignment_id=id)
         revised = revise_judgments(assignment=assignment, answers=answers)
@@ -418,7 +418,7 @@ class ExtendView(WorkView):
         summary="Ask for more time",
     )
     def post(self, request: Request, id: str) -> Response:
-        """A whole lease from now on."""
+        """Extend the lease: a whole one from now on."""
         assignment = own_assignment(worker=_worker(request), assignment_id=id)
         lease = extend_lease(assignment=assignment)
         return Response(
@@ -446,7 +446,7 @@ class RetakeView(WorkView):
         summary="Take up a HIT again whose lease ended",
     )
     def post(self, request: Request, id: str) -> Response:
-        """With the answers saved on it; the id may be a new one."""
+        """Take a HIT back whose lease ended, with the answers saved on it; the id may be a new one."""
         lost = own_assignment(worker=_worker(request), assignment_id=id)
         held = retake_assignment(assignment=lost)
         claim = Claim(assignment=held, created=False, places=places_of(held))
@@ -464,7 +464,7 @@ class ReturnView(WorkView):
         summary="Give a HIT back",
     )
     def post(self, request: Request, id: str) -> Response:
-        """Its place goes to somebody else; twice is harmless."""
+        """Return the HIT. Its place goes to somebody else; twice is harmless."""
         assignment = own_assignment(worker=_worker(request), assignment_id=id)
         return_assignment(assignment=assignment)
         return Response({"id": str(assignment.pk), "state": assignment.state})
@@ -481,7 +481,7 @@ class ReportView(WorkView):
         summary="Report a problem with a unit",
     )
     def post(self, request: Request, id: str) -> Response:
-        """A picture that cannot be seen, a broken sentence, something else."""
+        """Report a picture that cannot be seen, a broken sentence, something else."""
         asked = ReportRequest.read(request.data)
         assignment = own_assignment(worker=_worker(request), assignment_id=id)
         report = report_problem(assignment=assignment, **{"what": "other", **asked})

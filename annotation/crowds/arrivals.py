@@ -146,7 +146,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
 
     Raises:
         WorkPaused, WorkerExcluded: the worker gets no work.
-        SeatTaken: the study is closed, too many people came, or they have this HIT under another id.
+        SlotTaken: the study is closed, too many people came, or they have this HIT under another id.
         RequirementNotMet: they reached the study's limit of HITs per person.
         NotJoined, StudyPaused.
     """

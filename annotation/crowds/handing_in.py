@@ -63,7 +63,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
     """Take over the crowd's report of a piece of work; a repeated call changes nothing.
 
     Raises:
-        Unanswered, Unbooked: everything else is stored.
+        IncompleteWork, PaidBeyondReserve: everything else is stored.
     """
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
@@ -195,7 +195,7 @@ def _take_seat(assignment: Assignment) -> None:
     """Take a slot for a row without one, before its state changes. Call it in a transaction.
 
     Raises:
-        Unanswered: its worker claimed the HIT again, or too many people came.
+        IncompleteWork: its worker claimed the HIT again, or too many people came.
     """
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported

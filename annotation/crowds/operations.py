@@ -1,4 +1,4 @@
-"""What is asked of a crowd: publishing a study and taking it down."""
+"""What is asked of a crowd: to publish a study or take it down, to compare, to block, qualify or message workers."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ SYNC_LATER = FollowUp(now=lambda study: "", later=_ask_later)
     then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
 )
 def open_to_workers(*, study: Study, by: User | None) -> Outcome:
-    """Publishes the study to its crowd; twice is harmless."""
+    """Publish the study to its crowd; twice is harmless."""
     return Outcome(begin_opening(study=study, by=by))
 
 
 @operation("close", "Offer no more work", then=ASK_THE_CROWD)
 def close(*, study: Study, by: User | None) -> Outcome:
-    """Who holds a HIT may still submit it; twice is harmless."""
+    """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
     begin_closing(study=study, by=by)
     return Outcome("The study is closed; who holds a HIT may still hand it in.")
 
@@ -86,7 +86,7 @@ class BlockRequest(Parameters):
     then=SYNC_LATER,
 )
 def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Kept away from all work of this account, now and later."""
+    """Ask the crowd to keep a worker away from all work of this account, now and later."""
     found = worker_of(study, worker)
     outbox.ask_to_block(study=study, worker=found, why=why, by=by)
     return Outcome(f"The crowd is asked to keep {found} away from all your work.")
@@ -108,7 +108,7 @@ class UnblockRequest(Parameters):
     then=SYNC_LATER,
 )
 def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
-    """They may come again."""
+    """Ask the crowd to let a blocked worker come again."""
     found = worker_of(study, worker)
     outbox.ask_to_unblock(study=study, worker=found, why=why, by=by)
     return Outcome(f"The crowd is asked to let {found} come again.")
@@ -130,7 +130,7 @@ class QualifyRequest(Parameters):
     then=SYNC_LATER,
 )
 def qualify(*, study: Study, by: User | None, worker: str, qualification: str, value: int) -> Outcome:
-    """Studies may ask for it by its name."""
+    """Ask the crowd to give a worker a qualification. Studies may require it by its name."""
     found = worker_of(study, worker)
     outbox.ask_to_qualify(study=study, worker=found, qualification=qualification, value=value, by=by)
     return Outcome(f"The crowd is asked to give {found} the qualification.")
@@ -153,7 +153,7 @@ class MessageRequest(Parameters):
     then=SYNC_LATER,
 )
 def write(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
-    """A crowd lets nobody write to strangers: only workers whose work was approved or rejected."""
+    """Write to workers whose work was approved or rejected. A crowd lets nobody write to strangers."""
     if worker:
         people = [worker_of(study, worker)]
     else:

@@ -1,9 +1,17 @@
 """Workers, assignments, judgments, quality control, crowds and money."""
 
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
-from annotation.models.crowds import AppealNote, CrowdCall, CrowdSession, Publication, RawId
-from annotation.models.money import Budget, LedgerEntry, MoneyRequest, StudyAlarm
-from annotation.models.quality import Adjudication, Case, Exclusion, QualityRule, QuizAttempt
+from annotation.models.crowds import CrowdCall, CrowdSession, Publication, RawId
+from annotation.models.money import Budget, LedgerEntry, MoneyRequest
+from annotation.models.quality import (
+    Adjudication,
+    AppealNote,
+    Case,
+    Exclusion,
+    QualityRule,
+    QuizAttempt,
+    StudyAlarm,
+)
 from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.workers import Invitation, Participation, Worker
 

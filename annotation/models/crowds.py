@@ -1,4 +1,4 @@
-"""External HITs, sessions of their workers, and outbox messages.
+"""External HITs, sessions of their workers, outbox messages, and raw ids from a crowd.
 
 Every row has its ``place``: the crowd, and for Mechanical Turk sandbox or live. Counters never mix two places.
 Places are defined by backends (annotation.crowds), not by database choices, so a new crowd needs no migration.
@@ -37,9 +37,13 @@ class Publication(models.Model):
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="publications")
     place = models.CharField(max_length=PLACE_LENGTH)
     hit = models.ForeignKey(
-        HIT, on_delete=models.PROTECT, related_name="publications", null=True, blank=True,
+        HIT,
+        on_delete=models.PROTECT,
+        related_name="publications",
+        null=True,
+        blank=True,
         help_text="Empty where the whole study was put up at once.",
-    )  # fmt: skip
+    )
     number = models.PositiveSmallIntegerField(
         default=1, help_text="Counted from 1 for each HIT, or study, and place."
     )
@@ -273,23 +277,3 @@ class RawId(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class AppealNote(models.Model):
-    """A note about a rejection, by the worker or a reviewer."""
-
-    assignment = models.ForeignKey(
-        "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"
-    )
-    text = models.TextField(max_length=2000)
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
-    )
-    from_worker = models.BooleanField(default=False)
-    at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["id"]
-
-    def __str__(self) -> str:
-        return f"{self.assignment_id}: {self.text[:40]}"

@@ -1,4 +1,4 @@
-"""Budgets, a ledger that only grows, keys of money requests, and alarms."""
+"""Budgets, a ledger that only grows, and keys of money requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publication
-from annotation.models.workers import Worker
 from common.rows import AppendOnlyRow
 from judgments.models import Study
 
@@ -97,27 +96,3 @@ class MoneyRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.step} {self.key}"
-
-
-class StudyAlarm(models.Model):
-    """A problem with a worker's pages, counted once per study, kind and worker."""
-
-    class What(models.TextChoices):
-        CONTROLS_USED_UP = "controls-used-up", "has met the control items; pages go without"
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")
-    what = models.CharField(max_length=20, choices=What)
-    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="+")
-    pages = models.PositiveIntegerField(default=0, help_text="On how many pages of work.")
-    missing = models.PositiveIntegerField(default=0, help_text="Control items that those pages lacked.")
-    first_at = models.DateTimeField(default=timezone.now)
-    last_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["study_id", "first_at"]
-        constraints = [
-            models.UniqueConstraint(fields=["study", "what", "worker"], name="an_alarm_once_per_worker")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.study}: {self.worker} {self.get_what_display()}"

@@ -1,4 +1,4 @@
-"""Quality rules, their flags, exclusions, adjudications, and attempts at a quiz."""
+"""Quality rules, their flags, exclusions, adjudications, attempts at a quiz, alarms, and appeals against rejections."""
 
 from __future__ import annotations
 
@@ -184,3 +184,45 @@ class QuizAttempt(models.Model):
 
     def __str__(self) -> str:
         return f"{self.worker}: {self.qualification} {self.number}"
+
+
+class StudyAlarm(models.Model):
+    """A problem with a worker's pages, counted once per study, kind and worker."""
+
+    class What(models.TextChoices):
+        CONTROLS_USED_UP = "controls-used-up", "has met the control items; pages go without"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")
+    what = models.CharField(max_length=20, choices=What)
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="+")
+    pages = models.PositiveIntegerField(default=0, help_text="On how many pages of work.")
+    missing = models.PositiveIntegerField(default=0, help_text="Control items that those pages lacked.")
+    first_at = models.DateTimeField(default=timezone.now)
+    last_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "first_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "what", "worker"], name="an_alarm_once_per_worker")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study}: {self.worker} {self.get_what_display()}"
+
+
+class AppealNote(models.Model):
+    """A note about a rejection, by the worker or a reviewer."""
+
+    assignment = models.ForeignKey(
+        "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"
+    )
+    text = models.TextField(max_length=2000)
+    by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    from_worker = models.BooleanField(default=False)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.assignment_id}: {self.text[:40]}"

@@ -72,7 +72,7 @@ class ConfirmRequest(Parameters):
 
 
 class TopUpRequest(Parameters):
-    """With what the workers read."""
+    """The reason, which the workers read."""
 
     why = serializers.CharField(
         max_length=LONGEST_WHY,
@@ -113,7 +113,7 @@ def bonus(
     confirm: str | None = None,
     seen: str | None = None,
 ) -> Outcome:
-    """The crowd is asked in the background; follow the call."""
+    """Ask the crowd to pay a bonus, in the background; what became of it is in /api/crowd-calls/."""
     session = approved_session(study, worker)
     number = hold_for_bonus(session)
     found = preview_bonus(study=study, worker=worker, cents=cents)
@@ -144,7 +144,7 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
 )
 @transaction.atomic
 def top_up(*, study: Study, by: User | None, why: str, confirm: str | None = None) -> Outcome:
-    """All of them or none; the crowd is asked in the background."""
+    """Pay all top-ups or none; the crowd is asked in the background."""
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     found = preview_top_ups(study=study)
@@ -159,7 +159,7 @@ def top_up(*, study: Study, by: User | None, why: str, confirm: str | None = Non
 def budget(
     *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
 ) -> Outcome:
-    """Never below what is spent and reserved."""
+    """Set the budget; it cannot fall below what is spent and reserved."""
     if study.place:  # ensures a row to lock
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
     found = preview_budget(study=study, cents=cents)
@@ -186,7 +186,7 @@ def _preview_of(step: str) -> Callable[..., Preview]:
 )
 @transaction.atomic
 def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None) -> Outcome:
-    """Of a call that was given up. Its money is kept anew; the crowd is asked in the background."""
+    """Try a failed call again. Its money is reserved anew; the crowd is asked in the background."""
     locked, found = _lock(study, call, "retry", confirm)
     retry_call(call=locked, by=by)
     return Outcome("It is tried again.", _done(found, [locked]))
@@ -204,7 +204,7 @@ def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: s
 def was_done(
     *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
 ) -> Outcome:
-    """Somebody looked at the crowd: it ends as done, and its money is spent."""
+    """End a call as done, after somebody looked at the crowd; its money is spent."""
     locked, found = _lock(study, call, "was-done", confirm)
     resolve_as_done(call=locked, by=by)
     return Outcome("It counts as done.", _done(found, [locked]))
@@ -223,7 +223,7 @@ def was_done(
 def was_not_done(
     *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
 ) -> Outcome:
-    """Somebody looked at the crowd: it is asked for again from the start."""
+    """Ask for a call again from the start, after somebody looked at the crowd."""
     locked, found = _lock(study, call, "was-not-done", confirm)
     resolve_as_not_done(call=locked, by=by)
     return Outcome("It is asked for again.", _done(found, [locked]))

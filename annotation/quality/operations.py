@@ -17,7 +17,6 @@ from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
 from annotation.money.wages import approve_unopposed as approve_all_unopposed
 from annotation.quality import flags, reviews
-from annotation.quality import reviews as adjudications
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
@@ -96,7 +95,7 @@ def set_rule(
     enabled: bool = True,
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """From now on; what it did stays. The same again changes nothing but who said it last."""
+    """Change a detector from now on; what it did stays. Setting the same again changes only who set it last."""
     usual = rule_services.rule_of(study, rule, {}).model_dump()
     chosen = rule_services.rule_of(study, rule, settings or {}).model_dump()
     differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
@@ -115,7 +114,7 @@ class ReplayRequest(Parameters):
 
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
 def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
-    """Nothing is stored and nobody is stopped; the rules look at each page as it was submitted."""
+    """Run the rules over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
     return Outcome(f"{len(replays)} rules were replayed.", replays)
 
@@ -131,14 +130,14 @@ class WhyRequest(Reason):
 
 @operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
-    """The worker is excluded, where the rule had not done it."""
+    """Exclude the worker, where the rule had not done it."""
     decided = flags.confirm_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(EXCLUDED.format(worker=decided.worker), decided)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
-    """What the rule did is taken back, and it says nothing more about this worker."""
+    """Take back what the rule did; it says nothing more about this worker."""
     decided = flags.dismiss_case(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     words = f"The flag on {decided.worker} is dismissed; the detector stays silent about this worker."
     return Outcome(words, decided)
@@ -152,7 +151,7 @@ class ExclusionRequest(WhyRequest):
 
 @operation("exclude", "Exclude a worker", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
 def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Their answers stay, and do not count; twice gives the first exclusion."""
+    """Exclude a worker. Their answers stay, and do not count; twice gives the first exclusion."""
     found = worker_of(study, worker)
     made = exclude_worker(study=study, worker=found, why=why, by=by)
     return Outcome(EXCLUDED.format(worker=found), made)
@@ -162,7 +161,7 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     "readmit", "Take an exclusion back", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers"
 )
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Their answers count again, and flags that wait because of the exclusion are dismissed."""
+    """Readmit a worker. Their answers count again, and flags that wait because of the exclusion are dismissed."""
     found = worker_of(study, worker)
     last = Exclusion.objects.filter(study=study, worker=found).order_by("-pk").first()
     if last is None:
@@ -196,13 +195,13 @@ class DecisionRequest(Parameters):
     then=SYNC_LATER,
 )
 def approve(*, study: Study, by: User | None, assignments: Collection[UUID]) -> Outcome:
-    """All of them or none; twice is harmless."""
+    """Approve all of the assignments or none; twice is harmless."""
     count = reviews.approve_assignments(study=study, assignments=assignments, by=by)
     return Outcome(_decided(study, count, "approved"), {"changed": count})
 
 
 class RejectionRequest(DecisionRequest):
-    """With the reason that their workers read."""
+    """The assignments to reject, and the reason that their workers read."""
 
     reason = serializers.CharField(
         required=False, allow_blank=True, help_text="Required unless `found` is true."
@@ -230,7 +229,7 @@ class RejectionRequest(DecisionRequest):
 def reject(
     *, study: Study, by: User | None, assignments: Collection[UUID], reason: str = "", found: bool = False
 ) -> Outcome:
-    """All of them or none, with a reason that the workers read; twice is harmless."""
+    """Reject all of the assignments or none, with a reason that the workers read; twice is harmless."""
     if reason:
         count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:
@@ -246,7 +245,7 @@ def reject(
     then=SYNC_LATER,
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
-    """What something speaks against waits for a person."""
+    """Approve all work that nothing speaks against. The rest waits for a person."""
     count = approve_all_unopposed(study=study, by=by)
     return Outcome(_decided(study, count, "approved"), {"changed": count})
 
@@ -273,7 +272,7 @@ class NoteRequest(Parameters):
 
 @operation("appeal-note", "Answer an appeal", parameters=NoteRequest, right=Right.REVIEW, scope="workers")
 def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note: str) -> Outcome:
-    """The worker reads it."""
+    """Answer a worker's appeal; the worker reads it."""
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.answer_appeal(assignment=assignment, text=note, by=by)
@@ -315,12 +314,10 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     lacking = [key for key in units if key not in found]
     if lacking:
         raise NotThere(f"Nothing was sent: study {study.slug!r} has no unit {lacking[0][:80]!r}.")
-    person = adjudications.adjudicators(study).filter(username=adjudicator).first()
+    person = reviews.adjudicators(study).filter(username=adjudicator).first()
     if person is None:
         raise WrongState(f"Nothing was sent: {adjudicator[:80]!r} may not adjudicate in this study.")
-    sent = adjudications.send_to_adjudicator(
-        study=study, units=list(found.values()), adjudicator=person, by=by
-    )
+    sent = reviews.send_to_adjudicator(study=study, units=list(found.values()), adjudicator=person, by=by)
     there = len(found) - len(sent)
     words = f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {person.get_username()}."
     return Outcome(words + (f" {there} had been sent before." if there else ""), sent)
@@ -331,14 +328,14 @@ def withdraw(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Takes a unit back, decided or not: what workers said counts again. Twice is harmless."""
     found = row_of(Adjudication.objects.filter(study=study), adjudication)
     words = "Withdrawn: what the workers said counts again, once the consensus is computed."
-    return Outcome(words, adjudications.withdraw(study=study, pk=found.pk, by=by))
+    return Outcome(words, reviews.withdraw(study=study, pk=found.pk, by=by))
 
 
 class DecideRequest(Parameters):
     """The answer as the person sees the unit."""
 
     value = serializers.IntegerField()
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=adjudications.LONGEST_REASON)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
 
 
 # --- control items -----------------------------------------------------------------------------
@@ -355,7 +352,7 @@ class StrikeRequest(Parameters):
 
 @operation("strike", "Withdraw control items", parameters=StrikeRequest)
 def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
-    """All or none. What workers answered on them stays, and counts for nobody."""
+    """Strike all of the control items or none. What workers answered on them stays, and counts for nobody."""
     with transaction.atomic():
         for key in units:
             withdraw_control(study=study, unit_key=key)

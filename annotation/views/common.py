@@ -149,7 +149,7 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     Raises:
         NotThere: the browser is unknown, or the assignment is another worker's.
         NotJoined: the token was replaced by another browser's.
-        PassedOn: in a frame, another worker has the work now.
+        WorkTakenBack: in a frame, another worker has the work now.
     """
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
@@ -176,7 +176,7 @@ def refuse_passed_on(session: CrowdSession) -> None:
     """Check that the worker still has the work.
 
     Raises:
-        PassedOn: another worker has it, or it was returned.
+        WorkTakenBack: another worker has it, or it was returned.
     """
     if session.status == CrowdSession.Status.RETURNED:
         raise WorkTakenBack(

@@ -28,7 +28,7 @@ class WebhookRequest(Parameters):
 
 @operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
 def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
-    """A new webhook. Its secret is in this answer and in no later one."""
+    """Make a webhook. Its secret is in this answer and in no later one."""
     webhook, _ = services.add_webhook(study=study, url=url, events=events, by=by)
     return Outcome("The webhook was added.", webhook)
 
@@ -42,7 +42,7 @@ def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
 
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
 def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
-    """Another secret; the old one ends now."""
+    """Make another secret; the old one ends now."""
     found = _webhook(study, webhook)
     services.rotate_secret(webhook=found, by=by)
     return Outcome("The webhook has another secret.", found)
@@ -58,7 +58,7 @@ class SwitchRequest(Parameters):
     "switch-webhook", "Switch a webhook on or off", parameters=SwitchRequest, scope="webhooks", row="webhook"
 )
 def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
-    """Off gives up what waits; on hears what happens from now on."""
+    """Switch a webhook off, which gives up what waits, or on, for what happens from now on."""
     found = _webhook(study, webhook)
     services.switch_webhook(webhook=found, active=active, by=by)
     found.refresh_from_db()

@@ -1,4 +1,8 @@
-"""Claim a HIT: choose a candidate, commit it under the pause lock, give it back."""
+"""Claim a HIT: choose a candidate, commit it under the pause lock, give it back.
+
+No worker gets a HIT that shows a caption of their own. Control items that a worker has met are left out; HITs
+with new ones come first.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,13 @@ from judgments.studies.studies import design_of
 GATE = 0x51D0  # first key of our advisory locks; the second is the study's id
 SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 ALONE = "SELECT pg_advisory_xact_lock(%s, %s)"
+
+LEASED = ("accepted", "reserved")  # states with a lease
+RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
+WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
+WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
+ATTEMPTS = 20
+AHEAD = 64  # HITs to search for new control items before old ones are left out
 
 
 def share_pause_lock(study: Study) -> None:
@@ -101,9 +112,6 @@ def _texts(content: Any) -> Iterator[str]:
             yield from _texts(value)
 
 
-AHEAD = 64  # HITs to search for new control items before old ones are left out
-
-
 def may_come_again(study: Study) -> bool:
     """Return True if a control item may be in two HITs. Make no query."""
     pool = study.notes.get("control_pool")
@@ -163,13 +171,6 @@ def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
     return found
 
 
-LEASED = ("accepted", "reserved")  # states with a lease
-RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
-WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
-WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
-ATTEMPTS = 20
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A worker's assignment with its placed units; ``created`` is False for an existing one."""
@@ -201,7 +202,7 @@ def commit_claim(found: Claim | Candidate | None) -> Claim | None:
     """Commit a candidate or accept a reservation, within the caller's transaction.
 
     Raises:
-        Beaten, IntegrityError: roll back and look again.
+        SlotLost, IntegrityError: roll back and look again.
     """
     if isinstance(found, Candidate):
         return claim_slot(found)
@@ -390,7 +391,7 @@ def claim_slot(
         late: accept a closed study.
 
     Raises:
-        Beaten, IntegrityError: another worker, or the worker in another window, was faster; roll back and look
+        SlotLost, IntegrityError: another worker, or the worker in another window, was faster; roll back and look
             again.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
@@ -438,7 +439,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease, within the caller's transaction.
 
     Raises:
-        Beaten, IntegrityError: as ``take``.
+        SlotLost, IntegrityError: as ``claim_slot``.
     """
     reserved = found.assignment
     share_pause_lock(reserved.study)

@@ -223,7 +223,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
     Reuse the row if its slot was not given back, else create a new row. Order and sides stay.
 
     Raises:
-        SeatTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
+        SlotTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
         AlreadyEnded: it was submitted or returned.
         WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """

@@ -88,7 +88,10 @@ def extend(
         offer_longer(study=study, hours=hours, why=why, by=by)
         return Outcome(f"The crowd is asked to offer the work for {hours} hours from now.")
     count = extend_study(study=study, workers=workers, hits=hits, why=why, by=by)
-    return Outcome(f"{count:,} HITs are offered to {workers} more.")
+    offered = "One HIT is" if count == 1 else f"{count:,} HITs are"
+    return Outcome(
+        f"{offered} offered to {'one more worker' if workers == 1 else f'{workers} more workers'}."
+    )
 
 
 class ExpireRequest(Reason):

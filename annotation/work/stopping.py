@@ -1,8 +1,8 @@
 """Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
-Code that changes judgments or slots of a study with early stopping calls ``settle_hits``, ``settle_submission``
-or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the candidate pairs,
-then the slots of each HIT:
+Code that changes judgments or slots of a study with early stopping calls ``update_outcomes``, ``settle_study``,
+``settle_submission`` or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then
+the candidate pairs, then the slots of each HIT:
 
     open slots = the most votes that one of its units needs beyond those coming from assignments in work
     live assignments + open slots + saved slots = required

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
-from annotation.api import resources, work
 from annotation.api import resources as annotation
+from annotation.api import work
 from annotation.crowds.operations import close, open_to_workers
 from annotation.money import operations as money
 from annotation.money.api import money_path
@@ -64,10 +64,10 @@ router.register("roles", datasets_api.RoleResource, "roles")
 router.register("exclusions", quality_api.ExclusionResource, "exclusions")
 router.register("cases", quality_api.CaseResource, "cases")
 router.register("problem-reports", quality_api.ProblemReportResource, "problem-reports")
-router.register("budgets", resources.BudgetResource, "budgets")
-router.register("ledger", resources.LedgerResource, "ledger")
-router.register("publications", resources.PublicationResource, "publications")
-router.register("sessions", resources.SessionResource, "sessions")
+router.register("budgets", annotation.BudgetResource, "budgets")
+router.register("ledger", annotation.LedgerResource, "ledger")
+router.register("publications", annotation.PublicationResource, "publications")
+router.register("sessions", annotation.SessionResource, "sessions")
 router.register("webhooks", webhooks_api.WebhookResource, "webhooks")
 router.register("deliveries", webhooks_api.DeliveryResource, "deliveries")
 router.register("rules", quality_api.RuleResource, "rules")

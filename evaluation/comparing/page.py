@@ -29,13 +29,15 @@ class CompareForm(forms.Form):
     def __init__(self, data: Any, *, studies: list[Study]) -> None:
         super().__init__(data)
         self.fields["with"] = forms.ChoiceField(
-            label="Compare with", widget=UnfoldAdminSelectWidget,
+            label="Compare with",
+            widget=UnfoldAdminSelectWidget,
             choices=[("", "Choose a study"), *((one.slug, _label(one)) for one in studies)],
-        )  # fmt: skip
+        )
         self.fields["missing"] = forms.ChoiceField(
-            label="Units that only the other study has", widget=UnfoldAdminSelectWidget,
+            label="Units that only the other study has",
+            widget=UnfoldAdminSelectWidget,
             choices=[(name, MISSING_IN_WORDS[name]) for name in MISSING],
-        )  # fmt: skip
+        )
 
 
 def _label(study: Study) -> str:

@@ -124,7 +124,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
     """Return the comparison, computed now or, for large studies, by a job.
 
     Raises:
-        BeingCounted: the job is running. EvaluationError: they cannot be compared.
+        FiguresPending: the job is running. EvaluationError: they cannot be compared.
     """
     if missing not in MISSING:
         raise EvaluationError(f"The rule for missing units is {missing!r}, expected {' or '.join(MISSING)}.")

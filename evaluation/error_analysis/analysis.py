@@ -171,7 +171,7 @@ def find_disagreements(
         wait: rank now whatever the size; for pages a job ranks large studies.
 
     Raises:
-        NotThere: the analysis lacks the metric. BeingCounted: the job is running.
+        NotThere: the analysis lacks the metric. FiguresPending: the job is running.
     """
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
@@ -195,7 +195,7 @@ def _has_many(study: Study) -> bool:
 
 @lru_cache(maxsize=KEPT)
 def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
-    """Return a job's ranking. Raise BeingCounted."""
+    """Return a job's ranking. Raise FiguresPending."""
     return _unpacked(required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
 
 

@@ -53,7 +53,7 @@ def reopen(
     need: str = "",
     units: Collection[str] = (),
 ) -> Outcome:
-    """The HITs that hold the units go to more workers."""
+    """Offer the HITs that hold the units to more workers."""
     chosen = units_in_need(study, Need(need), margin=margin) if need else units
     if not chosen:
         raise WrongState(f"Nothing was changed: no unit of study {study.slug!r} is {need}.")
@@ -72,7 +72,7 @@ class AdoptRequest(Parameters):
 
 @operation("adopt", "Make written captions part of the dataset", parameters=AdoptRequest)
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
-    """Doing it again changes nothing."""
+    """Add the written captions to the dataset. Doing it again changes nothing."""
     made = adopt_captions(study=study, system=system)
     writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
     what = f"outputs of system {made.system!r}" if made.system else "references"
@@ -102,14 +102,14 @@ class BatchRequest(Parameters):
 
 @operation("next-batch", "A draft that asks again about chosen rows", parameters=BatchRequest)
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
-    """With the study's own design. Nothing is opened."""
+    """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
     words = f"“{batch.name}” is a draft of {len(set(chosen))} chosen rows; nothing is opened by itself."
     return Outcome(words, batch)
 
 
 class TakeRequest(Parameters):
-    """Which of them."""
+    """Which units to take."""
 
     chosen = serializers.ListField(
         child=RowId(),

@@ -1,4 +1,4 @@
-"""Load rows as arrays and records: the only bridge between the database and the numbers.
+"""Load rows as arrays and records: the bridge from stored judgments to the numbers.
 
 Order is by unit, then worker name, equal on every database whatever its row ids and collation.
 """

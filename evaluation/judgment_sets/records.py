@@ -1,8 +1,8 @@
 """Arrays, records and tallies of a study's judgments, without a database.
 
 sacrebleu's signature says how a score was made (Post 2018, "A Call for Clarity in Reporting BLEU
-Scores"); this one covers human judgments: pairs, references and votes, balance of sides, control rule,
-aggregation, ties, seed, data hash, version (docs/signatures.md).
+Scores"); `judgment_signature` says it of human judgments: pairs, references and votes, balance of sides,
+control rule, aggregation, ties, seed, data hash, version (docs/signatures.md).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 @dataclass(frozen=True)
 class View:
-    """Which words are counted: a tokenizer, and a change of its words (see `text.changes`)."""
+    """Which words are counted: a tokenizer, and a change of its words (see `text.words.changed`)."""
 
     tokenizer: Tokenizer
     change: str = "none"

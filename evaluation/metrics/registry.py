@@ -1,4 +1,5 @@
-"""The metrics as data: descriptions, options, functions that compute and explain them; explanations of documents.
+"""The metrics as data: descriptions, options, functions that compute and explain them, also
+against a corpus of documents.
 
 To add a metric, write its function in its own module and declare it in `METRICS`. A metric is identified by
 its signature, such as `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
@@ -81,7 +82,7 @@ class Metric:
     """The declaration of a metric.
 
     `statistics` says how the corpus figure is made. `tokenizer` is set if the definition fixes the words.
-    `change` names their transformation (see `text.changes`); a part with an @ is the value of that option.
+    `change` names their transformation (see `text.words.changed`); a part with an @ is the value of that option.
     `shown` are fixed signature fields, `computed` names fields that only the computation knows.
     `uses_documents`: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
     """

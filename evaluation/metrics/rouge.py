@@ -19,9 +19,8 @@ reference of highest recall, the first of equals. The jackknife (Lin 2004 §2.1)
 each reference in turn. A caption without words scores 0. Corpus: `corpus="mean"` (-t 0) averages, "pooled"
 (-t 1) divides summed hits.
 
-Compiled loops of ROUGE (Lin 2004), over all pairs of a candidate and its references.
-
-Counting kernels fill `hits` (pairs,) float64. All integers stay below 2 ** 63.
+The compiled loops go over all pairs of a candidate and its references; those that count fill `hits` (pairs,)
+float64. All integers stay below 2 ** 63.
 """
 
 from typing import NamedTuple

@@ -22,7 +22,7 @@ LONGEST_NAME = 200
 
 
 class PowerPlanRequest(Parameters):
-    """What is assumed (docs/planning.md), and of which study and pilot."""
+    """What is assumed (docs/planning.md), for which study, and from which pilot."""
 
     assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
     pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
@@ -65,6 +65,6 @@ def plan_args(
 
 @operation("use-plan", "Put a plan into the design")
 def use_plan(*, study: Study, by: User | None) -> Outcome:
-    """The newest plan's cheapest design: its pairs, references and votes."""
+    """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
     put_plan_into_design(study=study)
     return Outcome("The design now has the plan's pairs, references and votes.")

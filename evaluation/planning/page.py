@@ -91,15 +91,21 @@ class PlanningForm(forms.Form):
         super().__init__(*args, **kwargs)
         for name, (label, help_text) in WORDS.items():
             self.fields[name] = forms.FloatField(
-                label=label, help_text=help_text, min_value=0, max_value=1,
+                label=label,
+                help_text=help_text,
+                min_value=0,
+                max_value=1,
                 widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
-            )  # fmt: skip
+            )
         for name, label in LISTS.items():
             self.fields[name] = forms.RegexField(
-                regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$", label=label, max_length=200, help_text="with commas between",
+                regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$",
+                label=label,
+                max_length=200,
+                help_text="with commas between",
                 error_messages={"invalid": "expected whole numbers with commas between them"},
                 widget=UnfoldAdminTextInputWidget,
-            )  # fmt: skip
+            )
         for name, label in COUNTS.items():
             self.fields[name] = forms.IntegerField(
                 label=label, min_value=0, widget=UnfoldAdminIntegerFieldWidget
@@ -113,9 +119,12 @@ class PlanningForm(forms.Form):
         )
         for name, label in NAMES.items():
             self.fields[name] = forms.CharField(
-                label=label, required=False, max_length=200, widget=UnfoldAdminTextInputWidget,
+                label=label,
+                required=False,
+                max_length=200,
+                widget=UnfoldAdminTextInputWidget,
                 help_text="a system or metric of the pilot; both named replace what is assumed of the difference",
-            )  # fmt: skip
+            )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
         """Return title, question to which the group belongs alone, and fields of each group."""

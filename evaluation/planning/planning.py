@@ -25,7 +25,6 @@ from evaluation.provenance import plain, signature
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
-from evaluation.statistics.people import People as CrowdOfVoters
 from evaluation.statistics.power import (
     Plan,
     PowerResult,
@@ -83,9 +82,9 @@ class Assumptions(Part):
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
 
-    def people(self) -> CrowdOfVoters:
+    def people(self) -> People:
         """Raise StatisticsError."""
-        return CrowdOfVoters(
+        return People(
             right=self.right,
             pair_spread=self.pair_spread,
             unit_spread=self.unit_spread,
@@ -211,11 +210,19 @@ def store_plan(
         study=study,
         what=Analysis.What.PLAN,
         settings=settings,
-        signature=signature("power", {"question": assumptions.question, "test": "exact", "alpha": assumptions.alpha,
-                                      "simulations": assumptions.simulations, "seed": assumptions.seed}),
+        signature=signature(
+            "power",
+            {
+                "question": assumptions.question,
+                "test": "exact",
+                "alpha": assumptions.alpha,
+                "simulations": assumptions.simulations,
+                "seed": assumptions.seed,
+            },
+        ),
         data_hash=data_hash,
         result=result,
-    )  # fmt: skip
+    )
     note_event(study=study, what="planned", words=f"{len(result['tried'])} designs were simulated.")
     return stored
 

@@ -40,9 +40,15 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
     height = figure.get_size_inches()[1]
     for place, line in enumerate(lines):
         figure.text(
-            0.01, (0.04 + STAMP_LINE * (len(lines) - 1 - place)) / height, line, fontsize=STAMP_SIZE, color=INK,
-            alpha=SOFT_OPACITY, va="bottom", parse_math=False,
-        )  # fmt: skip
+            0.01,
+            (0.04 + STAMP_LINE * (len(lines) - 1 - place)) / height,
+            line,
+            fontsize=STAMP_SIZE,
+            color=INK,
+            alpha=SOFT_OPACITY,
+            va="bottom",
+            parse_math=False,
+        )
     return figure
 
 
@@ -68,7 +74,7 @@ def pdf_of(figure: Canvas) -> bytes:
 
 def png_of(figure: Canvas) -> bytes:
     out = BytesIO()
-    figure.patch.set_alpha(1.0)  # which the common canvas leaves away, for pages
+    figure.patch.set_alpha(1.0)  # which the common canvas leaves out, for pages
     figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})
     figure.patch.set_alpha(0.0)
     return out.getvalue()

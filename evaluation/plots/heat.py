@@ -139,13 +139,20 @@ def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
             if sizes.number < SMALLEST_NUMBER:
                 continue
             axes.text(
-                column + 0.5, top + 0.5, _in_cell(value), ha="center", va="center", fontsize=sizes.number,
+                column + 0.5,
+                top + 0.5,
+                _in_cell(value),
+                ha="center",
+                va="center",
+                fontsize=sizes.number,
                 color=DARK if _is_bright(colour) else LIGHT,
-            )  # fmt: skip
+            )
     axes.set_xticks(
-        [place + 0.5 for place in range(len(panel.columns))], [short(name, LONGEST_TICK) for name in panel.columns],
-        rotation=90 if max(map(len, panel.columns)) > 4 else 0, parse_math=False,
-    )  # fmt: skip
+        [place + 0.5 for place in range(len(panel.columns))],
+        [short(name, LONGEST_TICK) for name in panel.columns],
+        rotation=90 if max(map(len, panel.columns)) > 4 else 0,
+        parse_math=False,
+    )
     axes.set_yticks(
         [top + 0.5 for top in tops], [short(name, LONGEST_TICK) for name in panel.rows], parse_math=False
     )
@@ -207,13 +214,24 @@ def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
     dashed = [level.dashed for level in sorted(panel.levels, key=lambda one: one.value)]
     for (share, words, line, align), is_floor in zip(_marks(panel, least, wide), dashed, strict=True):
         axes.plot(
-            [share, share], [-0.35, 1.5], color=INK, linewidth=1.2, clip_on=False, alpha=0.8,
+            [share, share],
+            [-0.35, 1.5],
+            color=INK,
+            linewidth=1.2,
+            clip_on=False,
+            alpha=0.8,
             linestyle=DASH if is_floor else "solid",
-        )  # fmt: skip
+        )
         write_beside(
-            axes, words, (share, 0), (0, -4 - 72 * LINE * line), ha=align, va="top", fontsize=SMALL - 1.5,
+            axes,
+            words,
+            (share, 0),
+            (0, -4 - 72 * LINE * line),
+            ha=align,
+            va="top",
+            fontsize=SMALL - 1.5,
             alpha=SOFT_OPACITY,
-        )  # fmt: skip
+        )
 
 
 def _colour(value: float, least: float) -> str:

@@ -91,7 +91,7 @@ def write_release(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> Bundle:
-    """Write only the bundle; ``note_release`` records it.
+    """Write only the bundle; ``record_release`` records it.
 
     Args:
         salt: of the pseudonyms, never stored; None: a new one.

@@ -1,8 +1,6 @@
 """Load a report's inputs from a study; reuse stored analyses of the same judgments.
 
-Report inputs as plain data. Pure.
-
-``loading`` reads them from a study, ``evaluation.releases.inputs`` from a release.
+``evaluation.releases.inputs`` reads the same inputs from a release.
 """
 
 from __future__ import annotations

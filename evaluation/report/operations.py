@@ -11,7 +11,7 @@ from judgments.study_operations import background_operation
 
 @background_operation("report", "Make the report", job="report", once="always")
 def make_report(*, study: Study) -> dict[str, Any]:
-    """In the background; afterwards it is a report of `what` = `report`, whose files can be downloaded."""
+    """Make a report in the background; it is then a report of `what` = `report`, whose files can be downloaded."""
     if study.state in (Study.State.DRAFT, Study.State.GENERATED):
         raise WrongState(
             f"Study {study.slug!r} is {study.state}; there is nothing to report before it is open."

@@ -15,7 +15,7 @@ from judgments.study_operations import background_operation
 
 @background_operation("aggregate", "Compute consensus and agreement", job="aggregate")
 def aggregate(*, study: Study) -> dict[str, Any]:
-    """In the background; follow the job."""
+    """Compute consensus and agreement in the background; follow the job."""
     return {}
 
 
@@ -57,5 +57,5 @@ class EvaluateRequest(Parameters):
 def evaluate(
     *, study: Study, metrics: Collection[str] = DEFAULT_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
-    """In the background; what cannot be computed is said in the job."""
+    """Compute metrics in the background; what cannot be computed is said in the job."""
     return {"metrics": list(metrics), "tokenizer": tokenizer}

@@ -1,6 +1,6 @@
 """Check arguments and turn them into arrays: codes, scores, scales.
 
-Errors of the statistics. An undefined statistic is no error: it is nan, with a reason.
+What cannot be turned raises StatisticsError. An undefined statistic is no error: it is nan, with a reason.
 """
 
 from __future__ import annotations

@@ -39,9 +39,12 @@ class People:
 
     def __post_init__(self) -> None:
         for name, low, high in (
-            ("right", 0.5, 1.0), ("pair_spread", 0.0, 0.99), ("unit_spread", 0.0, 0.99), ("careless", 0.0, 1.0),
+            ("right", 0.5, 1.0),
+            ("pair_spread", 0.0, 0.99),
+            ("unit_spread", 0.0, 0.99),
+            ("careless", 0.0, 1.0),
             ("worker_spread", 0.0, 1.0),
-        ):  # fmt: skip
+        ):
             value = getattr(self, name)
             if not is_real(value) or not low <= value <= high:
                 raise BadOption(f"{name} is {value!r}, expected {low:g} to {high:g}")
@@ -120,11 +123,13 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
     start = np.array([0.0, -2.0]) if free else np.array([0.0])
     best = min(
         (
-            scipy.optimize.minimize(loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8})
+            scipy.optimize.minimize(
+                loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8}
+            )
             for shift in (-1.5, 0.0, 1.5)
         ),
         key=lambda found: found.fun,
-    )  # fmt: skip
+    )
     return PilotPeople(
         right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
         spread=LARGEST_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,

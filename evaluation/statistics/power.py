@@ -122,9 +122,15 @@ class PowerResult:
 
 
 def power_of(
-    question: Question, people: People, sizes: Sequence[Size], *, alpha: float = 0.05, simulations: int = 1000,
-    seed: int = 0, progress: Callable[[float], object] = lambda share: None,
-) -> list[PowerResult]:  # fmt: skip
+    question: Question,
+    people: People,
+    sizes: Sequence[Size],
+    *,
+    alpha: float = 0.05,
+    simulations: int = 1000,
+    seed: int = 0,
+    progress: Callable[[float], object] = lambda share: None,
+) -> list[PowerResult]:
     """Return the power of each design, all from the same simulations.
 
     A smaller design takes the first pairs, references and votes of a larger one, so curves over sizes are
@@ -269,10 +275,19 @@ class Plan:
 
 
 def plan_design(
-    question: Question, people: People, *, pairs: Sequence[int], references: Sequence[int], votes: Sequence[int],
-    cost: Callable[[Size], int], wanted: float = 0.8, alpha: float = 0.05, simulations: int = 1000, seed: int = 0,
+    question: Question,
+    people: People,
+    *,
+    pairs: Sequence[int],
+    references: Sequence[int],
+    votes: Sequence[int],
+    cost: Callable[[Size], int],
+    wanted: float = 0.8,
+    alpha: float = 0.05,
+    simulations: int = 1000,
+    seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """Try every design of the grid; ``cost`` returns whole cents."""
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")

@@ -1,4 +1,4 @@
-"""Addresses outside of the admin that its pages lead to."""
+"""The base of all admin classes: their filters, columns and counts, and the addresses that their pages lead to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading request bodies."""
+"""Reading request bodies, and declaring answers that are files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Values that a study is generated from and generates, and seeded draws; no database.
 
-``services`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and ``services``
-stores that. The same material, design and seed give the same batch.
+``studies.generation`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and
+``studies.generation`` stores that. The same material, design and seed give the same batch.
 
 Every purpose has its own stream, so a new step never shifts another step's draws. Keys are content
 hashes, equal on every database.

@@ -235,7 +235,7 @@ def import_template(
         values: further keys of the design.
 
     Raises:
-        TemplateProblem, ImportProblem, DesignError: see ``look_at_template`` and ``sketched_design``.
+        TemplateProblem, ImportProblem, DesignError: see ``check_template`` and ``sketched_design``.
             DataConflict: the study exists, or the dataset exists with other rows. PictureProblem: a
             picture is missing or invalid.
     """

@@ -1,7 +1,5 @@
 """The frozen rows of every format, the reading of their fields, and the sources that yield them.
 
-Annotated types say how `Shape` (fields.py) reads a field.
-
 Dataclass fields carry the types as pydantic annotations; `Shape` reads records as that dataclass. A value
 that does not fit raises ImportProblem with file, line, column, found and expected.
 """

@@ -1,7 +1,7 @@
-"""Compute human caption scores by automatic metrics (WG16 §4 and §5).
+"""Writing captions: the kind of study, and the scores of what people wrote by automatic metrics (WG16 §4 and §5).
 
 Each caption is scored against the image's other captions: the human upper bound. A caption of another
-image in its place gives the lower bound. Takes texts, returns numbers; no database.
+image in its place gives the lower bound. The scores take texts and return numbers; no database.
 """
 
 from __future__ import annotations

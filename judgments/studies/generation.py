@@ -52,8 +52,18 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 
     insert_rows(
         CandidatePair,
-        ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
-         "second_system_id", "references"),
+        (
+            "study_id",
+            "key",
+            "position",
+            "kind",
+            "item_id",
+            "first_id",
+            "second_id",
+            "first_system_id",
+            "second_system_id",
+            "references",
+        ),
         (
             (
                 study.pk,
@@ -69,15 +79,30 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
             )
             for position, pair in enumerate(batch.pairs)
         ),
-    )  # fmt: skip
+    )
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
     in_order += [unit for group in batch.quiz for unit in group.units]
     insert_rows(
         Unit,
-        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-         "control", "expected", "filtered", "audited", "control_kind", "content"),
+        (
+            "study_id",
+            "key",
+            "position",
+            "item_id",
+            "reference_id",
+            "first_id",
+            "second_id",
+            "pair_id",
+            "kind",
+            "control",
+            "expected",
+            "filtered",
+            "audited",
+            "control_kind",
+            "content",
+        ),
         (
             (
                 study.pk,
@@ -98,7 +123,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
             )
             for position, unit in enumerate(in_order)
         ),
-    )  # fmt: skip
+    )
     progress(0.6, "storing HITs")
     insert_rows(
         HIT,

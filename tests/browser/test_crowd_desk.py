@@ -35,7 +35,7 @@ from annotation.money import ledger as money
 budget = Budget.objects.get()
 print(json.dumps({
     "budget": [budget.reserved_cents, budget.spent_cents], "ledger": money.ledger_sums(budget),
-    "kept": money.kept_cents(budget), "sessions": list(CrowdSession.objects.values_list("status", flat=True)),
+    "kept": money.reserved_cents(budget), "sessions": list(CrowdSession.objects.values_list("status", flat=True)),
     "bonus": sum(call.payload["bonus_cents"] for call in CrowdCall.objects.filter(kind="bonus", state="done")),
     "open": CrowdCall.objects.exclude(state="done").count(),
 }))

@@ -172,7 +172,7 @@ def pause(seconds):
     writer.join()
 
 moments.time.sleep = pause
-moment = moments.take_moment(made.study)
+moment = moments.take_snapshot(made.study)
 print(sorted(moment.judgments(made.study).values_list("assignment__worker__name", flat=True)))
 with connection.cursor() as cursor:
     cursor.execute("SELECT count(*) FROM pg_locks WHERE mode = 'ShareLock' AND pid = pg_backend_pid()")

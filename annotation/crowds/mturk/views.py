@@ -160,7 +160,7 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     """Show the session's page of work, or its state.
 
     Raises:
-        PassedOn, TooLate, WorkPaused, WorkerExcluded, SeatTaken: there is no work for this worker.
+        WorkTakenBack, TooLate, WorkPaused, WorkerExcluded, SlotTaken: there is no work for this worker.
     """
     session, design = frame.session, design_of(frame.session.study)
     refuse_passed_on(session)

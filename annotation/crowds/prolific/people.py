@@ -1,4 +1,4 @@
-"""Calls of the Prolific backend about people, its client, and the translation of its errors."""
+"""Calls of the Prolific backend about people, with a client that is opened for each and its errors translated."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class OthersJudgment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of the fields of ``Given``.
+    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of the fields of ``OwnJudgment``.
 
     Attributes:
         answers: the form of the answers.

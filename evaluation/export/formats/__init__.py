@@ -10,7 +10,6 @@ from functools import partial
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding
 from evaluation.export.formats import consensus
-from evaluation.export.formats import consensus as gold
 from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
 from evaluation.export.formats.consensus import WrittenCaptions
@@ -104,36 +103,96 @@ def _own(name: str, why: str, study: Study) -> str:
 FORMATS = {
     one.name: one
     for one in (
-        Format("jsonl", "jsonl", "application/jsonl", "every judgment, one JSON object a line", _any,
-               lambda options: tables.JsonLines()),
-        Format("csv", "csv", "text/csv; charset=utf-8", "every judgment, for spreadsheet programs", _any,
-               lambda options: tables.CsvLines()),
-        Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
-               _parquet),
-        Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
-               _captions_of_images, lambda options: consensus.Qrels(options.task)),
-        Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
-               "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k,
-               lambda options: FLICKR8K[options.scale]()),
-        Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
-               _written, lambda options: WrittenCaptions()),
-        Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
-               "workers x units, as agreement is computed from", _closed,
-               lambda options: Reliability()),
-        Format("mturk", "mturk.csv", "text/csv; charset=utf-8",
-               "every assignment, in the columns of Mechanical Turk's result files", results.why_not,
-               lambda options: results.Results()),
-        Format("mtme", "mtme.zip", "application/zip", "the folder layout of mt-metrics-eval, as an archive",
-               _of_systems, _mtme),
-        Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
-               partial(_own, "keywords", "it holds keywords"),
-               lambda options: gold.KeywordLines()),
-        Format("grounding", "grounding.jsonl", "application/jsonl",
-               "links of words to boxes by majority, a description a line",
-               partial(_own, "grounding", "it holds links from words to boxes"),
-               lambda options: gold.GroundingLines()),
+        Format(
+            "jsonl",
+            "jsonl",
+            "application/jsonl",
+            "every judgment, one JSON object a line",
+            _any,
+            lambda options: tables.JsonLines(),
+        ),
+        Format(
+            "csv",
+            "csv",
+            "text/csv; charset=utf-8",
+            "every judgment, for spreadsheet programs",
+            _any,
+            lambda options: tables.CsvLines(),
+        ),
+        Format(
+            "parquet",
+            "parquet",
+            "application/vnd.apache.parquet",
+            "every judgment, typed columns",
+            _any,
+            _parquet,
+        ),
+        Format(
+            "qrels",
+            "qrels.txt",
+            "text/plain; charset=utf-8",
+            "consensus as TREC relevance judgments",
+            _captions_of_images,
+            lambda options: consensus.Qrels(options.task),
+        ),
+        Format(
+            "flickr8k",
+            "flickr8k.txt",
+            "text/plain; charset=utf-8",
+            "Flickr8k's crowd file (relevance) or expert file (graded)",
+            _as_flickr8k,
+            lambda options: FLICKR8K[options.scale](),
+        ),
+        Format(
+            "captions",
+            "captions.jsonl",
+            "application/jsonl",
+            "the captions that were written, as a dataset file",
+            _written,
+            lambda options: WrittenCaptions(),
+        ),
+        Format(
+            "reliability",
+            "reliability.csv",
+            "text/csv; charset=utf-8",
+            "workers x units, as agreement is computed from",
+            _closed,
+            lambda options: Reliability(),
+        ),
+        Format(
+            "mturk",
+            "mturk.csv",
+            "text/csv; charset=utf-8",
+            "every assignment, in the columns of Mechanical Turk's result files",
+            results.why_not,
+            lambda options: results.Results(),
+        ),
+        Format(
+            "mtme",
+            "mtme.zip",
+            "application/zip",
+            "the folder layout of mt-metrics-eval, as an archive",
+            _of_systems,
+            _mtme,
+        ),
+        Format(
+            "keywords",
+            "keywords.jsonl",
+            "application/jsonl",
+            "how many people gave each keyword, an image a line",
+            partial(_own, "keywords", "it holds keywords"),
+            lambda options: consensus.KeywordLines(),
+        ),
+        Format(
+            "grounding",
+            "grounding.jsonl",
+            "application/jsonl",
+            "links of words to boxes by majority, a description a line",
+            partial(_own, "grounding", "it holds links from words to boxes"),
+            lambda options: consensus.GroundingLines(),
+        ),
     )
-}  # fmt: skip
+}
 
 
 def format_named(name: str) -> Format:

@@ -104,9 +104,10 @@ class Command(QuorumCommand):
                 help=f"the {place} source says yes from this score on",
             )
         parser.add_argument(
-            "--missing", choices=MISSING,
+            "--missing",
+            choices=MISSING,
             help=f"units that only the second source has: left out, or a no of the first (default {MISSING[0]})",
-        )  # fmt: skip
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["output"] is not None:
@@ -141,9 +142,14 @@ class Command(QuorumCommand):
         if names:
             kind = KINDS.get(table.protocol or "")
             figures["coefficients"] = agreement_coefficients(
-                table.units, table.workers, table.values, level,
-                names=names, categories=kind.values if kind is not None else (), **drawn,
-            )  # fmt: skip
+                table.units,
+                table.workers,
+                table.values,
+                level,
+                names=names,
+                categories=kind.values if kind is not None else (),
+                **drawn,
+            )
         self._say_aside(table, result.reason, result.note)
         self._tell(figures, options["output"])
 

@@ -26,13 +26,15 @@ class Command(OperationCommand):
         super().add_arguments(parser)
         parser.add_argument("--output", required=True, type=Path, help="the file to write")
         parser.add_argument(
-            "--revisions", action="store_true",
+            "--revisions",
+            action="store_true",
             help="jsonl, csv, parquet: answers that were revised as well, each before the one that replaced it",
-        )  # fmt: skip
+        )
         parser.add_argument(
-            "--resume", action="store_true",
+            "--resume",
+            action="store_true",
             help="go on with what a stopped export left beside PATH, with the judgments as they stood when that began",
-        )  # fmt: skip
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.asked(options)

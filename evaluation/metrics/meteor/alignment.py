@@ -2,12 +2,10 @@
 
 Lavie, Denkowski 2009; Denkowski, Lavie 2011: every word is matched at most once; most words matched, then
 fewest chunks, then the smallest sum of distances between the starts of matches. A match without competitors
-is taken at once, the others are searched (see `search`).
+is taken at once, the others are searched.
 
-The beam search for METEOR's best alignment, with the official program's behaviour that decides what it finds.
-
-It walks the reference from left to right and keeps the `BEAM` best partial alignments: most words matched,
-then fewest chunks, then the smallest sum of distances, then the first. As in the program:
+The beam search (`search`) walks the reference from left to right and keeps the `BEAM` best partial alignments, of
+equals the first. As in the official program, whose behaviour decides what is found:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym counts nothing and is taken only if it costs no chunk and no distance.

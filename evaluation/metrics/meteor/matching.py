@@ -5,7 +5,7 @@ synonyms, each from left to right in the candidate; then phrases of the referenc
 candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the
 reference, from left to right, short ones first, by the table.
 
-Which words match: equal ones, equal stems, and WordNet synonyms, once per vocabulary.
+Which words match at all (`relations`) is found once per vocabulary; synonyms are those of WordNet.
 """
 
 from collections.abc import Iterator, Sequence

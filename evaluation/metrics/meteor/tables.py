@@ -7,11 +7,6 @@ file beside it. The package pycocoevalcap 1.2 ships both (requirements-meteor.tx
     QUORUM_METEOR_CACHE  a folder for the parsed tables; default: `quorum` in the user's cache folder
 
 Parsed tables are cached in one file. Without a writable folder each process parses them again.
-
-The paraphrase table, reduced to the phrases of the captions.
-
-Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller
-trie keeps these with their paraphrases in the order of the table.
 """
 
 import os
@@ -407,6 +402,11 @@ def no_phrases() -> Phrases:
 
 
 def phrases_in(words: Words, table: Paraphrases) -> Phrases:
+    """Return the paraphrase table, reduced to the phrases of the captions.
+
+    Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller
+    trie keeps these with their paraphrases in the order of the table.
+    """
     number_of = {word: number for number, word in enumerate(words.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # A phrase counts when its words occur, a pair when both of its phrases do.

@@ -1,24 +1,16 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
 Arrow cuts the texts at blanks; the tokenizer sees each distinct piece once. Only a caption with a piece that
-depends on its neighbours is tokenised as a whole.
+depends on its neighbours is tokenised as a whole. Tokenizers have names and versions, line breaks of every kind
+are blanks:
 
-Named changes of words between tokenising and counting.
-
-Named and versioned tokenizers.
-
-ptb    that of the MS COCO caption evaluation (see `ptb`)
+    ptb    that of the MS COCO caption evaluation (see `ptb`)
     space  captions that are tokens already, separated by blanks
     h13    H13 §4.1.1: hyphenated words split, non-alphanumeric characters dropped, lower case
     rouge  that of the ROUGE-1.5.5 script (Lin 2004)
     v15    that of V15's published scores: lower case, runs of letters, digits, underscores
 
-Line breaks of every kind are blanks.
-
-A trie of n-grams in one hash table that is never cleared.
-
-Node 0 is the root. A row is (owner, node, word, child); rows of other owners count as free, so that the next
-group of captions starts with an empty trie at no cost.
+`CHANGES` names what is done to words between tokenising and counting. Kernels count n-grams in a trie (`empty_trie`).
 """
 
 import re
@@ -327,6 +319,11 @@ def trie_bits(nodes: int) -> int:
 
 @compiled
 def empty_trie(nodes: int) -> Table:
+    """Return a trie of n-grams in one hash table that is never cleared.
+
+    Node 0 is the root. A row is (owner, node, word, child); rows of other owners count as free, so that the next
+    group of captions starts with an empty trie at no cost.
+    """
     return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
 from evaluation.report.sections import captions, pairs, people, systems
-from evaluation.report.sections import captions as open_answers
-from evaluation.report.sections import pairs as tournament
 from evaluation.report.sections.between_metrics import between_metrics
 from judgments.studies.generation import Progress, no_progress
 
@@ -18,7 +16,7 @@ def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[
         people.agreement(inputs),
         people.workers(inputs),
         *_against_people(inputs, progress),
-        *open_answers.sections(inputs),
+        *captions.sections(inputs),
     ]
 
 
@@ -29,7 +27,7 @@ def _against_people(inputs: ReportInputs, progress: Progress) -> list[Section]:
         ceilings = pairs.ceilings(inputs)
         sections = [pairs.metrics(inputs, ceilings)]
         progress(0.55, "accuracy by number of references")
-        sections += [pairs.references(inputs, ceilings), tournament.systems(inputs)]
+        sections += [pairs.references(inputs, ceilings), pairs.systems(inputs)]
     else:
         sections = [captions.metrics(inputs, one_judge), captions.thresholds(inputs)]
         sections += [systems.grades(inputs), systems.rankings(inputs)]

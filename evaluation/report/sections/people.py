@@ -137,9 +137,14 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
     same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     for first, second, n, percent, kappa, alpha in zip(
-        pairs.first.tolist(), pairs.second.tolist(), pairs.units.tolist(), pairs.percent.tolist(),
-        pairs.kappa.tolist(), pairs.alpha.tolist(), strict=True,
-    ):  # fmt: skip
+        pairs.first.tolist(),
+        pairs.second.tolist(),
+        pairs.units.tolist(),
+        pairs.percent.tolist(),
+        pairs.kappa.tolist(),
+        pairs.alpha.tolist(),
+        strict=True,
+    ):
         one, two = place.get(first, size - 1), place.get(second, size - 1)
         for a, b in {(one, two), (two, one)}:
             same[a, b] += percent * n

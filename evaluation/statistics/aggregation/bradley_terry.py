@@ -2,16 +2,12 @@
 
 Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties are half a win each way, or have a
 parameter (Davidson 1970, eq. 2.4): i and j tie with probability nu sqrt(s_i s_j) over s_i + s_j + nu sqrt(s_i
-s_j). The advantage of what is shown first can be fitted as well (after Davidson, Beaver 1977). Maximum
-likelihood by Newton's method; Wald intervals from the inverse of the information matrix.
-
-The likelihood of paired comparisons with ties and an order effect, maximised by Newton's method.
+s_j). The advantage of what is shown first can be fitted as well: it multiplies the strength (after Davidson,
+Beaver 1977). Maximum likelihood by Newton's method; Wald intervals from the inverse of the information matrix.
 
 Tables are (K, K) counts with the row's item shown first: `first` of its wins, `second` of the column's,
 `tied`. With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances of the three outcomes are
-exp(d), exp(-d) and nu over their sum (Davidson 1970, eq. 2.4). The order effect multiplies the strength of
-what is shown first (Davidson, Beaver 1977). nu = 0 is Bradley, Terry 1952. The likelihood is concave in
-theta, log(nu) and order.
+exp(d), exp(-d) and nu over their sum; nu = 0 without ties. The likelihood is concave in theta, log(nu) and order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read old result files as judgments, by a mapping of columns from the importing person.
 
-Read a result file row by row, in constant memory.
+A file is read row by row, in constant memory.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def meeting(act):
 
 for module, name in (
     (operations, "pay_bonus"), (operations, "retry_call"), (operations, "set_budget"),
-    (operations, "say_it_was_done"),
+    (operations, "resolve_as_done"),
 ):
     setattr(module, name, meeting(getattr(module, name)))
 
@@ -100,7 +100,7 @@ def books():
     budget = Budget.objects.get(study=study)
     return {
         "budget": budget.budget_cents, "reserved": budget.reserved_cents, "spent": budget.spent_cents,
-        "ledger": list(money.ledger_sums(budget)), "kept": money.kept_cents(budget),
+        "ledger": list(money.ledger_sums(budget)), "kept": money.reserved_cents(budget),
         "calls": list(CrowdCall.objects.order_by("pk").values_list("payload__bonus_cents", flat=True)),
         "log": StudyEvent.objects.filter(study=study, what="bonus").count(), "notes": MoneyRequest.objects.count(),
     }

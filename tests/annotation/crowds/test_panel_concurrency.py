@@ -32,7 +32,7 @@ AUDIT = """
 import json
 from collections import Counter
 from annotation.models import Assignment, CrowdSession, Judgment, Worker
-from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session
 from annotation.crowds.publishing import close_study
 from judgments.models import Study
@@ -48,7 +48,7 @@ print(json.dumps({
     "assignments": Counter(Assignment.objects.values_list("state", flat=True)),
     "judgments": Judgment.objects.count(), "units": study.units.count(),
     "spent": budget.spent_cents, "reserved": budget.reserved_cents,
-    "books": [*ledger_sums(budget), kept_cents(budget)],
+    "books": [*ledger_sums(budget), reserved_cents(budget)],
 }))
 """
 
