@@ -116,7 +116,7 @@ class StudyDesign(Part):
     workers: Workers = Workers()
     rules: Listed[RuleSetting] = Field(
         (),
-        title="Rules of behaviour",
+        title="Detectors",
         description="As [[rules]] tables: rule, action, settings.",
         json_schema_extra={"rows": 6},
     )

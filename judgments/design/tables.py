@@ -133,7 +133,7 @@ class Controls(Part):
         "dev",
         max_length=20,
         title="Split they come from",
-        description="Without splits, a tenth of the images is set aside.",
+        description="Without splits, a tenth of the images is reserved.",
     )
     kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
         ("reference",),
