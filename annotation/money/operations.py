@@ -168,9 +168,6 @@ def budget(
     return Outcome("The budget is changed.", _done(found, []))
 
 
-# --- calls that were given up ------------------------------------------------------------------
-
-
 def _preview_of(step: str) -> Callable[..., Preview]:
     return lambda *, study, call: preview_call(call=_call(study, call), step=step)
 
