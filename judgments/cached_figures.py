@@ -125,10 +125,10 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
         if beyond or (many and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, again=True)
-        return ShownFigures(_counted(study, figures))
+        return ShownFigures(_compute_for_page(study, figures))
     same = kept.version == _version(study, figures)
     if not same and not beyond and kept.seconds <= QUICK:
-        return ShownFigures(_counted(study, figures))
+        return ShownFigures(_compute_for_page(study, figures))
     again = not same or (not figures.exact and _is_old(kept))
     if again:
         request_figures(study, [figures.name])
@@ -152,13 +152,13 @@ def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bo
     return KeptFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
 
 
-def newest_count(study: Study) -> Job | None:
+def newest_figures_job(study: Study) -> Job | None:
     return Job.objects.filter(kind=JOB, args__study=study.slug).first()
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
     """Start a job unless one just failed: a waiting page would retry for ever."""
-    last = newest_count(study)
+    last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
         request_figures(study, [name])
@@ -198,7 +198,7 @@ def store_figures(rows: Iterable[KeptFigures]) -> None:
     )
 
 
-def _counted(study: Study, figures: Figures[T]) -> T:
+def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     """Compute for a page; read the cache only here, as most studies are small."""
     made_at, began = timezone.now(), time.monotonic()
     found = figures.compute(study)

@@ -62,8 +62,6 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     return Outcome(words, synced)
 
 
-# --- single workers ----------------------------------------------------------------------------
-
 WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
 
 

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from annotation.api import work
 from annotation.models import CrowdCall
 from annotation.models.money import KEY_LENGTH
-from annotation.money import steps
+from annotation.money import previews
 from common.errors import NotThere
 from common.parameters import Parameters
 from judgments.access.roles import require, staff_of, studies_of, study_for
@@ -91,7 +91,7 @@ class MoneyView(APIView):
         study, row = self.study_and_row(request)
         assert self.operation.preview is not None
         asked = self.previewed.read(request.query_params)
-        preview: steps.Preview = self.operation.preview(study=study, **asked, **row)
+        preview: previews.Preview = self.operation.preview(study=study, **asked, **row)
         return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
 
     def post(self, request: Request, **place: str) -> Response:
@@ -101,7 +101,7 @@ class MoneyView(APIView):
         asked = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **asked, **row)
-        answer, replayed = steps.once(
+        answer, replayed = previews.once(
             key=key,
             study=study,
             step=operation.name,

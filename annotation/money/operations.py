@@ -17,7 +17,7 @@ from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.payments import hold_for_bonus, pay_bonus
-from annotation.money.steps import (
+from annotation.money.previews import (
     Preview,
     approved_session,
     check_confirmed,
@@ -166,9 +166,6 @@ def budget(
     check_confirmed(found, confirm)
     set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
     return Outcome("The budget is changed.", _done(found, []))
-
-
-# --- calls that were given up ------------------------------------------------------------------
 
 
 def _preview_of(step: str) -> Callable[..., Preview]:

@@ -209,7 +209,7 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
     )
 
 
-def resume_worker(*, study: Study, worker: Worker) -> None:
+def unpause_worker(*, study: Study, worker: Worker) -> None:
     Participation.objects.filter(study=study, worker=worker, standing=Standing.PAUSED).update(
         standing=Standing.ACTIVE
     )
@@ -351,7 +351,7 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
         study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPS
     )
     # lifting an exclusion makes the worker active
-    change = pause_worker if others.exists() else resume_worker
+    change = pause_worker if others.exists() else unpause_worker
     change(study=locked.study, worker=locked.worker)
     return decided
 

@@ -27,6 +27,12 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
+MOST_WORKERS = 100  # added at a time
+MOST_MINUTES = 7 * 24 * 60
+MOST_REQUIRED = 32_000  # fits the column on every database
+KEYS_AT_ONCE = 500
+LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
+
 
 @transaction.atomic
 def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
@@ -93,18 +99,16 @@ def _counted(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number:,} {what}s"
 
 
-MOST_WORKERS = 100  # added at a time
-MOST_MINUTES = 7 * 24 * 60
-MOST_REQUIRED = 32_000  # fits the column on every database
-KEYS_AT_ONCE = 500
-LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
-
-
 @transaction.atomic
 def extend_study(
-    *, study: Study, workers: int, why: str, hits: Collection[str] | None = None, by: User | None = None,
+    *,
+    study: Study,
+    workers: int,
+    why: str,
+    hits: Collection[str] | None = None,
+    by: User | None = None,
     what: str = "extended",
-) -> int:  # fmt: skip
+) -> int:
     """Add ``workers`` to the given HITs (default: all), atomically. Return the number of HITs changed.
 
     Args:
@@ -300,8 +304,7 @@ def reopen_units(
 
 
 def _require_open(study: Study) -> None:
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    study.refresh_from_db()
+    _lock_study(study)
     if study.state != Study.State.OPEN:
         raise WrongState(
             f"Nothing was changed: study {study.slug!r} is {study.state}; open it first, so that the work is offered."

@@ -32,127 +32,9 @@ from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
 CLOCKS_DIFFER = 5.0  # tolerated difference in seconds between browser and server time per assignment
+TWICE = timedelta(minutes=1)  # a repeated extension within this time is the same request
 
 Span = tuple[datetime, datetime]
-
-
-@dataclass(frozen=True, slots=True)
-class PaidTime:
-    """A session's active seconds as sent and as paid; ``differs`` if they differ by more than the clocks may."""
-
-    claimed: float
-    paid: float
-    differs: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """An assignment with measured time and the spans of its leases."""
-
-    session: int
-    handed_in: datetime
-    claimed: float
-    held: list[Span]
-
-
-def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
-    """Return the active time of each session that has any, in two queries.
-
-    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment (by
-    submission) is not paid again. Revised answers keep the time of the first submission.
-    """
-    claimed: defaultdict[int, float] = defaultdict(float)
-    paid: defaultdict[int, float] = defaultdict(float)
-    differs: set[int] = set()
-    for pages in _pages_by_worker(sessions).values():
-        together, given = _Union(), 0.0
-        for page in sorted(pages, key=lambda one: one.handed_in):
-            together.add(page.held)
-            seconds = min(page.claimed, _Union.of(page.held).seconds, together.seconds - given)
-            given += seconds
-            claimed[page.session] += page.claimed
-            paid[page.session] += seconds
-            if page.claimed > seconds + CLOCKS_DIFFER:
-                differs.add(page.session)
-    return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
-
-
-def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
-    claims = dict(
-        Judgment.objects.filter(assignment__session__in=sessions, replaces__isnull=True)
-        .values("assignment")
-        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
-        .order_by()
-        .values_list("assignment", "seconds")
-    )
-    rows = Assignment.objects.filter(session__in=sessions).order_by("session", "hit", "accepted_at", "pk")
-    pages: defaultdict[int, list[_Page]] = defaultdict(list)
-    lapsed: list[Assignment] = []
-    for row in rows.only(
-        "session", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
-    ).iterator():
-        assert row.session_id is not None  # guaranteed by the query
-        lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (row.session_id, row.hit_id)]
-        seconds = claims.get(row.pk) or 0.0
-        if seconds:
-            assert row.submitted_at is not None  # guaranteed by its judgments
-            held = _spans_held([*lapsed, row])
-            pages[row.worker_id].append(_Page(row.session_id, row.submitted_at, seconds, held))
-        elif row.state == Assignment.State.EXPIRED:
-            lapsed.append(row)  # its answers and times moved to the row that replaced it
-    return pages
-
-
-def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one.
-
-    A span lasts from the claim to the submission or the lease's end, without gaps before a reclaim.
-    """
-    ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
-    spans: list[Span] = []
-    for row, end in zip(rows, ends, strict=True):
-        last = min(filter(None, (end, row.expires_at)))
-        start = row.accepted_at
-        for gap in row.gaps:
-            left, back = map(datetime.fromisoformat, gap)
-            spans.append((start, min(left, last)))
-            start = back
-        spans.append((start, last))
-    return [(start, end) for start, end in spans if start < end]
-
-
-@dataclass(slots=True)
-class _Union:
-    """A union of time spans: overlaps count once."""
-
-    spans: list[Span] = field(default_factory=list)  # disjoint and ordered
-    length: timedelta = timedelta()
-
-    @classmethod
-    def of(cls, spans: Iterable[Span]) -> _Union:
-        union = cls()
-        union.add(spans)
-        return union
-
-    @property
-    def seconds(self) -> float:
-        return self.length.total_seconds()
-
-    def add(self, spans: Iterable[Span]) -> None:
-        for start, end in spans:
-            later: list[Span] = []
-            while self.spans and self.spans[-1][1] >= start:
-                first, last = self.spans.pop()
-                if first > end:
-                    later.append((first, last))
-                    continue
-                self.length -= last - first
-                start, end = min(start, first), max(end, last)
-            self.spans += [(start, end), *reversed(later)]
-            self.length += end - start
-
-
-TWICE = timedelta(minutes=1)  # a repeated extension within this time is the same request
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +187,119 @@ def _take_open_slot(hit: int) -> int:
 
 def _holds_another() -> str:
     return _("Your answers are kept, but you hold another page of work now: finish or return that one first.")
+
+
+@dataclass(frozen=True, slots=True)
+class PaidTime:
+    """A session's active seconds as sent and as paid; ``differs`` if they differ by more than the clocks may."""
+
+    claimed: float
+    paid: float
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """An assignment with measured time and the spans of its leases."""
+
+    session: int
+    handed_in: datetime
+    claimed: float
+    held: list[Span]
+
+
+def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
+    """Return the active time of each session that has any, in two queries.
+
+    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment (by
+    submission) is not paid again. Revised answers keep the time of the first submission.
+    """
+    claimed: defaultdict[int, float] = defaultdict(float)
+    paid: defaultdict[int, float] = defaultdict(float)
+    differs: set[int] = set()
+    for pages in _pages_by_worker(sessions).values():
+        together, given = _Union(), 0.0
+        for page in sorted(pages, key=lambda one: one.handed_in):
+            together.add(page.held)
+            seconds = min(page.claimed, _Union.of(page.held).seconds, together.seconds - given)
+            given += seconds
+            claimed[page.session] += page.claimed
+            paid[page.session] += seconds
+            if page.claimed > seconds + CLOCKS_DIFFER:
+                differs.add(page.session)
+    return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
+
+
+def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
+    claims = dict(
+        Judgment.objects.filter(assignment__session__in=sessions, replaces__isnull=True)
+        .values("assignment")
+        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
+        .order_by()
+        .values_list("assignment", "seconds")
+    )
+    rows = Assignment.objects.filter(session__in=sessions).order_by("session", "hit", "accepted_at", "pk")
+    pages: defaultdict[int, list[_Page]] = defaultdict(list)
+    lapsed: list[Assignment] = []
+    for row in rows.only(
+        "session", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
+    ).iterator():
+        assert row.session_id is not None  # guaranteed by the query
+        lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (row.session_id, row.hit_id)]
+        seconds = claims.get(row.pk) or 0.0
+        if seconds:
+            assert row.submitted_at is not None  # guaranteed by its judgments
+            held = _spans_held([*lapsed, row])
+            pages[row.worker_id].append(_Page(row.session_id, row.submitted_at, seconds, held))
+        elif row.state == Assignment.State.EXPIRED:
+            lapsed.append(row)  # its answers and times moved to the row that replaced it
+    return pages
+
+
+def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
+    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one.
+
+    A span lasts from the claim to the submission or the lease's end, without gaps before a reclaim.
+    """
+    ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
+    spans: list[Span] = []
+    for row, end in zip(rows, ends, strict=True):
+        last = min(filter(None, (end, row.expires_at)))
+        start = row.accepted_at
+        for gap in row.gaps:
+            left, back = map(datetime.fromisoformat, gap)
+            spans.append((start, min(left, last)))
+            start = back
+        spans.append((start, last))
+    return [(start, end) for start, end in spans if start < end]
+
+
+@dataclass(slots=True)
+class _Union:
+    """A union of time spans: overlaps count once."""
+
+    spans: list[Span] = field(default_factory=list)  # disjoint and ordered
+    length: timedelta = timedelta()
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> _Union:
+        union = cls()
+        union.add(spans)
+        return union
+
+    @property
+    def seconds(self) -> float:
+        return self.length.total_seconds()
+
+    def add(self, spans: Iterable[Span]) -> None:
+        for start, end in spans:
+            later: list[Span] = []
+            while self.spans and self.spans[-1][1] >= start:
+                first, last = self.spans.pop()
+                if first > end:
+                    later.append((first, last))
+                    continue
+                self.length -= last - first
+                start, end = min(start, first), max(end, last)
+            self.spans += [(start, end), *reversed(later)]
+            self.length += end - start

@@ -40,46 +40,7 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
-
-
-def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
-    """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
-
-    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
-    images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
-    ignored. Only earlier judgments count, so the first of two copies has no signal.
-    """
-    study = assignment.study
-    if not judgments or not KINDS[study.protocol].writes_captions:
-        return
-    units = [judgment.unit_id for judgment in judgments]
-    there = Judgment.objects.current()
-    others: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    of_others = there.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
-    for unit, text in of_others.values_list("unit_id", "answer"):
-        others[unit][_plain(text)] += 1
-    earlier = there.filter(assignment__study=study, assignment__worker=assignment.worker_id)
-    own = Counter(_plain(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True))
-    own.update(_plain(judgment.answer) for judgment in judgments)
-    examples = RULE_EXAMPLES | _examples(design_of(study))
-    for judgment in judgments:
-        text = _plain(judgment.answer)
-        counts = {
-            "same_as_another": others[judgment.unit_id][text],
-            "same_as_own": own[text] - 1,
-            "from_instructions": int(text in examples),
-        }
-        # a revision starts with the signals of its predecessor
-        reported = {name: count for name, count in judgment.signals.items() if name not in counts}
-        judgment.signals = reported | {name: count for name, count in counts.items() if count}
-
-
-def _examples(design: StudyDesign) -> set[str]:
-    return {folded(text) for example in design.examples for text in (*example.shown, example.answer)}
-
-
-def _plain(answer: Any) -> str:
-    return folded(str(answer))
+BESIDES = ("seconds", "wall_seconds", "comment", "signals")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +269,46 @@ def _store_judgments(
         note_submission(assignment=assignment, judgments=len(judgments))
 
 
+def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
+    """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
+
+    ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many other
+    images of the study this worker did. ``from_instructions``: 1 if an example has it. Case and punctuation are
+    ignored. Only earlier judgments count, so the first of two copies has no signal.
+    """
+    study = assignment.study
+    if not judgments or not KINDS[study.protocol].writes_captions:
+        return
+    units = [judgment.unit_id for judgment in judgments]
+    there = Judgment.objects.current()
+    others: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    of_others = there.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
+    for unit, text in of_others.values_list("unit_id", "answer"):
+        others[unit][_plain(text)] += 1
+    earlier = there.filter(assignment__study=study, assignment__worker=assignment.worker_id)
+    own = Counter(_plain(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True))
+    own.update(_plain(judgment.answer) for judgment in judgments)
+    examples = RULE_EXAMPLES | _examples(design_of(study))
+    for judgment in judgments:
+        text = _plain(judgment.answer)
+        counts = {
+            "same_as_another": others[judgment.unit_id][text],
+            "same_as_own": own[text] - 1,
+            "from_instructions": int(text in examples),
+        }
+        # a revision starts with the signals of its predecessor
+        reported = {name: count for name, count in judgment.signals.items() if name not in counts}
+        judgment.signals = reported | {name: count for name, count in counts.items() if count}
+
+
+def _examples(design: StudyDesign) -> set[str]:
+    return {folded(text) for example in design.examples for text in (*example.shown, example.answer)}
+
+
+def _plain(answer: Any) -> str:
+    return folded(str(answer))
+
+
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     """Submit the row by a guarded update: the lease may end, or the worker be excluded, at this moment."""
     now = timezone.now()
@@ -373,9 +374,6 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
     return ProblemReport.objects.create(
         assignment=assignment, unit=place.unit, what=what, comment=comment.strip()[:2000]
     )
-
-
-BESIDES = ("seconds", "wall_seconds", "comment", "signals")
 
 
 def changeable_until(assignment: Assignment) -> datetime | None:

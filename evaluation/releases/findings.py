@@ -12,7 +12,7 @@ from evaluation.releases.rows import ReleasedRows
 from evaluation.report.content import Section
 from evaluation.report.loading import ReportInputs
 from evaluation.report.sections import sections_of
-from evaluation.results.consensus import NO_ONE, OUTCOME
+from evaluation.results.consensus import EMPTY_CONSENSUS, OUTCOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Findings:
         """Yield the rows of ``consensus.jsonl``: units, then pairs."""
         found = self.inputs.consensus
         for unit in found.units:
-            one, row = found.of_unit.get(unit.pk, NO_ONE), self.rows.units[unit.pk]
+            one, row = found.of_unit.get(unit.pk, EMPTY_CONSENSUS), self.rows.units[unit.pk]
             answer = one.answer
             if answer is not None:
                 answer = self.rows.settings.kind.exchange.exported(answer, content=row["content"] or {})

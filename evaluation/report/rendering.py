@@ -33,6 +33,18 @@ from evaluation.report.content import (
     shown,
 )
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+ROWS_IN_TEXT = 40
+MINUS = "−"
+TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
+    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", MINUS: "$-$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
+}  # fmt: skip
+LAST_LATIN = "\u017f"
+
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
     """Return an environment for templates of plain text.
@@ -124,19 +136,6 @@ def table(
 def plot(sentence: str, drawing: Dots | Curves | Heat, data: Table, name: str = "", title: str = "") -> Plot:
     """Return a plot of ``data``, by default with that table's name and title."""
     return Plot(name or data.name, title or data.title, sentence, drawing, data)
-
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-ROWS_IN_TEXT = 40
-MINUS = "−"
-TEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
-    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", MINUS: "$-$",
-    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
-}  # fmt: skip
-LAST_LATIN = "\u017f"
 
 
 def markdown(text: str) -> str:

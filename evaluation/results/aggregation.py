@@ -15,7 +15,7 @@ from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import as_json, hash_with, signature
 from evaluation.results.consensus import (
-    NO_ONE,
+    EMPTY_CONSENSUS,
     OUTCOME,
     RESAMPLES,
     PairConsensus,
@@ -91,7 +91,7 @@ class Aggregation:
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
         kind = KINDS[self.study.protocol]
-        found = self.consensus.of_unit.get(unit.pk, NO_ONE)
+        found = self.consensus.of_unit.get(unit.pk, EMPTY_CONSENSUS)
         row = {
             "unit": unit.key,
             "protocol": self.study.protocol,
@@ -143,9 +143,13 @@ def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], 
         return {}, frozenset()
     passed, audited = loaders.units_by_filter(study)
     found = audit_filter(
-        relevance, consensus.of_unit, passed=passed, audited=audited,
-        pairs=notes["candidate_pairs"], passed_pairs=notes["passed_filter"],
-    )  # fmt: skip
+        relevance,
+        consensus.of_unit,
+        passed=passed,
+        audited=audited,
+        pairs=notes["candidate_pairs"],
+        passed_pairs=notes["passed_filter"],
+    )
     return found, audited
 
 
@@ -175,13 +179,23 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
-        kind, table, consensus.units, workers, judged,
-        seed=design.seed, full_depth=loaders.full_depth_units(study),
-    )  # fmt: skip
+        kind,
+        table,
+        consensus.units,
+        workers,
+        judged,
+        seed=design.seed,
+        full_depth=loaders.full_depth_units(study),
+    )
     model = model_answers(
-        kind, table, consensus.units, workers, consensus.of_unit, consensus.decisions,
+        kind,
+        table,
+        consensus.units,
+        workers,
+        consensus.of_unit,
+        consensus.decisions,
         reason=agreement["per_worker"]["reason"],
-    )  # fmt: skip
+    )
     audit, audited = _audit_of(study, consensus)
     figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)

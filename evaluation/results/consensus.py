@@ -25,9 +25,12 @@ from judgments.kinds import Consensus, IncludedJudgment, Kind
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
-NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
+EMPTY_CONSENSUS = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
 ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
+NOTHING_JUDGED = "Nobody has judged anything that counts yet."
+SMOOTHING = 1.0  # a prior against perfect scores of workers with few judgments
+DIFFERING_KEPT = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
 def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
     """Replace the values of adjudicated units; their counts and shares stay."""
     decided = {
-        unit: replace(found.get(unit, NO_ONE), value=decision.value, tie=False)
+        unit: replace(found.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
     }
     return {**found, **decided}
@@ -329,12 +332,6 @@ def system_tallies(
     ]
 
 
-# A prior against perfect scores of workers with few judgments.
-SMOOTHING = 1.0
-DIFFERING_KEPT = 50
-NOBODY = "Nobody has judged anything that counts yet."
-
-
 def model_answers(
     kind: Kind,
     table: JudgmentTable,
@@ -358,7 +355,7 @@ def model_answers(
     if kind.is_open or kind.aggregation.level != "nominal":
         return {}
     counted = table.counted
-    reason = reason or ("" if counted.any() else NOBODY)
+    reason = reason or ("" if counted.any() else NOTHING_JUDGED)
     if reason:
         return {"reason": reason}
     found = dawid_skene(

@@ -28,6 +28,10 @@ ADDRESSES = {"href", "src", "poster", "action", "formaction", "background", "dat
 KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
 LIQUID = re.compile(r"\{\{|\{%")
 MOST_NAMED = 5
+MOST_CHARACTERS = 100_000
+DEEPEST = 100
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+FIRST_LEVEL = 3  # a form uses h1 and, for each step, h2
 
 
 class _Scan(HTMLParser):
@@ -149,12 +153,6 @@ def _sentences(scan: _Scan) -> Iterator[str]:
 
 def fields_of(source: str) -> list[str]:
     return list(dict.fromkeys(fields_in(source)))
-
-
-MOST_CHARACTERS = 100_000
-DEEPEST = 100
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-FIRST_LEVEL = 3  # a form uses h1 and, for each step, h2
 
 
 class TemplateProblem(QuorumError):

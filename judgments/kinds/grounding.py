@@ -103,7 +103,7 @@ class NamedBoxes(Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         """Return ``content_selection`` (WG15 §5) and each unit's named ``boxes``."""
         # Imported lazily: the metrics' machine code would cost every web process memory.
-        from judgments.kinds.links_figures import content_figures
+        from judgments.kinds.keyword_and_link_figures import content_figures
 
         units = {one.unit.pk: one.unit for one in judged}
         found = MajorityOfLinks().consensus([one.unit.pk for one in judged], [one.given for one in judged])

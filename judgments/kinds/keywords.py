@@ -92,7 +92,7 @@ class KeywordResults(Results):
         """Return ``pairwise_f1``, by words and merged by stem, and each unit's ``stems``."""
         # Imported lazily: the statistics' machine code would cost every web process memory.
         from evaluation.metrics.keywords import keyword_forms
-        from judgments.kinds.links_figures import pairwise_f1
+        from judgments.kinds.keyword_and_link_figures import pairwise_f1
 
         words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
         for one in judged:

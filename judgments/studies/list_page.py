@@ -78,8 +78,6 @@ class StudyAdmin(QuorumAdmin):
     search_fields = ("name", "slug")
     actions = None
 
-    # --- the list ------------------------------------------------------------------------------
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
         """Count HITs and submitted assignments in subqueries."""
         hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
@@ -123,8 +121,6 @@ class StudyAdmin(QuorumAdmin):
     @display(description="created", ordering="created_at")
     def created(self, study: Study) -> str:
         return date_format(study.created_at, "j M Y")
-
-    # --- addresses -----------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
         own = [
@@ -254,8 +250,6 @@ class StudyAdmin(QuorumAdmin):
         if obj is None:
             return super().has_delete_permission(request)
         return has_right(request.user, Right.OWN, obj)
-
-    # --- the design ----------------------------------------------------------------------------
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -17,7 +17,7 @@ from common.errors import DesignError
 from common.parameters import Parameters
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import preview_address, signed_in
-from judgments.cached_figures import newest_count
+from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
 from judgments.studies.studies import kind_of
@@ -314,7 +314,7 @@ def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpR
 
     Its script polls the page, and gets no content while there is nothing new.
     """
-    job = newest_count(study)
+    job = newest_figures_job(study)
     failed = job is not None and job.state == Job.State.FAILED
     if request.headers.get("HX-Request") and not failed:
         return HttpResponse(status=204)

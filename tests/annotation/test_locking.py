@@ -12,7 +12,7 @@ import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.work.claims import claim_assignment, expire_overdue
-from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, resume_worker
+from annotation.quality.flags import exclude_worker, lift_exclusion, pause_worker, unpause_worker
 from annotation.work.leases import reserve_next, retake_assignment
 from annotation.work.submissions import submit_and_claim
 from evaluation.integrity import check_integrity
@@ -50,7 +50,7 @@ def judge():
 def warden():
     for turn in range(12):
         pause_worker(study=study, worker=people[3 + turn % 3])
-        resume_worker(study=study, worker=people[3 + turn % 3])
+        unpause_worker(study=study, worker=people[3 + turn % 3])
 
 def clock():
     for _ in range(12):

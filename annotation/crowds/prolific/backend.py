@@ -180,7 +180,6 @@ class ProlificBackend(ExternalBackend):
                 )
 
 
-# --- the study ------------------------------------------------------------------------------------
 def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Find or create the study of our token, store it, and publish it."""
     publication = _publication(call)

@@ -14,7 +14,7 @@ from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule
 from annotation.quality.detectors.history import Answers, History, OthersJudgment, OwnJudgment, make_history
 from annotation.quality.detectors.patterns import Alternation, PastedText, SideBias, StraightLining, TooFast
-from annotation.quality.detectors.replay import Ledger, Page, examine, findings, replay
+from annotation.quality.detectors.replay import JudgmentLog, Page, examine, findings, replay
 
 RULES: dict[str, type[Rule]] = {
     rule.name: rule
@@ -59,7 +59,7 @@ __all__ = [
     "ControlAccuracy",
     "Finding",
     "History",
-    "Ledger",
+    "JudgmentLog",
     "OthersJudgment",
     "OwnJudgment",
     "Page",

@@ -26,7 +26,7 @@ class Page(NamedTuple):
 
 
 @dataclass(slots=True)
-class Ledger:
+class JudgmentLog:
     """All judgments so far; pages are added in order of submission."""
 
     answers: Answers
@@ -45,7 +45,7 @@ class Ledger:
     def count(self, worker: int) -> int:
         return len(self._given[worker])
 
-    def due(self, worker: int) -> int:
+    def take_due(self, worker: int) -> int:
         """Return the number of judgments since the last look; 0 if no look is due."""
         if not pages_since_look(self._pages[worker]):
             return 0
@@ -72,19 +72,19 @@ def known_history(given: Sequence[OwnJudgment], *, answers: Answers, fresh: int)
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
 
 
-def examine(ledger: Ledger, worker: int, *, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
+def examine(log: JudgmentLog, worker: int, *, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
     """Return the findings after the worker's latest page, if a look is due."""
-    fresh = ledger.due(worker)
+    fresh = log.take_due(worker)
     if not fresh:
         return []
-    total = ledger.count(worker)
-    applying = [rule for rule in rules if rule.applies(ledger.answers)]
+    total = log.count(worker)
+    applying = [rule for rule in rules if rule.applies(log.answers)]
     at_large = [rule for rule in applying if not rule.on_controls and rule.is_due(total=total, fresh=fresh)]
     found: list[tuple[Rule, Finding]] = []
     if at_large:
         others = any(rule.needs_others for rule in at_large)
-        found += findings(at_large, ledger.history(worker, fresh=fresh, others=others), judgments=total)
-    if len(at_large) < len(applying) and (known := ledger.on_controls(worker, fresh=fresh)).fresh:
+        found += findings(at_large, log.history(worker, fresh=fresh, others=others), judgments=total)
+    if len(at_large) < len(applying) and (known := log.on_controls(worker, fresh=fresh)).fresh:
         on_controls = [
             rule
             for rule in applying
@@ -104,11 +104,11 @@ def replay(
     pages: Iterable[Page], *, rules: Sequence[Rule], answers: Answers
 ) -> dict[int, dict[str, Finding]]:
     """Return the first finding of each rule by worker; workers without findings are left out."""
-    ledger = Ledger(answers)
+    log = JudgmentLog(answers)
     found: dict[int, dict[str, Finding]] = {}
     for page in pages:
-        ledger.add(page)
+        log.add(page)
         open_rules = [rule for rule in rules if rule.name not in found.get(page.worker, {})]
-        for rule, finding in examine(ledger, page.worker, rules=open_rules):
+        for rule, finding in examine(log, page.worker, rules=open_rules):
             found.setdefault(page.worker, {})[rule.name] = finding
     return found

@@ -161,13 +161,13 @@ class Mtme(Encoding):
         means = board.means
         people = ((names[pk], means[row]) for pk, row in board.systems.items())
         stem = folder / "human-scores" / f"{languages}.{study.protocol}"
-        _write_scores(stem, ((name, scores, _mean(scores)) for name, scores in people))
+        _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
         for metric in DEFAULT_METRICS:
             found = (
                 (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
                 for one in _in_order(work, board)
             )
-            _write_scores(metrics / f"{metric}-all", found)
+            _write_score_files(metrics / f"{metric}-all", found)
         _pack(place, file)
         work.counts |= {
             "systems": len(board.systems),
@@ -368,7 +368,7 @@ def _mean(scores: Floats) -> float:
     return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
 
 
-def _write_scores(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
+def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
     """Write ``STEM.seg.score`` and ``STEM.sys.score``: system, tab, score or None."""
     with (
         _text(stem.with_name(f"{stem.name}.seg.score")) as segments,

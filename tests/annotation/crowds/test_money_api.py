@@ -224,7 +224,7 @@ def test_top_ups_are_paid_as_they_were_shown(
         cents = 0 if asked else lacking[0]
         return [Pay(session.pk, ada, 60.0, 30, 0, 100, cents, True)]
 
-    monkeypatch.setattr("annotation.money.steps.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
     monkeypatch.setattr("annotation.money.wages.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()

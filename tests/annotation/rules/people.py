@@ -17,7 +17,7 @@ from annotation.quality.detectors import (
     examine,
     make_history,
 )
-from annotation.quality.detectors.replay import Ledger
+from annotation.quality.detectors.replay import JudgmentLog
 
 TRIPLET = Answers.of((1, 2), level="nominal", sided=True)
 RELEVANCE = Answers.of((0, 1), level="nominal", sided=False)
@@ -61,14 +61,14 @@ def of(
 
 def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: np.random.Generator) -> bool:
     """Whether the rule ever finds something in the work of somebody who takes the left with this chance."""
-    ledger = Ledger(TRIPLET)
+    log = JudgmentLog(TRIPLET)
     for page in range(pages):
         seen = 2 - (rng.random(size) < chance_left).astype(int)
         given = [
             OwnJudgment(page, page * size + place, value, value, float(value == 1))
             for place, value in enumerate(seen.tolist())
         ]
-        ledger.add(Page(1, given))
-        if examine(ledger, 1, rules=[rule]):
+        log.add(Page(1, given))
+        if examine(log, 1, rules=[rule]):
             return True
     return False
