@@ -352,7 +352,7 @@ class StrikeRequest(Parameters):
 
 @operation("strike", "Withdraw control items", parameters=StrikeRequest)
 def strike(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
-    """Strike all of the control items or none. What workers answered on them stays, and counts for nobody."""
+    """Withdraw all of the control items or none. What workers answered on them stays, and counts for nobody."""
     with transaction.atomic():
         for key in units:
             withdraw_control(study=study, unit_key=key)

@@ -1,4 +1,4 @@
-"""The page "Board" of a study, whose moving part the browser asks for again and again."""
+"""The page "Dashboard" of a study, whose moving part the browser asks for again and again."""
 
 from __future__ import annotations
 

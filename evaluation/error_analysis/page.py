@@ -1,4 +1,4 @@
-"""The pages "Look closer" of a study: where a metric and people disagree, and one such pair."""
+"""The pages "Error analysis" of a study: where a metric and people disagree, and one such pair."""
 
 from __future__ import annotations
 
