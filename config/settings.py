@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from redis.connection import parse_url
 
 from config.installation import data_folder, load_secret_key
 
@@ -195,10 +196,13 @@ DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS":
 # --- long work ------------------------------------------------------------------------------------
 # The table judgments_job is the queue, and workers poll it. A Redis only wakes them (docs/decisions/0002-jobs.md).
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
-if CELERY_BROKER_URL and urlsplit(CELERY_BROKER_URL).scheme not in {"redis", "rediss", "unix"}:
-    raise ImproperlyConfigured(
-        "CELERY_BROKER_URL is not the address of a Redis; expected redis://host:6379/0, or nothing."
-    )
+if CELERY_BROKER_URL:
+    try:
+        parse_url(CELERY_BROKER_URL)
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"CELERY_BROKER_URL is not the address of a Redis; expected redis://host:6379/0, or nothing ({error})."
+        ) from error
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=15)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=60)
 

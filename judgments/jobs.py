@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 _handlers: dict[str, str] = {}
 _rounds: dict[str, float] = {}
 _claims: set[str] = set()  # the owners that run jobs in this process
+_patient: set[str] = set()  # kinds that a stopping worker waits for
+_awaited: set[str] = set()  # the owners that run such jobs
 stopping = threading.Event()  # set by a worker that was asked to end
 
 
@@ -65,8 +68,13 @@ class Progress(Protocol):
         """Report progress."""
 
 
-def register(kind: str, handler: str) -> None:
-    """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`."""
+def register(kind: str, handler: str, *, patient: bool = False) -> None:
+    """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`.
+
+    A stopping worker gives a patient kind more time: it asks a service that may carry out what it does not answer.
+    """
+    if patient:
+        _patient.add(kind)
     if _handlers.setdefault(kind, handler) != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
 
@@ -115,6 +123,11 @@ class Run:
     share: float = 0.0
     words: str = ""
     _heart: "_Heart" = field(init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Tell this run from the job's other runs: 8 random hexadecimal digits."""
+        return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
         """Report progress; a separate thread writes it, so this is cheap.
@@ -241,6 +254,8 @@ def _run_first(jobs: JobQuerySet) -> Run | None:
         run = _claim(jobs, owner)
         if run is None:
             return None
+        if run.kind in _patient:
+            _awaited.add(owner)
         with run:
             if run.kind not in _handlers:
                 raise UnknownJobKind(
@@ -254,6 +269,7 @@ def _run_first(jobs: JobQuerySet) -> Run | None:
                     stored.update(result or {})
         return run
     finally:
+        _awaited.discard(owner)
         _claims.discard(owner)  # without a database nothing can be recorded; the sweep finds the row
 
 
@@ -305,6 +321,13 @@ def sweep_jobs() -> Swept:
         elif held.give_back():
             requeued.append(job.pk)
     return Swept(tuple(requeued), tuple(given_up))
+
+
+def wait_for_patient(seconds: float) -> None:
+    """Wait until no patient job runs in this process, at most so long."""
+    end = time.monotonic() + seconds
+    while _awaited and time.monotonic() < end:
+        time.sleep(0.1)
 
 
 def give_back_all() -> None:

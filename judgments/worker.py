@@ -17,7 +17,8 @@ from judgments.bell import Listener
 log = logging.getLogger(__name__)
 
 JOB_SECONDS = 5.0  # for a job to stop; `make run` kills the worker after 8
-ROUND_SECONDS = 30.0  # for a request to a crowd to be answered
+CALL_SECONDS = 30.0  # for a crowd or a webhook to answer
+LONGEST_PAUSE = 30.0  # after failures, such as those of a database that is away
 
 
 class Worker:
@@ -44,22 +45,25 @@ class Worker:
             thread.start()
         jobs.stopping.wait()
         _join(self._runners, JOB_SECONDS)
+        jobs.wait_for_patient(CALL_SECONDS)
+        _join(self._rounds, CALL_SECONDS)
+        # Last: a run that went on after it could meet the next worker's run of the same job.
         with _FailuresLogged():
             jobs.give_back_all()
-        _join(self._rounds, ROUND_SECONDS)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
+        for either in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(either, signal.SIG_DFL)
         jobs.stopping.set()
 
     def _run_jobs(self) -> None:
-        listener = Listener(jobs.stopping)
+        listener, pause = Listener(jobs.stopping), 0.0
         while not jobs.stopping.is_set():
-            found = False
-            with _FailuresLogged():
-                found = jobs.run_next()
-            if not found:
-                listener.wait()
+            with _FailuresLogged() as outcome:
+                if not jobs.run_next():
+                    listener.wait()
+            pause = min(max(1.0, 2 * pause), LONGEST_PAUSE) if outcome.failed else 0.0
+            jobs.stopping.wait(pause)
 
     def _repeat(self, function: Callable[[], object], every: float) -> None:
         while not jobs.stopping.is_set():
@@ -78,8 +82,11 @@ def _join(threads: list[threading.Thread], seconds: float) -> None:
 class _FailuresLogged:
     """Log what fails, so that the thread goes on; use no connection that broke before."""
 
-    def __enter__(self) -> None:
+    failed = False
+
+    def __enter__(self) -> _FailuresLogged:
         close_old_connections()
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -89,4 +96,5 @@ class _FailuresLogged:
             log.warning("The database cannot be used: %s", " ".join(str(error).split()))
         elif isinstance(error, Exception):
             log.error("Work in the background failed.", exc_info=error)
-        return isinstance(error, Exception)
+        self.failed = isinstance(error, Exception)
+        return self.failed

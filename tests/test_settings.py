@@ -78,10 +78,9 @@ def test_the_embedded_default_is_sqlite_in_the_data_folder_and_no_redis(tmp_path
     assert told == f"{tmp_path / 'quorum.sqlite3'} '' {tmp_path}"
 
 
-def test_a_broker_that_is_no_redis_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    done = run(
-        tmp_path, "from django.conf import settings\nsettings.DEBUG", CELERY_BROKER_URL="amqp://localhost"
-    )
+@pytest.mark.parametrize("address", ["amqp://localhost", "redis://localhost:abc/0"])
+def test_a_broker_that_is_no_redis_is_refused_in_one_sentence(tmp_path: Path, address: str) -> None:
+    done = run(tmp_path, "from django.conf import settings\nsettings.DEBUG", CELERY_BROKER_URL=address)
     assert done.returncode != 0
     assert "expected redis://host:6379/0, or nothing" in done.stderr.splitlines()[-1]
 

@@ -58,7 +58,7 @@ class TextField(serializers.CharField):
 class JoinRequest(Parameters):
     """A name, and what the study asks for."""
 
-    worker = TextField(max_length=100)
+    worker = TextField()
     code = TextField(required=False)
     consent = serializers.BooleanField(required=False)
     country = TextField(
@@ -187,7 +187,7 @@ class ReportRequest(Parameters):
 
     position = serializers.IntegerField()
     what = serializers.ChoiceField(choices=ProblemReport.What.choices, required=False)
-    comment = TextField(required=False, max_length=2000)
+    comment = TextField(required=False, help_text="Cut after 2,000 characters.")
 
 
 class ReportReply(Schema):

@@ -208,7 +208,7 @@ def sync_crowd(
     backend = backend_of(study)
     found: list[Discrepancy] = []
     if backend.sends_people and study.place:
-        _carry_out(study, rng, wait, found)
+        _carry_out(study, rng, wait, found, progress)
         if Ability.LIST in backend.can:
             try:
                 _look(study, backend, found, thorough=thorough, progress=progress)
@@ -217,14 +217,18 @@ def sync_crowd(
         else:
             tidy_up(study=study)
         approve_what_is_due(study=study)
-        _carry_out(study, rng, wait, found)
+        _carry_out(study, rng, wait, found, progress)
     return report_of(study, found)
 
 
 def _carry_out(
-    study: Study, rng: random.Random | None, wait: Callable[[float], None], found: list[Discrepancy]
+    study: Study,
+    rng: random.Random | None,
+    wait: Callable[[float], None],
+    found: list[Discrepancy],
+    progress: Progress | None,
 ) -> None:
-    carried = carry_out_calls(study=study, rng=rng, wait=wait)
+    carried = carry_out_calls(study=study, rng=rng, wait=wait, progress=progress)
     if carried.stopped:
         found.append(Discrepancy("stopped", carried.stopped))
 

@@ -159,11 +159,13 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """Preview retrying a failed call, or resolving an indeterminate one.
 
     Raises:
-        WrongState: it did not fail, or the step does not fit: an indeterminate call cannot be retried.
+        WrongState: it did not fail, or the step does not fit: an indeterminate call cannot be retried, except a
+            publication, which is found if it is there.
     """
     if call.state != CrowdCall.State.PARKED:
         raise WrongState("Nothing was changed: only a failed call can be decided on.")
-    if call.unsure != (step != "retry"):
+    found_again = call.kind == Ability.PUBLISH and step == "retry"
+    if call.unsure != (step != "retry") and not found_again:
         fitting = "was-done or was-not-done" if call.unsure else "retry"
         raise WrongState(f"Nothing was changed: of this call expected {fitting}.")
     cents = int(call.payload.get("cents", 0))

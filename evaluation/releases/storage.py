@@ -44,18 +44,16 @@ class Bundle:
     sha256: str
 
 
-def place_for_release(*, study: Study, version: str, job_id: int, attempt: int) -> Path:
-    """Return a job's bundle path in the export folder; remove files of its killed attempts."""
+def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> Path:
+    """Return the path of a run's bundle in the export folder; remove the files of the job's earlier runs."""
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"
     noted = set(study.releases.values_list("file", flat=True))
-    for earlier in range(1, attempt):
-        name = f"{stem}-{earlier}.zip"
-        for left in (folder / name, *folder.glob(f".{name}.*.part")):
-            if left.name not in noted:
-                left.unlink(missing_ok=True)
-    return folder / f"{stem}-{attempt}.zip"
+    for left in (*folder.glob(f"{stem}-*.zip"), *folder.glob(f".{stem}-*.zip.*.part")):
+        if left.name not in noted:
+            left.unlink(missing_ok=True)
+    return folder / f"{stem}-{run}.zip"
 
 
 def release_file(release: Release) -> Path:

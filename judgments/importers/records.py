@@ -76,7 +76,7 @@ class Record:
         """Return a column as parsed by `read`.
 
         Raises:
-            ImportProblem: `read` raised Unfit.
+            ImportProblem: `read` raised BadValue.
         """
         try:
             return read(self.values.get(column))

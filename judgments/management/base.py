@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NoReturn
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
+from django.db.models.functions import Now
 from django.http import QueryDict
-from django.utils import timezone
 from rest_framework import serializers
 from rich.console import Console
 from rich.progress import Progress
@@ -148,7 +148,7 @@ class OperationCommand(QuorumCommand):
         except serializers.ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
         if operation.job and operation.once != "never":
-            alive = timezone.now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
+            alive = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
             operation.refuse_second(study, state=Job.State.RUNNING, heartbeat__gte=alive)
         return study, values
 

@@ -145,12 +145,12 @@ def test_a_version_that_was_taken_meanwhile_leaves_no_file(
     assert Release.objects.count() == 1
 
 
-def test_what_killed_attempts_left_is_removed(study: Study, settings: Settings) -> None:
-    first = place_for_release(study=study, version="1.0", job_id=7, attempt=1)
+def test_what_earlier_runs_left_is_removed(study: Study, settings: Settings) -> None:
+    first = place_for_release(study=study, version="1.0", job_id=7, run="0123abcd")
     part = first.with_name(f".{first.name}.0123abcd.part")
     for left in (first, part):
         left.write_bytes(b"half")
-    assert place_for_release(study=study, version="1.0", job_id=7, attempt=2) != first
+    assert place_for_release(study=study, version="1.0", job_id=7, run="4567cdef") != first
     assert list(Path(settings.EXPORT_ROOT).iterdir()) == []
 
 

@@ -378,7 +378,7 @@ def _allowed(address: str, sites: Collection[str]) -> str:
     return site
 
 
-SALT = "annotation.crowds.mturk.pages"
+SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
 TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
 # in request.META, where no visitor's header can have these names
 KEY = "quorum.frame"

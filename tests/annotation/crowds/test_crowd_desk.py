@@ -205,6 +205,16 @@ def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> 
         assert "no such crowd call" in sent(designer, study, "retry-call", call=key)
 
 
+def test_a_publication_that_may_be_there_is_asked_for_again_and_found(designer: Client, study: Study) -> None:
+    call = parked(study, "publish", unsure=True)
+    shown = designer.get(page(study, "crowd")).content.decode()
+    assert do(study, "retry-call") in shown
+    assert do(study, "call-was-done") not in shown
+    assert "It is tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    call.refresh_from_db()
+    assert call.state == "waiting"
+
+
 def test_calls_that_are_alike_stand_in_one_line(designer: Client, study: Study) -> None:
     now = timezone.now().replace(second=1)
     for number in range(30):

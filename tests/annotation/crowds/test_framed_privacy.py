@@ -186,3 +186,8 @@ def test_the_ticket_says_nothing_of_the_person(study: Study) -> None:
     body = signing.b64_decode(ticket.split(":")[0].encode()).decode()
     assert ada.worker_id not in body
     assert ada.assignment_id not in body
+
+
+def test_addresses_of_an_earlier_version_open_still() -> None:
+    """Frames stay open at Mechanical Turk while Quorum is updated; version 0.5.0 signed with this name."""
+    assert SALT == "annotation.frames"
