@@ -56,8 +56,10 @@ def direction(text: str) -> str:
 register.filter(presentation.worded)
 register.filter("inline", render_inline)
 # right-to-left languages and scripts (BCP 47)
-RTL_LANGUAGES = frozenset("ar arc ckb dv fa he iw ji ks nqo ps sd syr ug ur yi".split())  # noqa: SIM905
-RTL_SCRIPTS = frozenset("adlm arab aran hebr mand nkoo rohg samr syrc thaa".split())  # noqa: SIM905
+RTL_LANGUAGES = frozenset(
+    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"}
+)
+RTL_SCRIPTS = frozenset({"adlm", "arab", "aran", "hebr", "mand", "nkoo", "rohg", "samr", "syrc", "thaa"})
 SCRIPT_LETTERS = 4
 
 

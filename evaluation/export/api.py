@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -121,16 +122,16 @@ def describes_files(resource: str, *, files: str, file: str, download: str) -> A
     )
 
 
-class ArchiveFiles:
+class ArchiveFiles(ABC):
     """A row's archive, whole and file by file."""
 
     what: ClassVar[str]  # a row, in messages
     basename: str
     get_object: Any
 
+    @abstractmethod
     def archive(self, row: Any) -> tuple[Path, str]:
         """Return the path and the name of the archive. Raise NotThere."""
-        raise NotImplementedError
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:

@@ -1,6 +1,7 @@
 """What each kind makes of a dataset (H13, V15), and what several answers say together."""
 
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -246,12 +247,12 @@ def test_a_graded_control_takes_two_grades(value: int, expected: str, right: boo
     assert KINDS["graded"].is_right(value, expected) is right
 
 
-def test_the_example_of_the_documentation_is_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_the_documentation_is_a_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = Path("docs/adding-a-kind.md").read_text(encoding="utf-8")
     block = page.partition("```python\n")[2].partition("```")[0]
-    module: dict[str, Any] = {"__name__": "offence"}
-    exec(block, module)  # noqa: S102
-    kind = module["Offence"]()
+    (tmp_path / "offence.py").write_text(block, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kind = import_module("offence").Offence()
     monkeypatch.setitem(KINDS, kind.name, kind)
     batch = batch_of(made_up(), "offence", units_per_hit=7)
     assert [len(hit.units) for hit in batch.hits] == [7] * 10
