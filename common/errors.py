@@ -45,6 +45,10 @@ class WrongState(QuorumError):
     title = "Not possible now"
 
 
+class Busy(WrongState):
+    """Something else does the same at this moment; a job tries again later."""
+
+
 class Changed(QuorumError):
     """The object was changed by somebody else since it was read."""
 

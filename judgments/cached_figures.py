@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from judgments.drawing.material import content_key
 from judgments.jobs import enqueue
-from judgments.models import Job, KeptFigures, Study
+from judgments.models import CachedFigures, Job, Study
 
 T = TypeVar("T")
 MANY_ROWS = 20_000
@@ -137,11 +137,11 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
     return ShownFigures(figures.from_json(kept.value), kept.made_at, again)
 
 
-def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
+def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
     """Return the cached figures, and whether they are large, in one query."""
     if figures.many is None:
-        return KeptFigures.objects.filter(study=study, name=figures.name).first(), False
-    own = FilteredRelation("kept_figures", condition=Q(kept_figures__name=figures.name))
+        return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
+    own = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, many = (
         Study.objects.annotate(own=own)
         .values_list("own__version", "own__value", "own__seconds", "own__made_at", figures.many(study))
@@ -149,7 +149,7 @@ def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bo
     )
     if made_at is None:
         return None, bool(many)
-    return KeptFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
+    return CachedFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
 
 
 def newest_figures_job(study: Study) -> Job | None:
@@ -166,16 +166,14 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
     """Start a job for the figures, unless one is running."""
-    under_way = Job.objects.filter(
-        kind=JOB, args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
-    )
+    under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
     asked = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
     wanted = sorted(set(names) - asked)
     if wanted:
         enqueue(kind=JOB, args={"study": study.slug, "names": wanted})
 
 
-def recompute_figures(study: Study, names: Iterable[str]) -> list[KeptFigures]:
+def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
     """Compute the figures of these names, for ``store_figures``."""
     rows = []
     for name in names:
@@ -189,8 +187,8 @@ def recompute_figures(study: Study, names: Iterable[str]) -> list[KeptFigures]:
     return rows
 
 
-def store_figures(rows: Iterable[KeptFigures]) -> None:
-    KeptFigures.objects.bulk_create(
+def store_figures(rows: Iterable[CachedFigures]) -> None:
+    CachedFigures.objects.bulk_create(
         rows,
         update_conflicts=True,
         unique_fields=["study", "name"],
@@ -210,8 +208,8 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
 
 def _row(
     study: Study, figures: Figures[T], found: T, version: str, made_at: datetime, seconds: float
-) -> KeptFigures:
-    return KeptFigures(
+) -> CachedFigures:
+    return CachedFigures(
         study=study,
         name=figures.name,
         version=version,
@@ -225,6 +223,6 @@ def _version(study: Study, figures: Figures[Any]) -> str:
     return content_key(figures.version(study))
 
 
-def _is_old(kept: KeptFigures) -> bool:
+def _is_old(kept: CachedFigures) -> bool:
     age = (timezone.now() - kept.made_at).total_seconds()
     return age >= max(FRESH, COST * kept.seconds)

@@ -28,13 +28,14 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from common.audit import acting_as
+from common.errors import Busy
 from judgments import bell
 from judgments.models.jobs import Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed
+RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed, or while something else is in the way
 STOP_AFTER = timedelta(seconds=5)  # time for a stopping worker to be gone before another takes its job
 LOOK_EVERY = 1.0  # seconds between checks for progress to write
 BEATS = 6  # heartbeats for each lease
@@ -58,7 +59,7 @@ class LostClaim(Exception):
 
 
 class WorkerStops(BaseException):
-    """The worker was asked to end: the handler is interrupted, and another worker runs the job."""
+    """The worker was asked to end; another worker runs the job."""
 
 
 class Progress(Protocol):
@@ -122,6 +123,7 @@ class Run:
     finished: bool = False
     share: float = 0.0
     words: str = ""
+    lost: bool = False
     _heart: "_Heart" = field(init=False, repr=False)
 
     @property
@@ -132,10 +134,12 @@ class Run:
     def progress(self, share: float, words: str = "") -> None:
         """Report progress; a separate thread writes it, so this is cheap.
 
-        Raise WorkerStops if the worker was asked to end.
+        Raise WorkerStops if the worker was asked to end, and LostClaim if the job belongs to another worker by now.
         """
         if stopping.is_set():
             raise WorkerStops
+        if self.lost and not self.finished:
+            raise self._lost_claim()
         self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
 
     @contextmanager
@@ -156,8 +160,11 @@ class Run:
                 finished_at=timezone.now(),
             )
             if not changed:
-                raise LostClaim(f"Job {self.job_id} was given to another worker.")
+                raise self._lost_claim()
         self.finished = True
+
+    def _lost_claim(self) -> LostClaim:
+        return LostClaim(f"Job {self.job_id} was given to another worker.")
 
     def _mine(self) -> JobQuerySet:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
@@ -179,6 +186,9 @@ class Run:
         if not isinstance(error, Exception):
             self._mine().give_back(counted=False)
             return isinstance(error, WorkerStops)
+        if isinstance(error, Busy):
+            self._mine().give_back(after=RETRY_AFTER, counted=False)
+            return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
             self._mine().give_back(after=RETRY_AFTER)
@@ -221,11 +231,12 @@ class _Heart(threading.Thread):
 
     def _write(self, share: float, words: str) -> bool:
         try:
-            self.run_._mine().update(progress=share, words=words, heartbeat=Now())
+            living = self.run_._mine().update(progress=share, words=words, heartbeat=Now())
         except DATABASE_FAILURES as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
             connection.close()  # a broken connection does not recover by itself
             return False
+        self.run_.lost = not living
         return True
 
     def stop(self) -> None:

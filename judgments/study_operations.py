@@ -31,7 +31,6 @@ from judgments.jobs import enqueue
 from judgments.models import Job, Study
 
 Row = TypeVar("Row", bound=Model)
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +153,12 @@ class Operation:
         if self.prepare is not None:
             values = self.prepare(study=study, **values)
         if self.once == "always" or (page and self.once == "page"):
-            self.refuse_second(study, state__in=UNDER_WAY)
+            self.refuse_second(study, Job.objects.under_way())
         return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
 
-    def refuse_second(self, study: Study, **jobs: Any) -> None:
-        """Raise WrongState if such a job does it already; ``jobs`` are look-ups of the model."""
-        if Job.objects.filter(kind=self.job, args__study=study.slug, **jobs).exists():
+    def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
+        """Raise WrongState if one of the jobs does this already."""
+        if jobs.filter(kind=self.job, args__study=study.slug).exists():
             raise WrongState(f"This is under way already for study {study.slug!r}.")
 
 

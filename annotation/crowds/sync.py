@@ -41,7 +41,6 @@ from judgments.studies.studies import design_of
 SYNC = "sync_crowd"  # the job's kind
 SOONEST = timedelta(minutes=1)  # between two syncs started by hints
 QUIET = 12  # factor of the usual interval in a closed study that only waits for decisions
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
@@ -66,8 +65,7 @@ def sync_what_is_due() -> list[str]:
         pause = every if study.state == Study.State.OPEN else every * QUIET
         if CrowdCall.objects.filter(study=study, state__in=["waiting", "started"]).exists():
             pause = every
-        jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
-        if jobs.filter(state__in=UNDER_WAY).exists():
+        if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
         if ask_to_sync(study=study, soonest=pause) is not None:
             asked.append(study.slug)

@@ -26,7 +26,7 @@ from annotation.work.claims import claim_assignment, expire_overdue, return_assi
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key
-from common.errors import WrongState
+from common.errors import Busy, WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for
 from judgments.kinds import Rehearsal
@@ -277,7 +277,7 @@ def _locked(study: Study) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.") from None
+            raise Busy(f"Study {study.slug!r} is being rehearsed at this moment.") from None
         yield
 
 
@@ -390,7 +390,6 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
 
 
 OF = "rehearsal_of"  # the copy's note with its study's row id
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 @transaction.atomic
@@ -437,7 +436,7 @@ def delete_rehearsal(*, copy: Study) -> None:
         raise WrongState(
             f"Study {copy.slug!r} is no rehearsed copy; only such copies are deleted with answers."
         )
-    if Job.objects.filter(kind="rehearse", args__study=copy.slug, state__in=UNDER_WAY).exists():
+    if Job.objects.under_way().filter(kind="rehearse", args__study=copy.slug).exists():
         raise WrongState(f"Study {copy.slug!r} is being rehearsed; wait until that is done.")
     work = Assignment.objects.filter(study=locked)
     if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():

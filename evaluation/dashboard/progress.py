@@ -191,10 +191,7 @@ def is_stale(study: Study, pulse: ChangeMark, now: datetime | None = None) -> bo
 
 def request_snapshot(study: Study) -> bool:
     """Start a snapshot job unless one is running; return whether it was started."""
-    under_way = Job.objects.filter(
-        kind="board", args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
-    )
-    if under_way.exists():
+    if Job.objects.under_way().filter(kind="board", args__study=study.slug).exists():
         return False
     enqueue(kind="board", args={"study": study.slug})
     return True

@@ -37,7 +37,6 @@ from judgments.studies.study_page import (
     page_address,
     take_refusal,
 )
-from judgments.study_operations import UNDER_WAY
 
 WORDS = {
     "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
@@ -193,7 +192,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         form = PlanningForm(request.POST, pilots=_pilots(request))
         try:
             assumptions = _assumed(form)
-            if own.filter(state__in=UNDER_WAY).exists():
+            if own.under_way().exists():
                 raise WrongState("Nothing was simulated: your last plan is still under way.")
         except QuorumError as error:
             refusal, sent = str(error), request.POST.dict()

@@ -36,8 +36,6 @@ def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
-        under_way = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING]).exclude(
-            kind__in=QUIET_JOBS
-        )
+        under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
         context["jobs"] = list(visible_rows(under_way, user)[:NEWEST])
     return context

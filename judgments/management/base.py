@@ -149,7 +149,8 @@ class OperationCommand(QuorumCommand):
             raise CommandError(sentence_of(error.detail)) from error
         if operation.job and operation.once != "never":
             alive = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
-            operation.refuse_second(study, state=Job.State.RUNNING, heartbeat__gte=alive)
+            running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)
+            operation.refuse_second(study, running)
         return study, values
 
 

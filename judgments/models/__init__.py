@@ -2,19 +2,19 @@
 
 from judgments.models.access import ApiToken, StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
-from judgments.models.jobs import Job, KeptFigures
+from judgments.models.jobs import CachedFigures, Job
 from judgments.models.studies import HIT, CandidatePair, HITUnit, Outlook, SavedPreset, Study, Unit
 
 __all__ = [
     "HIT",
     "ApiToken",
+    "CachedFigures",
     "CandidatePair",
     "Caption",
     "Dataset",
     "HITUnit",
     "Item",
     "Job",
-    "KeptFigures",
     "Outlook",
     "Output",
     "PublishedPair",

@@ -130,6 +130,24 @@ def test_a_worker_that_was_overtaken_keeps_nothing_of_its_run() -> None:
     assert not made_groups().exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_was_overtaken_stops_at_its_next_report(caplog: pytest.LogCaptureFixture) -> None:
+    job = jobs.enqueue(kind="be-given-away")
+    assert not jobs.run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.owner) == ("running", "another worker")
+    assert f"Job {job.pk} was given to another worker. Nothing of this run was kept." in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_job_that_something_else_is_in_the_way_of_waits_and_counts_no_attempt() -> None:
+    job = jobs.enqueue(kind="meet-another")
+    assert not jobs.run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.attempts, job.error) == ("queued", 0, "")
+    assert not jobs.run_next()  # it is not due yet
+
+
 @pytest.mark.django_db
 def test_the_oldest_job_is_run_first_and_then_nothing_is_left() -> None:
     first, second = (jobs.enqueue(kind="make-groups", args={"count": 1}) for _ in range(2))
