@@ -31,7 +31,7 @@ class RangeNotSatisfiable(Exception):
 
 
 class Slice:
-    """A part of an open file, read once from front to back."""
+    """A part of an open file."""
 
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
@@ -91,7 +91,6 @@ def _download(
     modified: int,
     send: Callable[[int, int, int], HttpResponseBase],
 ) -> HttpResponseBase:
-    """Answer with ``send``: (first byte, count, status) -> response."""
     answer = _unchanged(request, etag, modified)
     if answer is None:
         try:
@@ -114,7 +113,6 @@ def _download(
 
 
 def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
-    """Return 304 or 412, or None if the file must be sent."""
     found = get_conditional_response(request, etag=etag, last_modified=modified)
     if found is not None and found.status_code == 412:
         return _problem(
@@ -124,11 +122,7 @@ def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBa
 
 
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
-    """Return the first and last byte (from 0) of the requested range; None for the whole file.
-
-    Raises:
-        RangeNotSatisfiable: the range is behind the end.
-    """
+    """Return the first and last byte (from 0) of the requested range; None for the whole file."""
     asked = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
     if request.method != "GET" or asked is None or not _same(request, etag, modified):
         return None
@@ -147,7 +141,7 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
 
 
 def _same(request: HttpRequest, etag: str, modified: int) -> bool:
-    """Return True unless If-Range names another file. A date counts only if its second is certainly over."""
+    """Return whether If-Range names this file. A date counts only if its second is certainly over."""
     asked = request.headers.get("If-Range", "").strip()
     if not asked:
         return True
@@ -165,15 +159,12 @@ T = TypeVar("T")
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of ``size``; the last may be shorter."""
     stream = iter(rows)
     while batch := list(islice(stream, size)):
         yield batch
 
 
 class Fingerprint:
-    """A SHA-256 over rows."""
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 

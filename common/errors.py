@@ -1,14 +1,13 @@
-"""Named errors.
+"""Named errors, each with a sentence for its user and an HTTP status.
 
-Each has one sentence for its user and an HTTP status. A command prints the sentence and exits with 1; a page
-shows it; the API returns it in an RFC 9457 problem document.
+A command prints the sentence and exits with 1; a page shows it; the API returns it in an RFC 9457 problem document.
 """
 
 from __future__ import annotations
 
 
 class QuorumError(Exception):
-    """An error that a user can correct. ``str()`` is one sentence: what, where, what was expected."""
+    """An error that a user can correct. ``str()`` is a sentence: what, where, what was expected."""
 
     status = 400
     title = "Bad request"

@@ -28,8 +28,6 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
 
 
 class AppendOnlyRow(models.Model):
-    """A row that cannot be changed or deleted."""
-
     objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
@@ -50,9 +48,6 @@ ROWS_AT_ONCE = 5_000
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
     """Insert ``rows`` with values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their
     number.
-
-    Raises:
-        IntegrityError: a constraint of the table is violated.
     """
     connection = connections[router.db_for_write(model)]
     quote = connection.ops.quote_name
@@ -86,7 +81,7 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
     """Update PostgreSQL's table statistics, within the caller's transaction.
 
     Autovacuum does it about once a minute; until then, plans for a new study of 10,000 HITs make a claim 50 %
-    slower. SQLite plans by its indexes alone.
+    slower.
     """
     connection = connections[router.db_for_write(tables[0])]
     if connection.vendor != "postgresql":
@@ -97,7 +92,7 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
-    """Return the conversion of a Python value to this column; most values need none."""
+    """Return the conversion of a Python value to this column."""
     target = field.target_field if field.is_relation else field
     if isinstance(target, (models.IntegerField, models.CharField, models.BooleanField, models.FloatField)):
         return _as_it_is

@@ -140,7 +140,7 @@ def check_mechanical_turk(app_configs: Sequence[AppConfig] | None, **_: object) 
 def check_live_studies(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: object
 ) -> list[checks.CheckMessage]:
-    """Warn of open live studies while the setting is off: nobody is paid, approved or closed there."""
+    """Warn of open live studies while the setting is off: nobody is paid there."""
     from judgments.models import Study  # models are available after app loading
 
     if settings.MTURK_LIVE or not databases:  # like Django's own, only for migrate and check --database

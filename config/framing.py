@@ -54,7 +54,6 @@ SAID_SECONDS = 3600
 
 
 def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the content policy's frame and form rules for these sites."""
     return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
 
 
@@ -87,7 +86,6 @@ class FramedPagesMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
     ) -> None:
-        """Raise Http404 for pages other than the study's work."""
         frame, match = frame_of(request), request.resolver_match
         if frame is None:
             return
@@ -107,7 +105,7 @@ def _no_ticket(request: HttpRequest) -> HttpResponse:
 
 
 def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
-    """Remove cookies, and keep the secret address out of the referrer."""
+    """Remove cookies, and hide the secret address from the referrer."""
     response.cookies.clear()
     del response.headers["X-Frame-Options"]
     response.headers.setdefault("Referrer-Policy", "no-referrer")

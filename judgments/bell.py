@@ -31,7 +31,7 @@ def ring() -> None:
 
 
 class Listener:
-    """The pauses of one thread between two polls."""
+    """The pauses of a thread between two polls."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping

@@ -1,8 +1,7 @@
 """Cache the figures of large studies in rows, since counting a million rows is slow.
 
-Figures less than a minute old are shown as they are; older ones while a job recomputes them. On the first
-view of a large study, the page says that they are being computed and fills in later. Figures over few rows
-are computed at each view and never cached.
+Figures younger than a minute are shown as they are; older ones while a job recomputes them. Missing figures of a
+large study are computed by a job, and the page fills in later. Figures over few rows are never cached.
 
 After a person's action on the study, quick figures are recomputed at once, so that the person sees the
 effect; others are marked as being recomputed.
@@ -36,7 +35,7 @@ def plain_value(value: Any) -> Any:
 
 
 def version_of(study: Study) -> object:
-    """Return a version that changes with every logged action on the study."""
+    """Return what changes with every logged action on the study."""
     last = study.events.aggregate(last=Max("pk"))["last"]
     return str(study.created_at), study.state, str(study.paused_at), last
 
@@ -50,7 +49,7 @@ class Figures(Generic[T]):
         version: as JSON, what else than time makes cached figures stale.
         exact: whether they depend on the version only: they never expire, and other versions are not shown.
         many: a quick database expression for whether the first computation needs a job.
-        beyond_a_page: the same for figures that a page never computes; others are computed at each view.
+        beyond_a_page: the same for figures that a page never computes.
     """
 
     name: str
@@ -70,7 +69,7 @@ class ShownFigures(Generic[T]):
 
     Attributes:
         value: None only while a job computes them for the first time.
-        made_at: when they were computed; None: just now.
+        made_at: None for figures computed just now.
         again: whether a job is recomputing them.
     """
 
@@ -105,18 +104,13 @@ class FiguresPending(Exception):
 
 
 def required_figures(shown: ShownFigures[T]) -> T:
-    """Return figures that a page cannot do without; raise FiguresPending if there are none yet."""
     if shown.value is None:
         raise FiguresPending
     return shown.value
 
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
-    """Return the figures of a study, computed now or cached.
-
-    Args:
-        wait: for programs: compute missing figures at once, whatever their size.
-    """
+    """Return the figures of a study. With ``wait``, missing ones are computed at once, whatever their size."""
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return ShownFigures(figures.compute(study))
@@ -174,7 +168,6 @@ def request_figures(study: Study, names: Iterable[str]) -> None:
 
 
 def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
-    """Compute the figures of these names, for ``store_figures``."""
     rows = []
     for name in names:
         figures = _named(name)

@@ -23,7 +23,7 @@ COUNTRIES = _read()  # code -> English name
 
 
 def country_name(code: str) -> str:
-    """Return its name in the reader's language, or the code if unknown."""
+    """Return its name in the reader's language, or an unknown code."""
     return gettext(COUNTRIES.get(code, code))
 
 

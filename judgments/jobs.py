@@ -98,9 +98,6 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
 
     Args:
         args: JSON values, passed to the handler by name; slugs and ids, never data.
-
-    Raises:
-        UnknownJobKind: nobody registered ``kind``.
     """
     if kind not in _handlers:
         known = ", ".join(sorted(_handlers)) or "none"
@@ -128,7 +125,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Tell this run from the job's other runs: 8 random hexadecimal digits."""
+        """Return 8 random hexadecimal digits that tell this run from the job's other runs."""
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
@@ -217,7 +214,6 @@ class _Heart(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        """Check every second until stopped."""
         written, silent = (0.0, ""), 0.0
         beat_every = settings.JOB_STALE_SECONDS / BEATS
         try:
@@ -245,7 +241,7 @@ class _Heart(threading.Thread):
 
 
 def run_next() -> bool:
-    """Run the oldest job that is due; return False if there is none. Raise as ``run_job``."""
+    """Run the oldest job that is due; return False if there is none."""
     return _run_first(Job.objects.due()) is not None
 
 

@@ -43,7 +43,6 @@ FOR_MACHINES = {"what", "analysis", "created"}
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:
-    """Return a job's result as labelled values; pages that know nested ones show those."""
     if not isinstance(job.result, dict):
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}

@@ -22,7 +22,7 @@ class Problem(Exception):
 
     Attributes:
         status: HTTP status; 0 where the server could not be reached.
-        detail: one sentence.
+        detail: a sentence.
         members: the whole document.
     """
 
@@ -32,15 +32,10 @@ class Problem(Exception):
 
 
 class Calls:
-    """A connection to an installation.
+    """A connection to an installation, such as https://quorum.example.
 
     If the server is busy or away, calls that may be repeated are tried again after 0.5, 1, 2, ... seconds, or when the
     server says.
-
-    Args:
-        url: such as https://quorum.example.
-        tries: the number of tries of a call.
-        transport: of httpx, for tests and proxies.
     """
 
     def __init__(
@@ -73,11 +68,7 @@ class Calls:
         self.http.close()
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the answer to a call.
-
-        Raises:
-            Problem: the server refused, or could not be reached.
-        """
+        """Return the answer; raise Problem if the server refused or could not be reached."""
         once_only = KEY in (
             options.get("headers") or {}
         )  # the server does it once, however often it is asked
@@ -107,7 +98,7 @@ class Calls:
         return self.ask("POST", path, **options, **({"headers": {KEY: key}} if key else {})).json()
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a list; the next page is fetched when it is needed."""
+        """Yield the rows of a list, page by page."""
         page = self.get(f"{resource}/", **{"page_size": PAGE_SIZE, **filters})
         while True:
             yield from page["results"]
@@ -116,7 +107,7 @@ class Calls:
             page = self.get(page["next"])
 
     def save(self, path: str, target: str) -> None:
-        """Download to a file, atomically; an interrupted download is resumed if the file is still the same."""
+        """Download to a file, atomically; resume an interrupted download of an unchanged file."""
         folder = os.path.dirname(os.path.abspath(target))
         handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
         try:

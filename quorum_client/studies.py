@@ -18,7 +18,7 @@ ACCEPTED = 202  # not ready yet: ask again
 
 
 class JobFailed(Exception):
-    """Long work that ended without doing what was asked; ``str()`` says why."""
+    """A job failed; ``str()`` says why."""
 
 
 class Quorum(Calls):
@@ -28,7 +28,7 @@ class Quorum(Calls):
     """
 
     def studies(self, **filters: Any) -> pd.DataFrame:
-        """Return the studies you may see, one a row."""
+        """Return the studies that you may see."""
         return _frame(self.rows("studies", **filters))
 
     def study(self, slug: str) -> StudyHandle:
@@ -58,17 +58,14 @@ class Quorum(Calls):
         """Simulate how many pairs, references and votes a difference takes, and wait for the result.
 
         Args:
-            assumptions: those that differ from the usual; docs/planning.md has each in words.
-            study: slug of a study whose prices and HITs are taken, and which keeps the plan; none without it.
+            assumptions: those that differ from the default; docs/planning.md describes each.
+            study: slug of a study whose prices and HITs are taken, and which stores the plan.
             pilot: slug of a study whose people are taken.
-            apart: two systems, or metrics, of the pilot: the difference to find is the one between them.
+            apart: two systems, or metrics, of the pilot, whose difference is to be found.
 
         Returns:
-            ``assumptions``; ``designs``, a frame with a design a row (pairs, references, votes, power with its
+            ``assumptions``; ``designs``, a frame with a row for each design (pairs, references, votes, power with its
             interval, cost_cents); ``best``, the cheapest that surely reaches the power, or None.
-
-        Raises:
-            JobFailed: it could not be simulated; the message says why.
         """
         body: dict[str, Any] = {"assumptions": assumptions or {}}
         body |= {name: value for name, value in (("study", study), ("pilot", pilot)) if value}
@@ -87,8 +84,8 @@ class Quorum(Calls):
         """Wait for a job and return it.
 
         Raises:
-            JobFailed: the message is the job's own.
-            TimeoutError: it is still under way after ``seconds``; it goes on.
+            JobFailed: the message is the job's.
+            TimeoutError: it goes on after ``seconds``.
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
@@ -107,7 +104,7 @@ class StudyHandle:
     """A study: its rows as frames, and its operations.
 
     Every operation of the interface is a method: ``study.pause(why="a caption is broken")`` posts to
-    ``studies/<slug>/pause/`` (``do``). Those below do more than that.
+    ``studies/<slug>/pause/`` (``do``).
     """
 
     def __init__(self, quorum: Quorum, slug: str) -> None:
@@ -122,12 +119,11 @@ class StudyHandle:
         return partial(self.do, name.replace("_", "-"))
 
     def info(self) -> dict[str, Any]:
-        """Return state, times, and the design."""
         found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/")
         return found
 
     def units(self, **filters: Any) -> pd.DataFrame:
-        """Return what is judged, with control items."""
+        """Return units and control items."""
         return self._frame("units", filters)
 
     def judgments(self, **filters: Any) -> pd.DataFrame:
@@ -139,7 +135,6 @@ class StudyHandle:
         return self._frame("consensus", filters)
 
     def workers(self, **filters: Any) -> pd.DataFrame:
-        """Return who took part."""
         return self._frame("workers", filters)
 
     def agreement(self) -> dict[str, Any]:
@@ -168,7 +163,6 @@ class StudyHandle:
 
         Args:
             missing: what becomes of units that only the other has: "leave-out", or "no", a no of this study.
-            seconds: to wait for a large study's figures.
         """
         until = time.monotonic() + seconds
         while True:
@@ -182,12 +176,12 @@ class StudyHandle:
             self.quorum.sleep(float(response.headers.get("Retry-After", 5)))
 
     def board(self) -> dict[str, Any]:
-        """Return the dashboard: current counters, and ``snapshot`` with the last figures, or None."""
+        """Return the dashboard: current counters, and the last ``snapshot`` or None."""
         found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/board/")
         return found
 
     def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
-        """Return pairs, or captions, on which a metric and people disagree, the surest first.
+        """Return pairs, or captions, on which a metric and people disagree, the clearest first.
 
         ``scores_<metric>`` holds each metric's scores of the row's one or two captions.
         """
@@ -200,7 +194,7 @@ class StudyHandle:
         )
 
     def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
-        """Return all about one pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
+        """Return all about a pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
         asked = {} if metric is None else {"metric": metric}
         found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
         return found | {"votes": pd.DataFrame(found["votes"])}
@@ -211,18 +205,14 @@ class StudyHandle:
         return StudyHandle(self.quorum, made["slug"])
 
     def rehearse(self, **crowd: Any) -> dict[str, Any]:
-        """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``.
-
-        Raises:
-            JobFailed: it could not be rehearsed; the message says why.
-        """
+        """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``."""
         job = self.quorum.post("rehearsals/", {"study": self.slug, **crowd})
         self.quorum.wait(job)
         found: dict[str, Any] = self.quorum.get(f"rehearsals/{job['args']['study']}/")
         return found
 
     def report_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of the report by name, with intervals in separate columns; make one if there is none."""
+        """Return the tables of the report, intervals in separate columns; make a report if there is none."""
         made = self._newest_report()
         if made is None:
             self._do("report")
@@ -242,15 +232,7 @@ class StudyHandle:
         return next(rows, None)
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation on the study.
-
-        Returns:
-            The answer, mostly the study; the finished job if a job does it.
-
-        Raises:
-            Problem: a parameter is wrong, or it is not possible; nothing was changed.
-            JobFailed: the message says why.
-        """
+        """Do an operation. Return the answer, mostly the study; the finished job if a job does it."""
         answer = self.quorum.ask("POST", f"studies/{self.slug}/{operation}/", json=parameters)
         found: dict[str, Any] = answer.json()
         return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
@@ -306,7 +288,7 @@ class StudyHandle:
 
 @dataclass
 class MoneyStep:
-    """An operation that moves money, previewed and not done yet.
+    """A previewed operation that moves money.
 
     Attributes:
         told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and what it is about.
@@ -323,10 +305,10 @@ class MoneyStep:
         """Do it once: a repeated call changes nothing and answers the same.
 
         Args:
-            why: what the workers read with a bonus; for the log otherwise.
+            why: what the workers read with a bonus; else for the log.
 
         Raises:
-            Problem: it is no longer what was told (409), or beyond the budget (409); nothing was done.
+            Problem: 409, the preview is out of date or beyond the budget; nothing was done.
         """
         body = {**self.asked, "confirm": self.told["confirm"], "why": why}
         done: dict[str, Any] = self.quorum.post(self.path, body, key=self.key)

@@ -1,7 +1,4 @@
-"""Generate pages of the documentation from the code: `mkdocs build` calls `on_files`.
-
-So a command, a study file, a call, a metric or a statistic is described once, where it is defined.
-"""
+"""Generate pages of the documentation from the code: `mkdocs build` calls `on_files`."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ NUMERIC = (
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to the written ones."""
     _set_up()
     pages = {
         "commands": command_page,
@@ -116,7 +112,7 @@ def study_file_page() -> Iterator[str]:
 
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the table that a field refers to, or None; of a list of tables, that of an entry."""
+    """Return the schema of the table that a field, or an entry of its list, refers to."""
     for one in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in one:
             found: dict[str, Any] = schema["$defs"][one["$ref"].rpartition("/")[2]]
@@ -208,7 +204,6 @@ def metrics_page() -> Iterator[str]:
 
 
 def statistics_page() -> Iterator[str]:
-    """Yield every statistic that signs its results."""
     from evaluation.statistics.catalogue import STATISTICS
 
     yield "# Statistics by name\n\nWhat they mean, and their sources, are in [Statistics](../statistics.md).\n"
@@ -224,7 +219,6 @@ def statistics_page() -> Iterator[str]:
 
 
 def python_page() -> Iterator[str]:
-    """Yield the public names of the numeric packages, for mkdocstrings."""
     yield "# Python\n\nThe numeric packages need no Django and no database.\n"
     for module in NUMERIC:
         yield f"::: {module}\n"

@@ -40,7 +40,6 @@ MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the s
 
 
 def collected() -> Catalog:
-    """Return every message of the sources with the files that have it."""
     catalog = Catalog(project="Quorum", charset="utf-8")
     for path, source in _sources():
         for _, message, comments, context in extract(
@@ -53,7 +52,7 @@ def collected() -> Catalog:
 
 
 def _data() -> Iterator[tuple[str, str]]:
-    """Yield (path from the root, text) of data in the code that is translated where it is shown."""
+    """Yield (path, text) of data in the code that is translated where it is shown."""
     from annotation import errors as of_answers
     from common import errors
     from judgments.countries import COUNTRIES
@@ -85,7 +84,7 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Yield (path from the root, Python source) of everything that can hold a message, in order."""
+    """Yield (path, Python source) of everything that can hold a message, in order."""
     import django
     from django.conf import settings
 
@@ -120,7 +119,6 @@ def stored(language: str) -> Catalog:
 
 
 def compiled(catalog: Catalog) -> bytes:
-    """Return the catalogue in the form that Django reads."""
     buffer = io.BytesIO()
     write_mo(buffer, catalog)
     return buffer.getvalue()
@@ -161,7 +159,6 @@ def update(language: str) -> None:
 
 
 def problems(language: str) -> list[str]:
-    """Return what a catalogue lacks, one sentence each."""
     catalog, wanted = stored(language), collected()
     found = []
     for message in wanted:

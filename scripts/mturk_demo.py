@@ -36,7 +36,6 @@ Ctrl-C stops all of it; the next start begins anew.
 
 
 def main() -> None:
-    """Start emulator, server and worker, publish the study, and wait for Ctrl-C."""
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in ends:
         signal.signal(number, _stop)
@@ -80,7 +79,7 @@ def main() -> None:
 
 
 def apart(folder: str) -> dict[str, str]:
-    """Return settings that keep the demo's rows, jobs and money apart from those of other installations."""
+    """Return settings that separate the demo's rows, jobs and money from other installations."""
     return {
         "DATA_DIR": folder,
         "DATABASE_URL": "",
@@ -92,7 +91,6 @@ def apart(folder: str) -> dict[str, str]:
 
 
 def at_emulator(address: str, site: str) -> dict[str, str]:
-    """Return settings that lead to the emulator and back, past any proxy."""
     return {
         "PUBLIC_URL": address,
         "AWS_ENDPOINT_URL_MTURK": site,
@@ -118,7 +116,6 @@ def begin_anew(folder: str) -> None:
 
 
 def publish(environment: dict[str, str]) -> None:
-    """Make the demo study and publish it."""
     say("Putting the study up ...")
     for step in (
         ["create_study", "demo/studies/mturk.toml"],
@@ -132,7 +129,6 @@ def publish(environment: dict[str, str]) -> None:
 
 
 def crowd_page(environment: dict[str, str]) -> str:
-    """Return the address of the study's page Crowd."""
     asked = (
         "from judgments.models import Study; from judgments.studies.study_page import page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"

@@ -1,7 +1,7 @@
-"""The orders of the Makefile: `make run`, `make environment`, `make test`, `make coverage`, `make lint`, `make docs`.
+"""The orders of the Makefile.
 
-Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
-needs to be told that it is too old.
+Only the standard library, because this runs before anything is installed; and no newer syntax than an old Python
+can read before it is told to be too old.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from scripts.environment import CannotGoOn, use_a_new_python
 
 
 def main() -> int:
-    """Does what the first argument names."""
     use_a_new_python()
     order, arguments = sys.argv[1], sys.argv[2:]
     if order == "environment":

@@ -1,7 +1,7 @@
-"""`make run`: the web server and the background worker, started, looked after and ended.
+"""`make run`: start the web server and the background worker, look after them, and end them.
 
-Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
-needs to be told that it is too old.
+Only the standard library, because this runs before anything is installed; and no newer syntax than an old Python
+can read before it is told to be too old.
 """
 
 from __future__ import annotations
@@ -56,11 +56,10 @@ Services = Dict[str, "subprocess.Popen[bytes]"]
 
 
 class Stopped(Exception):
-    """Somebody wants it to end."""
+    """The user asked to end."""
 
 
 def run() -> None:
-    """Sets up, starts server and worker, tells where, and waits for Ctrl-C."""
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in ends:
         signal.signal(number, _stop)
@@ -89,7 +88,7 @@ def run() -> None:
 
 
 def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Starts a service in a session of its own: Ctrl-C reaches this script alone, which ends them in order."""
+    """Start a service in its own session, so that Ctrl-C reaches this script alone, which ends them in order."""
     return subprocess.Popen(
         [PYTHON, "-m", *COMMANDS[name]],
         cwd=ROOT,
@@ -100,7 +99,7 @@ def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
 
 
 def keep_running(services: Services, environment: dict[str, str]) -> None:
-    """Looks after the services for ever; one that dies is started again, but not for ever."""
+    """Start services that die again, but not for ever."""
     restarts = 0
     while True:
         for name, process in services.items():
@@ -116,7 +115,7 @@ def keep_running(services: Services, environment: dict[str, str]) -> None:
 
 
 def prepare(environment: dict[str, str]) -> dict[str, str] | None:
-    """Database, static files, demo and first account; the account when it is new, else None."""
+    """Set up database, static files and demo; return the first account when it is new."""
     data = environment["DATA_DIR"]
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads()
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
@@ -138,7 +137,7 @@ def prepare(environment: dict[str, str]) -> dict[str, str] | None:
 
 
 def _what_prepare_reads() -> str:
-    """Changes with the packages, migrations, static files and settings: then a start has something to prepare."""
+    """Return a hash of packages, migrations, static files and settings."""
     seen = hashlib.sha256()
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())
@@ -166,7 +165,6 @@ def account_lines(account: dict[str, str] | None) -> str:
 
 
 def wait_for_answer(address: str, services: Services) -> None:
-    """Until the server answers, whatever it says."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         _check_alive(services)
@@ -192,7 +190,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def stop(services: Services) -> None:
-    """Asks all to end, waits for a while, and ends by force what is left, children too."""
+    """Ask all to end, wait, and kill what is left, children too."""
     for process in services.values():
         if process.poll() is None:
             process.terminate()
@@ -207,6 +205,5 @@ def stop(services: Services) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends by force what is left of a service and its children; mostly nothing is."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""What every resource below /api/ shares: who asks, how bodies are read, how errors and pages look.
+"""Authentication, parsing and errors of the resources below /api/.
 
-The addresses are in config/api/urls.py: the framework loads this module for its settings, before any view exists.
+The framework loads this module for its settings, before any view exists.
 """
 
 from __future__ import annotations
@@ -78,13 +78,6 @@ class StrictJSONParser(JSONParser):
     """Refuse JSON that is ambiguous, too deep, or holds what a database cannot store."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Return the body as Python values.
-
-        Raises:
-            ParseError: it is no JSON, names a member twice, is nested deeper than ``DEEPEST``, or holds U+0000, half
-                of a surrogate pair or a number beyond any float.
-            UnsupportedMediaType: it is compressed.
-        """
         refuse_compressed(parser_context)
         body = stream.read()
         try:
@@ -107,7 +100,6 @@ class StrictJSONParser(JSONParser):
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object without duplicate members."""
     found = dict(pairs)
     if len(found) < len(pairs):
         (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
@@ -120,7 +112,6 @@ def _no_number(text: str) -> Any:
 
 
 def _finite(text: str) -> float:
-    """Return a finite number: infinity cannot be stored as JSON."""
     number = float(text)
     if math.isinf(number):
         raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
@@ -161,7 +152,6 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
 
 
 def _shortened(told: Any) -> Any:
-    """Cut the middle out of long texts."""
     if isinstance(told, list):
         return [_shortened(one) for one in told]
     if not isinstance(told, str) or len(told) <= LONGEST_DETAIL:
@@ -170,7 +160,7 @@ def _shortened(told: Any) -> Any:
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Handle exceptions of API views; None leaves an unforeseen one to Django, which reports it."""
+    """Handle exceptions of API views; an unforeseen one is left to Django."""
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
         members = {
@@ -215,19 +205,16 @@ def unknown_address(request: HttpRequest) -> HttpResponse:
 
 
 def problem_page(status: int, detail: str) -> JsonResponse:
-    """Return a problem document outside of DRF's views."""
     return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Handle status 500: a problem document below /api/, a page elsewhere."""
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     return default_server_error(request)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Handle status 400 likewise."""
     if request.path.startswith("/api/"):
         return problem_page(400, "The request is malformed.")
     return default_bad_request(request, exception)

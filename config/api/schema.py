@@ -64,7 +64,7 @@ TOLD = {
 
 
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the general errors to every operation, with their own media type."""
+    """Add the general errors to every operation."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():

@@ -52,7 +52,6 @@ PERMISSIONS = {
 
 
 def rights_of(user: Person, study: Study) -> frozenset[Right]:
-    """Return a person's rights to a study, by role or by a permission for all studies."""
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
@@ -104,11 +103,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 @transaction.atomic
 def take_role(*, study: Study, user: User, by: User | None = None) -> None:
-    """Remove a person's role in a study, if any.
-
-    Raises:
-        WrongState: the study would lose its last owner.
-    """
+    """Remove a person's role. Raise WrongState if the study would lose its last owner."""
     had = _role_and_lock(study, user)
     if had is None:
         return
@@ -126,11 +121,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return who is meant: the account of staff of this name, or where there is no name, the account of this row.
-
-    Raises:
-        WrongState: there is none.
-    """
+    """Return the account of staff of this name or, without a name, of this row; raise WrongState if there is none."""
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -200,7 +191,6 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
-    """Return the rows visible to a person."""
     model: type[Model] = rows.model
     if sees_all(user, model):
         return rows
@@ -224,10 +214,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def loaded_by(dataset: Dataset, user: User) -> bool:
-    """Return whether this person's upload created the dataset.
-
-    A later upload of the same files under the same name gives no right.
-    """
+    """Return whether this person's upload created the dataset; a later upload of the same files does not."""
     done = Job.objects.filter(
         kind="import_dataset",
         state=Job.State.DONE,
@@ -239,7 +226,6 @@ def loaded_by(dataset: Dataset, user: User) -> bool:
 
 
 def _of_jobs(user: Person) -> Q:
-    """Return jobs that the person started, or of visible studies."""
     asked = Q(created_by=user.pk) if user.pk else Q(pk__in=[])
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
@@ -294,7 +280,6 @@ class IsStaff(BasePermission):
     message = "This is for staff of this installation whose account may look at it."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Refuse workers' tokens."""
         user = request.user
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
             return False
@@ -327,7 +312,6 @@ class VisibleRows(BaseFilterBackend):
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        """Filter lists and single rows alike."""
         token = token_of(request)
         limited = token is not None and token.limited
         if not limited and staff_of(request).has_perm(view.reading):

@@ -98,16 +98,11 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """Revoke a token; repeating it is harmless.
-
-    Raises:
-        NotThere: the token went with its account.
-    """
+    """Revoke a token, if it is not revoked. Raise NotThere if it went with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
         raise NotThere("There is no such token any more.")
 
 
 def _digest(key: str) -> str:
-    """Return a fast hash; the key's 256 random bits need no slow one."""
     return sha256(key.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The base of all admin classes: their filters, columns and counts, and the addresses that their pages lead to."""
+"""The base of all admin classes: filters, columns, counts and addresses."""
 
 from __future__ import annotations
 
@@ -24,19 +24,17 @@ from judgments.models import Dataset, Item, Study
 
 
 def picture_address(item: Item) -> str:
-    """Return the URL of an image for staff; '' if there is none."""
+    """Return the URL of an image for staff, or ''."""
     if item.picture:
         return reverse("annotation:preview-picture", args=[item.pk])
     return item.url
 
 
 def preview_address(study: Study) -> str:
-    """Return the URL of the worker's page with a few units."""
     return reverse("annotation:preview", args=[study.slug])
 
 
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
-    """Return the link for workers."""
     address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
     return f"{address}?code={code}" if code else address
 
@@ -48,13 +46,11 @@ LONGEST_KEY = 18  # digits; a longer number is no row's
 
 
 def signed_in(request: HttpRequest) -> User:
-    """Return the user of an admin page."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """Count the ``rows`` that belong to the outer row."""
     counted = (
         rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
     )
@@ -62,7 +58,6 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
 
 
 def counted_beside(model: type[Any], relation: str) -> Coalesce:
-    """Count the rows of ``relation`` of an outer row of ``model``."""
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
@@ -76,7 +71,7 @@ def in_short(value: float | None) -> str:
 
 
 class BoundedPaginator(Paginator):
-    """Cap the count: counting a million rows is slower than showing one page."""
+    """Cap the count: to count a million rows is slower than to show a page."""
 
     most = MOST_LEAFED
 
@@ -96,7 +91,7 @@ class BoundedPaginator(Paginator):
 
 
 class WordsFilter(SimpleListFilter):
-    """Filter a list by a field with known values, without a query for them."""
+    """Filter by a field with known values, without a query for them."""
 
     words: tuple[str, ...] = ()
 
@@ -115,12 +110,11 @@ class WordsFilter(SimpleListFilter):
 
 
 def short_time(at: datetime) -> str:
-    """Format as 20 Nov 2026 18:29, on one line."""
     return localtime(at).strftime("%-d %b %Y %H:%M").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Filter a list by a row of another table; offer the newest rows and the chosen one."""
+    """Filter by a row of another table; offer the newest rows and the chosen one."""
 
     most = MOST_OFFERED
 
@@ -145,14 +139,14 @@ class BoundedChoices(RelatedFieldListFilter):
 
 
 class VisibleChoices(BoundedChoices):
-    """Filter a list by a study or dataset that the person may see."""
+    """Filter by a study or dataset that the person may see."""
 
     def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         return visible_rows(super().offered(field, request), request.user)
 
 
 class BoundedValues(AllValuesFieldListFilter):
-    """Filter a list by the field's values in the newest rows."""
+    """Filter by the field's values in the newest rows."""
 
     most = MOST_OFFERED
     looked_at = 10_000
@@ -170,7 +164,7 @@ class BoundedValues(AllValuesFieldListFilter):
 
 
 class QuorumAdmin(ModelAdmin):
-    """Show lists of 50 rows at constant cost, limited to what the person may see."""
+    """Lists of 50 rows at constant cost, limited to what the person may see."""
 
     list_per_page = PER_PAGE
     add_label = ""  # the words of the button above a list; empty: "Add ..."
@@ -184,7 +178,7 @@ class QuorumAdmin(ModelAdmin):
         return visible_rows(self.all_rows(request), request.user)
 
     def all_rows(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows before the rule of the base class; for lists with another rule."""
+        """Return the rows without the rule of visibility."""
         return super().get_queryset(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -200,7 +194,6 @@ class QuorumAdmin(ModelAdmin):
         )
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Limit the choices of filters by other rows."""
         return [self._bounded(entry) for entry in super().get_list_filter(request)]
 
     def _bounded(self, entry: Any) -> Any:
@@ -235,7 +228,6 @@ SIMULATED = ' <span class="q-mark">simulated</span>'
 
 
 def study_words(study: Study | None) -> SafeString | str:
-    """Return a study's short name, and whether it is simulated."""
     if study is None:
         return "–"
     return format_html("{}" + (SIMULATED if study.simulated else ""), study.slug)

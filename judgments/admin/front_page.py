@@ -15,7 +15,7 @@ NEWEST = 8
 
 
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Show visible studies by state, datasets and running jobs; four queries."""
+    """Show the page in four queries."""
     user = request.user
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)

@@ -44,11 +44,9 @@ Lists = defaultdict[tuple[int, int], dict[int, Any]]
 def known_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
 ) -> Lists:
-    """Return (system, image or querying caption) -> rank -> caption text, or image; duplicates count at
-    their best rank.
+    """Return (system, image or querying caption) -> rank -> caption text, or image.
 
-    Args:
-        placed: systems whose ranks are places.
+    Duplicates count at their best rank; ranks of the systems ``placed`` are places.
     """
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
@@ -104,9 +102,7 @@ class ImportSummary:
     """The result of an import.
 
     Attributes:
-        what: the dataset, system or study.
         created: False if the same rows existed and nothing changed.
-        counts: rows by name.
         notes: one sentence per quirk.
     """
 
@@ -180,7 +176,7 @@ def import_dataset(
 
 
 def _unsafe(images: str) -> list[str]:
-    """Return a warning on pictures that the content policy blocks."""
+    """Warn of pictures that the content policy blocks."""
     if not images.startswith("http://"):
         return []
     return [
@@ -204,7 +200,7 @@ def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
 def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
-    """Store items and captions in import order; return image -> file name."""
+    """Return image -> file name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
@@ -259,7 +255,6 @@ def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy:
 
 
 def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
-    """Store published pairs, their candidate texts and their systems."""
     pairs = list(rows)
     if not pairs:
         return

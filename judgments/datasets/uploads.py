@@ -102,8 +102,7 @@ def opened(upload: str) -> Iterator[Files]:
     """Open the upload's files, unpacked, for a with block.
 
     Raises:
-        UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file;
-            the message uses the uploaded names.
+        UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file.
     """
     folder = _folder(upload)
     if not folder.is_dir():
@@ -123,7 +122,6 @@ def opened(upload: str) -> Iterator[Files]:
 
 
 def _without(sentence: str, *folders: Path) -> str:
-    """Replace our paths in a sentence by the uploaded names."""
     for folder in folders:
         for place in ("files", "pictures"):
             sentence = sentence.replace(f"{folder / place}/", "").replace(str(folder / place), "the upload")
@@ -131,7 +129,6 @@ def _without(sentence: str, *folders: Path) -> str:
 
 
 def _unpacked(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
-    """Unpack archives; return the only file, or the folder."""
     target.mkdir()
     for file in files:
         if is_archive(file.name):
@@ -156,11 +153,7 @@ def check_name(name: str) -> None:
 
 
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Check an archive's table of contents.
-
-    Raises:
-        UploadRefused: with the first reason found.
-    """
+    """Raise UploadRefused with the first problem of an archive's table of contents."""
     _wanted_members(_archive(packed, name), name, suffixes)
     packed.seek(0)
 
@@ -222,7 +215,6 @@ def _wanted_members(
 
 
 def _is_litter(inner: PurePosixPath) -> bool:
-    """Return whether it is a file that packing programs add."""
     return inner.parts[0] == "__MACOSX" or inner.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
@@ -276,11 +268,7 @@ def picture_address(images: str, file: str) -> str:
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """Return the file of each image.
-
-    Args:
-        folder: the pictures' folder.
-        names: (image name, file name) pairs.
+    """Return the file of each image, from (image name, file name) pairs.
 
     Raises:
         PictureProblem: the folder or a file is missing, lies outside of the folder, or is no picture that
@@ -309,11 +297,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def picture_format(path: Path) -> str:
-    """Return the picture's format.
-
-    Raises:
-        PictureProblem: it is none of ``SUFFIXES``.
-    """
+    """Raise PictureProblem for a file that is none of ``SUFFIXES``."""
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name = picture.format or ""
@@ -325,10 +309,7 @@ def picture_format(path: Path) -> str:
 
 
 class PictureCopy:
-    """Copy pictures below the media folder and remove them when the import fails.
-
-    Use as a context manager around the transaction.
-    """
+    """Copy pictures below the media folder, and remove them if the ``with`` block fails."""
 
     def __init__(self, dataset_name: str) -> None:
         self.folder = Path(settings.MEDIA_ROOT) / "pictures" / dataset_name

@@ -176,7 +176,6 @@ class Unit(models.Model):
 
     @property
     def source_text(self) -> str:
-        """Return its item's text, shown by some studies."""
         return self.item.text
 
 

@@ -42,7 +42,6 @@ Progress = Callable[[float, str], None]
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
-    """Store all rows of a study, in the caller's transaction."""
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = _captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
@@ -163,7 +162,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     """Return key -> row id of the dataset's captions.
 
-    New texts of control items (damaged captions, the designer's own) become candidates of no system.
+    New texts of control items become candidates of no system.
     """
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     texts = (
@@ -196,13 +195,10 @@ class Plan:
     """The amounts of a design before generation.
 
     Attributes:
-        units: judged units, without controls.
-        controls: control items.
-        hits: number of HITs.
-        judgments: number of answers, controls included.
-        hours: expected hours of work, from the design's seconds per unit.
+        units, controls: judged units, and control items.
+        judgments: answers, controls included.
         asked: expected share of the judgments on units, if the design stops early.
-        pool: number of distinct control items, and HITs per worker before one repeats.
+        pool: distinct control items, and HITs per worker before one repeats.
         notes: the kind's notes on the draw (relevance: on the filter).
         asks: requirements for workers, in words.
         unsaid: requirements that the crowd can neither state nor check; they prevent opening.
@@ -283,10 +279,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
 def _outputs(
     dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text], ranked: int | None
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return image row id -> machine outputs and retrievals, sorted by name.
-
-    Neither import order nor database collation has an effect.
-    """
+    """Return image row id -> machine outputs and retrievals, in an order that no import or collation changes."""
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False)
     outputs: dict[int, list[tuple[str, Text]]] = {}
@@ -337,7 +330,6 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:
-    """Require that pictures of worked examples exist."""
     known = {image.name for image in material.images}
     for number, example in enumerate(design.examples, start=1):
         if example.image and example.image not in known:
@@ -349,7 +341,6 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
 
 
 def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
-    """Require a source text for every item, if the study shows source texts."""
     if not design.source.show:
         return
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
@@ -364,7 +355,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
-    """Return the amounts of a design from a real draw."""
+    """Count what a real draw of the design gives."""
     batch = build_batch(design, dataset)
     judged = batch.unit_count + batch.control_count
     judgments = judged * design.judgments_per_unit
@@ -399,7 +390,6 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """Draw everything the draft would get, without storing it."""
     if study.state != Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
     progress(0.05, "drawing")
@@ -463,7 +453,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines with sorted keys: pairs, HITs with units, quiz items."""
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, quiz items."""
     for pair in batch.pairs:
         yield _line(
             {

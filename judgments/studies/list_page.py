@@ -59,8 +59,6 @@ STATE_COLOURS = {
 
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
-    """The pages of a study; services decide."""
-
     list_display = (
         "study",
         "state_label",
@@ -79,7 +77,6 @@ class StudyAdmin(QuorumAdmin):
     actions = None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
-        """Count HITs and submitted assignments in subqueries."""
         hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
         wanted = hits.annotate(n=Sum("required")).values("n")
         finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
@@ -181,7 +178,6 @@ class StudyAdmin(QuorumAdmin):
         return page.view(request, context)
 
     def step_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Do a step and show its outcome."""
         step = STEPS.get(name)
         if step is None:
             raise Http404
@@ -217,7 +213,7 @@ class StudyAdmin(QuorumAdmin):
             note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
-        """Redirect to the page that the post came from, at ``at``."""
+        """Redirect to the page that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
         address = page_address(study, page.name) if page and page.label else first_page(study)
         return HttpResponseRedirect(address + at)
@@ -278,14 +274,12 @@ class StudyAdmin(QuorumAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show the design: a form for a draft, read-only afterwards."""
         study = self._study(request, object_id, Right.VIEW)
         return design_page.show_design(self, request, study)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Ask, then delete."""
         study = self._study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:

@@ -19,7 +19,6 @@ def note_event(
         what: its code, such as ``opened``.
         words: a sentence with the amounts.
         by: the person; None: the current actor (``common.audit``), if any.
-        why: the given reason.
         details: JSON values.
     """
     return StudyEvent.objects.create(

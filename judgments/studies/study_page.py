@@ -30,10 +30,7 @@ def always(study: Study) -> bool:
 
 
 class Group(StrEnum):
-    """The groups of a study's tabs, in the order of work.
-
-    Their names are verbs, so that no group has the name of a page.
-    """
+    """The groups of a study's tabs, in the order of work. Verbs, so that no group has the name of a page."""
 
     PREPARE = "Prepare"
     COLLECT = "Collect"
@@ -49,12 +46,10 @@ class StudyPage:
     Attributes:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the tab; '' for a page without one.
-        order: tabs of a group stand in this order; the group leads to its first.
-        view: answers the request; the context holds what every page of the study shows.
-        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
+        order: tabs of a group have this order; the group leads to its first.
+        permission: the right that a person needs.
         shown: whether the study has the tab.
-        group: under which the tab stands.
-        under: of a page without a tab, the name of the one whose tab stays marked.
+        under: of a page without a tab, the name of the page whose tab stays marked.
     """
 
     name: str
@@ -94,16 +89,16 @@ class StudyStep:
     Attributes:
         name: last part of its address ``do/<name>/``.
         label: the button.
-        run: does it; an answer of None leads back to the page the post came from.
-        done: said afterwards; '' says nothing.
-        offered: whether the button stands at the top of the study's pages.
-        primary_in: the states in which it is the next thing to do, a filled button; else it stands in the menu there.
-        primary_on: the pages on which it is the next thing to do, whatever the state.
-        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
-        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``; '' for none.
-        job: the kind of job it asks for; while one is under way, the button is away.
-        beside: whether its page shows beside the step's own form why it was refused (``take_refusal``).
-        form: what ``{% step_form %}`` asks for; None for a step whose form is written by hand.
+        run: does it; None leads back to the page that the post came from.
+        done: message afterwards; '' for none.
+        offered: whether the button is at the top of the study's pages.
+        primary_in: the states in which it is a filled button; else it is in the menu.
+        primary_on: the pages on which it is a filled button, whatever the state.
+        permission: the right that a person needs.
+        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``.
+        job: the kind of job that it starts; while one is under way, the button is hidden.
+        beside: whether its page shows a refusal beside the step's form (``take_refusal``).
+        form: what ``{% step_form %}`` asks for; None for a form that is written by hand.
     """
 
     name: str
@@ -122,13 +117,12 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page for what comes before a study; "New study" leads to it.
+    """A page before a study exists; "New study" leads to it.
 
     Attributes:
         name: its address below the list of studies, and the end of its URL name ``admin:judgments_study_start_<name>``.
         label: the link.
         words: the question before the link.
-        view: answers the request, with the context of every admin page.
     """
 
     name: str
@@ -143,12 +137,7 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A step that was refused.
-
-    Attributes:
-        words: why.
-        sent: the values of the form, to be shown again.
-    """
+    """Why a step was refused, and the values of its form, to be shown again."""
 
     step: str
     words: str
@@ -162,7 +151,7 @@ class PlanPart:
     Attributes:
         template: shows it; gets the result of ``facts`` as ``part``.
         facts: called with the design, the number of HITs, and the number of items with control items.
-        problems: called with the same; returns what speaks against the design.
+        problems: called with the same; returns what is wrong with the design.
     """
 
     template: str
@@ -197,7 +186,7 @@ def add_plan_part(part: PlanPart) -> None:
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
-    """Keep why a step was refused, for the page that follows."""
+    """Store why a step was refused, for the page that follows."""
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
@@ -205,7 +194,7 @@ def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> 
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
-    """Return, once, which step of this study was refused."""
+    """Return the last refusal once."""
     kept = request.session.get(REFUSAL)
     if kept is None or kept["study"] != study.pk:
         return None
@@ -228,7 +217,7 @@ def first_page(study: Study) -> str:
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
-    """Return the context of every page of a study: name, state, tabs, steps and jobs."""
+    """Return the context of every page of a study."""
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
@@ -270,7 +259,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """Return the groups with the tabs that the study has and the person may open."""
+    """Return the groups with the tabs that the person may open."""
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
     groups = []
@@ -292,7 +281,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
 
 
 def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    """Return the next step: that of the page, else that of the state."""
+    """Return the next step of the page, else of the state."""
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]
     return next(iter([*of_page, *of_state]), None)

@@ -1,4 +1,4 @@
-"""Sees to it that there is an account to administer with."""
+"""Make the first admin account."""
 
 import secrets
 from typing import Any
@@ -9,8 +9,6 @@ from django.db import transaction
 
 
 class Command(BaseCommand):
-    """`manage.py ensure_admin`."""
-
     help = (
         "Makes the first admin account with a generated password and prints both; changes nothing when there "
         "is an admin already. With --reset the account gets a new password. "

@@ -15,8 +15,6 @@ from django.db import OperationalError
 
 
 class Command(BaseCommand):
-    """`manage.py prepare`."""
-
     help = (
         "Migrates the database, collects static files when they changed, loads the demo once, and makes the "
         "first admin account. Changes nothing when all is in place. Example: manage.py prepare --no-demo"
@@ -48,7 +46,7 @@ class Command(BaseCommand):
             self.stdout.write(said.getvalue().strip())
 
     def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
-        """Does a step unless its note in the data folder says that it was done for `wanted`."""
+        """Do a step unless its note in the data folder says that it was done for ``wanted``."""
         note = settings.DATA_DIR / "prepared" / step
         if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
             return
@@ -66,7 +64,7 @@ class Command(BaseCommand):
 
 
 def _fingerprint() -> str:
-    """Changes when our static files, the packages that bring theirs, or the place they go to change."""
+    """Return a hash of our static files, the packages that bring theirs, and the place they go to."""
     seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:
         for path in sorted(Path(folder).rglob("*")):

@@ -11,8 +11,6 @@ from judgments.studies.studies import design_of, find_study
 
 
 class Command(QuorumCommand):
-    """The complete design; `create_study` reads it back."""
-
     help = "Write a study's design as TOML, to a file or to standard output."
     example = "manage.py export_study demo-triplet --output triplet.toml"
 

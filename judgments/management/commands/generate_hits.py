@@ -14,8 +14,6 @@ from judgments.studies.studies import design_of
 
 
 class Command(OperationCommand):
-    """Freezes the design. The same dataset, design and seed give the same HITs on every database."""
-
     operation = generate
     help = "Generate a study's units, controls and HITs."
     example = "manage.py generate_hits triplets-50 --output hits.jsonl"

@@ -11,8 +11,6 @@ from judgments.models import Output
 
 
 class Command(QuorumCommand):
-    """All or nothing; the same file again changes nothing."""
-
     help = """\
 Import systems' ranked lists: a TREC run, one item a line (docs/formats.md#rankings).
 

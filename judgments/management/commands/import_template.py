@@ -11,8 +11,6 @@ from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):
-    """All or nothing: a dataset of the rows, and a draft study of the template."""
-
     help = "Bring a HIT template of Mechanical Turk or Turkle over, with its CSV of inputs (docs/hit-templates.md)."
     example = "manage.py import_template tone template.html inputs.csv --dry-run"
     named_errors = (QuorumError, ImportProblem)
