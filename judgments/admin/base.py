@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.admin import AllValuesFieldListFilter, RelatedFieldListFilter, SimpleListFilter, display
 from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
-from django.db.models import BooleanField, Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models import BooleanField, Count, IntegerField, Model, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -21,6 +22,14 @@ from unfold.admin import ModelAdmin
 
 from judgments.access.roles import may_view, visible_rows
 from judgments.models import Dataset, Item, Study
+
+PER_PAGE = 50
+MOST_LEAFED = 50_000
+MOST_OFFERED = 100  # by a filter
+LONGEST_KEY = 18  # digits; a longer number is no row's
+SIMULATED = ' <span class="q-mark">simulated</span>'
+
+Row = TypeVar("Row", bound=Model)
 
 
 def picture_address(item: Item) -> str:
@@ -39,12 +48,6 @@ def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str
     return f"{address}?code={code}" if code else address
 
 
-PER_PAGE = 50
-MOST_LEAFED = 50_000
-MOST_OFFERED = 100  # by a filter
-LONGEST_KEY = 18  # digits; a longer number is no row's
-
-
 def signed_in(request: HttpRequest) -> User:
     assert isinstance(request.user, User)
     return request.user
@@ -60,6 +63,23 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
 def counted_beside(model: type[Any], relation: str) -> Coalesce:
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
+
+
+def count_column(description: str, field: str) -> Callable[[Any], str]:
+    """Return a column of a list with the number in the annotation ``field``."""
+
+    @display(description=description, ordering=field)
+    def column(row: Any) -> str:
+        return f"{getattr(row, field):,}"
+
+    return column
+
+
+def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
+    try:
+        return rows.get(pk=key)
+    except (rows.model.DoesNotExist, ValueError):  # no number, or one of thousands of digits
+        raise Http404 from None
 
 
 def in_short(value: float | None) -> str:
@@ -222,9 +242,6 @@ class ReadOnlyAdmin(QuorumAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-SIMULATED = ' <span class="q-mark">simulated</span>'
 
 
 def study_words(study: Study | None) -> SafeString | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from judgments.access.roles import Person, visible_rows
-from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.base import ReadOnlyAdmin, row_or_404
 from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
 from judgments.studies.study_page import page_address
@@ -110,8 +110,4 @@ class JobAdmin(ReadOnlyAdmin):
         return response
 
     def _job(self, request: HttpRequest, pk: int | str) -> Job:
-        rows = visible_rows(Job.objects.select_related("created_by"), request.user)
-        job = rows.filter(pk=pk).first() if str(pk).isdecimal() and len(str(pk)) < 19 else None
-        if job is None:
-            raise Http404
-        return job
+        return row_or_404(visible_rows(Job.objects.select_related("created_by"), request.user), pk)

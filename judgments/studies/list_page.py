@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from unfold.decorators import display
 from common.errors import QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import Right, has_right
-from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
+from judgments.admin.base import SIMULATED, QuorumAdmin, row_or_404, signed_in
 from judgments.cached_figures import FiguresPending
 from judgments.design.editing import editor_page
 from judgments.design.editing import page as design_page
@@ -126,13 +127,21 @@ class StudyAdmin(QuorumAdmin):
                 self.admin_site.admin_view(editor_page.show_numbers),
                 name="judgments_study_numbers",
             ),
-            path("compare/", self.admin_site.admin_view(self.compare_view), name="judgments_study_compare"),
+            path(
+                "compare/",
+                self.admin_site.admin_view(partial(design_page.show_comparison, self)),
+                name="judgments_study_compare",
+            ),
             path(
                 "bring-template/",
-                self.admin_site.admin_view(self.template_view),
+                self._for_adding(hit_templates_page.upload_template),
                 name="judgments_study_bring_template",
             ),
-            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
+            path(
+                "from-file/",
+                self._for_adding(design_page.add_study_from_file),
+                name="judgments_study_from_file",
+            ),
             path(
                 "<int:pk>/do/<slug:name>/",
                 self.admin_site.admin_view(require_POST(self.step_view)),
@@ -224,10 +233,7 @@ class StudyAdmin(QuorumAdmin):
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
         """Return the study if the person has the right; an invisible one is a 404."""
         studies = Study.objects.visible_to(request.user).select_related("dataset")
-        known = str(pk).isdecimal() and len(str(pk)) < 19
-        study = studies.annotate(warned=Count("alarms")).filter(pk=pk).first() if known else None
-        if study is None:
-            raise Http404
+        study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):
             raise PermissionDenied
         return study
@@ -254,18 +260,13 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return design_page.add_study(self, request)
 
-    def file_view(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        return design_page.add_study_from_file(self, request)
+    def _for_adding(self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]) -> Any:
+        def checked(request: HttpRequest) -> HttpResponse:
+            if not self.has_add_permission(request):
+                raise PermissionDenied
+            return view(self, request)
 
-    def template_view(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        return hit_templates_page.upload_template(self, request)
-
-    def compare_view(self, request: HttpRequest) -> HttpResponse:
-        return design_page.show_comparison(self, request)
+        return self.admin_site.admin_view(checked)
 
     def change_view(
         self,
