@@ -24,6 +24,7 @@ from django.utils.http import content_disposition_header, http_date, parse_http_
 # 19 digits suffice for any file
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
 PROBLEM_TYPE = "application/problem+json"
+T = TypeVar("T")
 
 
 class RangeNotSatisfiable(Exception):
@@ -153,9 +154,6 @@ def _same(request: HttpRequest, etag: str, modified: int) -> bool:
 def _problem(status: int, title: str, detail: str) -> HttpResponse:
     problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return JsonResponse(problem, status=status, content_type=PROBLEM_TYPE)
-
-
-T = TypeVar("T")
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:

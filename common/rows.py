@@ -14,6 +14,9 @@ from django.db.models import QuerySet
 
 from common.downloads import batched
 
+ROWS_AT_ONCE = 5_000
+READ_AT_ONCE = 20_000
+
 
 class LogIsAppendOnly(Exception):
     """A row of a log or ledger must not be changed or deleted."""
@@ -40,9 +43,6 @@ class AppendOnlyRow(models.Model):
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise LogIsAppendOnly(f"{type(self).__name__} rows are never deleted")
-
-
-ROWS_AT_ONCE = 5_000
 
 
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
@@ -103,9 +103,6 @@ def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-READ_AT_ONCE = 20_000
 
 
 def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:

@@ -23,12 +23,6 @@ WORDS = {
     "verify_release": "Check of a release",
     "compare_releases": "Comparison of releases",
 }
-
-
-def work_in_words(job: Job) -> str:
-    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
-
-
 LABELS = {
     "hits": "HITs filled",
     "returned": "HITs given back",
@@ -40,6 +34,10 @@ LABELS = {
 }
 SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 FOR_MACHINES = {"what", "analysis", "created"}
+
+
+def work_in_words(job: Job) -> str:
+    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
 
 
 def result_in_words(job: Job) -> list[tuple[str, str]]:

@@ -88,14 +88,16 @@ class Calls:
             raise _problem(response)
         return response
 
-    def get(self, path: str, **parameters: Any) -> Any:
-        """Return the JSON at an address below /api/."""
-        return self.ask("GET", path, params=_said(parameters)).json()
+    def get(self, path: str, **parameters: Any) -> dict[str, Any]:
+        """Return the JSON object at an address below /api/."""
+        found: dict[str, Any] = self.ask("GET", path, params=_said(parameters)).json()
+        return found
 
-    def post(self, path: str, body: Any = None, *, key: str = "") -> Any:
+    def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
         """Post and return the JSON of the answer. Only a call with an idempotency ``key`` is tried again."""
-        options: dict[str, Any] = {} if body is None else {"json": body}
-        return self.ask("POST", path, **options, **({"headers": {KEY: key}} if key else {})).json()
+        headers = {KEY: key} if key else {}
+        made: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
+        return made
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """Yield the rows of a list, page by page."""

@@ -89,7 +89,7 @@ class Quorum(Calls):
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
-            found: dict[str, Any] = self.get(f"jobs/{job['id']}/")
+            found = self.get(f"jobs/{job['id']}/")
             if found["state"] == "done":
                 return found
             if found["state"] == "failed":
@@ -119,8 +119,7 @@ class StudyHandle:
         return partial(self.do, name.replace("_", "-"))
 
     def info(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/")
-        return found
+        return self.quorum.get(f"studies/{self.slug}/")
 
     def units(self, **filters: Any) -> pd.DataFrame:
         """Return units and control items."""
@@ -147,7 +146,7 @@ class StudyHandle:
 
     def aggregate(self) -> dict[str, Any]:
         """Compute consensus and agreement now."""
-        self._do("aggregate")
+        self.do("aggregate")
         return self._computed("agreement", "aggregate")
 
     def evaluate(self, metrics: Iterable[str] | None = None, tokenizer: str | None = None) -> dict[str, Any]:
@@ -155,7 +154,7 @@ class StudyHandle:
         body: dict[str, Any] = {} if metrics is None else {"metrics": list(metrics)}
         if tokenizer is not None:
             body["tokenizer"] = tokenizer
-        self._do("evaluate", body)
+        self.do("evaluate", **body)
         return self._computed("evaluation", "evaluate")
 
     def compare(self, other: str, *, missing: str = "leave-out", seconds: float = 600.0) -> dict[str, Any]:
@@ -177,8 +176,7 @@ class StudyHandle:
 
     def board(self) -> dict[str, Any]:
         """Return the dashboard: current counters, and the last ``snapshot`` or None."""
-        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/board/")
-        return found
+        return self.quorum.get(f"studies/{self.slug}/board/")
 
     def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
         """Return pairs, or captions, on which a metric and people disagree, the clearest first.
@@ -196,7 +194,7 @@ class StudyHandle:
     def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
         """Return all about a pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
         asked = {} if metric is None else {"metric": metric}
-        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
+        found = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
         return found | {"votes": pd.DataFrame(found["votes"])}
 
     def next_batch(self, chosen: Iterable[str], why: str = "") -> StudyHandle:
@@ -208,14 +206,13 @@ class StudyHandle:
         """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``."""
         job = self.quorum.post("rehearsals/", {"study": self.slug, **crowd})
         self.quorum.wait(job)
-        found: dict[str, Any] = self.quorum.get(f"rehearsals/{job['args']['study']}/")
-        return found
+        return self.quorum.get(f"rehearsals/{job['args']['study']}/")
 
     def report_tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of the report, intervals in separate columns; make a report if there is none."""
         made = self._newest_report()
         if made is None:
-            self._do("report")
+            self.do("report")
             made = self._newest_report()
         assert made is not None, "the job that makes it is done"
         sections = self.quorum.get(f"reports/{made['id']}/")["result"]["sections"]
@@ -267,20 +264,14 @@ class StudyHandle:
     def _money(self, path: str, asked: dict[str, Any]) -> MoneyStep:
         return MoneyStep(self.quorum, path, asked, self.quorum.get(path, **asked))
 
-    def _do(self, step: str, body: Any = None) -> dict[str, Any]:
-        return self.quorum.wait(
-            self.quorum.post(f"studies/{self.slug}/{step}/", {} if body is None else body)
-        )
-
     def _computed(self, what: str, step: str) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/{what}/")
+            return self.quorum.get(f"studies/{self.slug}/{what}/")
         except Problem as problem:
             if problem.status != 404:
                 raise
-            self._do(step)
-            found = self.quorum.get(f"studies/{self.slug}/{what}/")
-        return found
+        self.do(step)
+        return self.quorum.get(f"studies/{self.slug}/{what}/")
 
     def _frame(self, resource: str, filters: dict[str, Any]) -> pd.DataFrame:
         return _frame(self.quorum.rows(resource, study=self.slug, **filters))
@@ -311,8 +302,7 @@ class MoneyStep:
             Problem: 409, the preview is out of date or beyond the budget; nothing was done.
         """
         body = {**self.asked, "confirm": self.told["confirm"], "why": why}
-        done: dict[str, Any] = self.quorum.post(self.path, body, key=self.key)
-        return done
+        return self.quorum.post(self.path, body, key=self.key)
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:

@@ -26,6 +26,9 @@ NUMERIC = (
     "evaluation.statistics.ranking",
     "evaluation.statistics.significance",
 )
+DJANGO_OPTIONS = {
+    "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
+}  # fmt: skip
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -63,22 +66,13 @@ def command_page() -> Iterator[str]:
     ours = sorted((name, app) for name, app in get_commands().items() if app in OURS)
     for name, app in ours:
         parser = load_command_class(app, name).create_parser("manage.py", name)
-        options = [action for action in parser._actions if action.help and not _of_django(action.dest)]
+        options = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
         yield f"\n## {name}\n\n{_paragraphs(parser.description)}\n"
         yield from _table(
             ("argument", "what it is"), [(_argument(action), _words(action.help or "")) for action in options]
         )
         if parser.epilog:
             yield f"\n```text\n{parser.epilog.strip()}\n```"
-
-
-DJANGO_OPTIONS = {
-    "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
-}  # fmt: skip
-
-
-def _of_django(name: str) -> bool:
-    return name in DJANGO_OPTIONS
 
 
 def _argument(action: Any) -> str:

@@ -30,9 +30,6 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-# --- what must be there ---------------------------------------------------------------------------
-
-
 def use_a_new_python() -> None:
     """Restart in a newer Python of this machine if this one is too old."""
     if sys.version_info >= OLDEST:
@@ -90,9 +87,6 @@ def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run")
                 f"{order} {name}={another}"
             ) from error
     return int(text)
-
-
-# --- the environment --------------------------------------------------------------------------------
 
 
 def install(requirements: str) -> None:

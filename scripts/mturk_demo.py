@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 
 from scripts import services as run
 from scripts.environment import PYTHON, ROOT, CannotGoOn, check_port, check_writable, install, say, setting
-from scripts.services import Services, Stopped
 
 EMULATOR = "emulator of Mechanical Turk"
 ORDER = "make mturk-demo"
@@ -36,11 +34,7 @@ Ctrl-C stops all of it; the next start begins anew.
 
 
 def main() -> None:
-    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in ends:
-        signal.signal(number, _stop)
-    services: Services = {}
-    try:
+    with run.until_stopped() as services:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         begin_anew(folder)
         port = check_port(order=ORDER)
@@ -58,24 +52,16 @@ def main() -> None:
         run.wait_for_answer(site, services)
         services[run.WORKER] = run.start(run.WORKER, environment)
         publish(environment)
-        crowd = crowd_page(environment)
-        worker = secrets.token_hex(4).upper()
         say(
             BANNER.format(
                 address=address,
                 site=site,
-                worker=worker,
-                crowd=crowd,
+                worker=secrets.token_hex(4).upper(),
+                crowd=crowd_page(environment),
                 account=run.account_lines(account).splitlines()[0],
             )
         )
         run.keep_running(services, environment)
-    except Stopped:
-        say("\nStopping ...")
-    finally:
-        for number in ends:
-            signal.signal(number, signal.SIG_IGN)
-        run.stop(services)
 
 
 def apart(folder: str) -> dict[str, str]:
@@ -138,10 +124,6 @@ def crowd_page(environment: dict[str, str]) -> str:
     if done.returncode:
         raise CannotGoOn("The study's page could not be found; the reason is above.")
     return done.stdout.strip()
-
-
-def _stop(number: int, frame: object) -> None:
-    raise Stopped
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Dict  # noqa: UP035 - a Python that is too old still has to read this file
 
 from scripts.environment import (
@@ -59,12 +60,25 @@ class Stopped(Exception):
     """The user asked to end."""
 
 
-def run() -> None:
+@contextlib.contextmanager
+def until_stopped() -> Iterator[Services]:
+    """Yield a dict for started services, which end with the block; Ctrl-C ends the block."""
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in ends:
         signal.signal(number, _stop)
     services: Services = {}
     try:
+        yield services
+    except Stopped:
+        say("\nStopping ...")
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_IGN)
+        stop(services)
+
+
+def run() -> None:
+    with until_stopped() as services:
         data = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")))
         check_writable(ROOT)
         check_writable(data)
@@ -79,12 +93,6 @@ def run() -> None:
         services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
         say(BANNER.format(address=address, account=account_lines(account), data=data))
         keep_running(services, environment)
-    except Stopped:
-        say("\nStopping ...")
-    finally:
-        for number in ends:
-            signal.signal(number, signal.SIG_IGN)
-        stop(services)
 
 
 def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -153,15 +161,13 @@ def _what_prepare_reads() -> str:
 
 def account_lines(account: dict[str, str] | None) -> str:
     if account is None:
-        return (
+        admin = (
             "Admin account   as printed at the first start; for a new password:\n"
             "                .venv/bin/python manage.py ensure_admin --reset\n"
-            "Workers         need no account: they join by name\n"
         )
-    return (
-        "Admin account   {name}   password {password}   (shown this once)\n"
-        "Workers         need no account: they join by name\n".format(**account)
-    )
+    else:
+        admin = "Admin account   {name}   password {password}   (shown this once)\n".format(**account)
+    return admin + "Workers         need no account: they join by name\n"
 
 
 def wait_for_answer(address: str, services: Services) -> None:

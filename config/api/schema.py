@@ -14,6 +14,16 @@ from rest_framework.negotiation import DefaultContentNegotiation
 
 from config.api.framework import PROBLEM_TYPE, TokenAuthentication
 
+DESCRIPTIONS = {
+    "304": "Nothing changed since the answer with this ETag.",
+    "400": "Not of the documented shape, or of no use here; the problem names what.",
+    "401": "Without a token, or with one that is not known.",
+    "403": "Not for this person, or not within the token's scopes.",
+    "404": "Nothing there, or nothing for this person.",
+    "413": "The body is too large.",
+    "415": "The body is of another media type.",
+}
+
 
 class TokenScheme(OpenApiAuthenticationExtension):
     target_class = TokenAuthentication
@@ -52,17 +62,6 @@ class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
     url_name = "api:schema"
 
 
-TOLD = {
-    "304": "Nothing changed since the answer with this ETag.",
-    "400": "Not of the documented shape, or of no use here; the problem names what.",
-    "401": "Without a token, or with one that is not known.",
-    "403": "Not for this person, or not within the token's scopes.",
-    "404": "Nothing there, or nothing for this person.",
-    "413": "The body is too large.",
-    "415": "The body is of another media type.",
-}
-
-
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
     """Add the general errors to every operation."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -77,7 +76,7 @@ def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
             if "requestBody" in operation:
                 expected += ["413", "415"]
             for status in expected:
-                responses.setdefault(status, {"description": TOLD[status]})
+                responses.setdefault(status, {"description": DESCRIPTIONS[status]})
             for status, response in responses.items():
                 if status >= "400":
                     response["content"] = content

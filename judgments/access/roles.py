@@ -26,6 +26,15 @@ from judgments.studies.log import note_event
 
 Role = StudyRole.Role
 Person = AbstractBaseUser | AnonymousUser
+_KEPT = "_takes_part"  # an attribute of the user object
+M = TypeVar("M", bound=Model)
+_TO_DATASET: dict[type[Model], str] = {
+    Dataset: "pk",
+    Item: "dataset",
+    Caption: "dataset",
+    System: "dataset",
+    Output: "system__dataset",
+}
 
 
 class Right(StrEnum):
@@ -144,17 +153,6 @@ def _keep_an_owner(study: Study, user: User) -> None:
         raise WrongState(
             f"{user.get_username()} is the only owner of study {study.slug!r}; make somebody else an owner first."
         )
-
-
-M = TypeVar("M", bound=Model)
-_TO_DATASET: dict[type[Model], str] = {
-    Dataset: "pk",
-    Item: "dataset",
-    Caption: "dataset",
-    System: "dataset",
-    Output: "system__dataset",
-}
-_KEPT = "_takes_part"
 
 
 def takes_part(user: Person) -> bool:

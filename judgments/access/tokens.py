@@ -31,20 +31,16 @@ SCOPES: dict[str, str] = {
     "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
 }
-
-
 # Scopes that an account without staff rights can use.
 FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
+KEY_START = "quorum_"
+NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
 def allows(held: Iterable[str], asked: str) -> bool:
     """Return whether one of the scopes includes ``asked``; write includes read."""
     area, _, verb = asked.partition(":")
     return asked in held or (verb == "read" and f"{area}:write" in held)
-
-
-KEY_START = "quorum_"
-NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
 @transaction.atomic

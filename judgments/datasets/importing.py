@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,9 @@ from judgments.studies.studies import find_dataset
 
 ROWS_AT_ONCE = 2_000
 IN_ONE_QUERY = 500
+TITLES_AT_ONCE = 500
 Lists = defaultdict[tuple[int, int], dict[int, Any]]
+RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
 
 
 def known_lists(
@@ -332,31 +335,25 @@ def import_candidates(
     """
     found = find_dataset(dataset)
     items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
-
-    def rows() -> tuple[Callable[[], list[str]], Iterator[CandidateRow]]:
-        source = open_candidates(format, path, encoding=encoding)
-        return source.notes.sentences, source.candidates(items)
-
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
+    source = open_candidates(format, path, encoding=encoding)
+    rows = source.candidates(items)
     if there is not None and not there.fingerprint:
-        sentences, stream = rows()
-        return _complete(there, stream, items, sentences)
+        return _complete(there, rows, items, source.notes)
     if there is not None:
-        _, stream = rows()
-        if fingerprint_of(stream) != there.fingerprint:
+        if fingerprint_of(rows) != there.fingerprint:
             raise DataConflict(
                 f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
             )
         return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
-    sentences, stream = rows()
     fingerprint = Fingerprint()
     stored = 0
     try:
         with transaction.atomic():
             row_system = System.objects.create(dataset=found, name=system)
-            for batch in batched(fingerprint.over(stream), ROWS_AT_ONCE):
+            for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
                 captions = store_candidates(found, {row.text for row in batch})
                 Output.objects.bulk_create(
                     Output(
@@ -378,12 +375,12 @@ def import_candidates(
         raise DataConflict(
             f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
         ) from error
-    return ImportSummary(system, True, {"captions": stored}, sentences())
+    return ImportSummary(system, True, {"captions": stored}, source.notes.sentences())
 
 
 @transaction.atomic
 def _complete(
-    system: System, stream: Iterator[CandidateRow], items: dict[str, int], sentences: Callable[[], list[str]]
+    system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
     """Complete a system that a judgments file made known in part.
 
@@ -397,13 +394,13 @@ def _complete(
         rank_by_place(system, task)
     fingerprint = Fingerprint()
     lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
-    for row in fingerprint.over(stream):
+    for row in fingerprint.over(rows):
         lists[items[row.image]].append(row)
     if not lists:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
     for item, own in lists.items():
         best: dict[str, CandidateRow] = {}
-        for row in sorted(own, key=_rank):
+        for row in sorted(own, key=attrgetter("rank")):
             best.setdefault(row.text, row)
         lists[item] = list(best.values())
     known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
@@ -434,14 +431,7 @@ def _complete(
     system.save(update_fields=["fingerprint"])
     know_whole(dataset, system.name, task)
     captions_there = system.outputs.annotations().count()
-    return ImportSummary(system.name, True, {"captions": captions_there}, sentences())
-
-
-def _rank(row: CandidateRow) -> int:
-    return row.rank
-
-
-RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
+    return ImportSummary(system.name, True, {"captions": captions_there}, notes.sentences())
 
 
 def import_rankings(
@@ -522,9 +512,6 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
         ("system_id", query, item, "task", "rank", "score"),
         ((system.pk, *row[:2], task, *row[2:]) for row in rows if row[:3] not in known),
     )
-
-
-TITLES_AT_ONCE = 500
 
 
 def with_titles(

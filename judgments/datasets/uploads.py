@@ -39,12 +39,19 @@ LONGEST_NAME = 255  # bytes of a path component that common file systems accept
 # What zipfile raises for bytes that only resemble an archive.
 DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error, lzma.LZMAError)
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
+FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
+# A JPEG followed by a second picture, as some phones write: browsers show the first.
+SUFFIXES = FORMATS | {"MPO": ".jpg"}
 
 
 class UploadRefused(QuorumError):
-    """An unusable upload."""
-
     title = "The upload cannot be used"
+
+
+class PictureProblem(QuorumError):
+    """A picture is missing or invalid."""
+
+    title = "A picture cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,17 +243,6 @@ def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> 
         raise UploadRefused(f"{name}: {shown} needs a password; expected an archive without one.")
     if member.file_size > max(SMALL_ENOUGH, MOST_GROWTH * member.compress_size):
         raise UploadRefused(f"{name}: {shown} would grow more than {MOST_GROWTH} times; nothing was read.")
-
-
-FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
-# A JPEG followed by a second picture, as some phones write: browsers show the first.
-SUFFIXES = FORMATS | {"MPO": ".jpg"}
-
-
-class PictureProblem(QuorumError):
-    """A picture is missing or invalid."""
-
-    title = "A picture cannot be used"
 
 
 def is_address(images: str) -> bool:

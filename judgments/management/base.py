@@ -30,7 +30,8 @@ from judgments.studies.generation import no_progress
 from judgments.studies.studies import find_study
 from judgments.study_operations import Operation
 
-SILENT_SECONDS = 1.0
+SILENT_SECONDS = 1.0  # before a bar is drawn
+MOST_CHOICES = 6  # that the usage line names
 
 
 class QuorumCommand(BaseCommand):
@@ -109,9 +110,6 @@ def progress_bar() -> Iterator[Report]:
             )
 
         yield show
-
-
-MOST_CHOICES = 6  # that the usage line names
 
 
 class OperationCommand(QuorumCommand):

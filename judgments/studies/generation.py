@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from common.errors import DesignError, WrongState
@@ -38,6 +40,7 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
+EVERY_PLACE = 2**31 - 1  # of a ranked list
 Progress = Callable[[float, str], None]
 
 
@@ -49,107 +52,81 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     def caption_or_none(text: Text | None) -> int | None:
         return captions[text.key] if text is not None else None
 
-    insert_rows(
+    _insert(
         CandidatePair,
         (
-            "study_id",
-            "key",
-            "position",
-            "kind",
-            "item_id",
-            "first_id",
-            "second_id",
-            "first_system_id",
-            "second_system_id",
-            "references",
-        ),
-        (
-            (
-                study.pk,
-                pair.key,
-                position,
-                pair.kind,
-                images[pair.image],
-                captions[pair.first.key],
-                captions[pair.second.key],
-                systems.get(pair.first_system or ""),
-                systems.get(pair.second_system or ""),
-                list(pair.references),
-            )
+            {
+                "study_id": study.pk,
+                "key": pair.key,
+                "position": position,
+                "kind": pair.kind,
+                "item_id": images[pair.image],
+                "first_id": captions[pair.first.key],
+                "second_id": captions[pair.second.key],
+                "first_system_id": systems.get(pair.first_system or ""),
+                "second_system_id": systems.get(pair.second_system or ""),
+                "references": list(pair.references),
+            }
             for position, pair in enumerate(batch.pairs)
         ),
     )
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
-    in_order = [unit for hit in batch.hits for unit in hit.units]
-    in_order += [unit for group in batch.quiz for unit in group.units]
-    insert_rows(
+    in_order = [unit for group in (*batch.hits, *batch.quiz) for unit in group.units]
+    _insert(
         Unit,
         (
-            "study_id",
-            "key",
-            "position",
-            "item_id",
-            "reference_id",
-            "first_id",
-            "second_id",
-            "pair_id",
-            "kind",
-            "control",
-            "expected",
-            "filtered",
-            "audited",
-            "control_kind",
-            "content",
-        ),
-        (
-            (
-                study.pk,
-                unit.key,
-                position,
-                images[unit.image],
-                caption_or_none(unit.reference),
-                caption_or_none(unit.first),
-                caption_or_none(unit.second),
-                pairs.get(unit.pair),
-                unit.kind,
-                unit.control,
-                unit.expected,
-                unit.filtered,
-                unit.audited,
-                unit.control_kind,
-                dict(unit.content),
-            )
+            {
+                "study_id": study.pk,
+                "key": unit.key,
+                "position": position,
+                "item_id": images[unit.image],
+                "reference_id": caption_or_none(unit.reference),
+                "first_id": caption_or_none(unit.first),
+                "second_id": caption_or_none(unit.second),
+                "pair_id": pairs.get(unit.pair),
+                "kind": unit.kind,
+                "control": unit.control,
+                "expected": unit.expected,
+                "filtered": unit.filtered,
+                "audited": unit.audited,
+                "control_kind": unit.control_kind,
+                "content": dict(unit.content),
+            }
             for position, unit in enumerate(in_order)
         ),
     )
     progress(0.6, "storing HITs")
-    insert_rows(
+    wanted = design.judgments_per_unit
+    _insert(
         HIT,
-        ("study_id", "key", "position", "required", "open_slots"),
         (
-            (study.pk, hit.key, position, design.judgments_per_unit, design.judgments_per_unit)
+            {
+                "study_id": study.pk,
+                "key": hit.key,
+                "position": position,
+                "required": wanted,
+                "open_slots": wanted,
+            }
             for position, hit in enumerate(batch.hits)
         ),
     )
     hits = dict(HIT.objects.filter(study=study).values_list("key", "pk"))
     units = dict(Unit.objects.filter(study=study).values_list("key", "pk"))
-    insert_rows(
+    _insert(
         HITUnit,
-        ("hit_id", "unit_id", "position"),
         (
-            (hits[hit.key], units[unit.key], number)
+            {"hit_id": hits[hit.key], "unit_id": units[unit.key], "position": number}
             for hit in batch.hits
             for number, unit in enumerate(hit.units, start=1)
         ),
     )
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
-        insert_rows(
+        _insert(
             Outlook,
-            ("unit_id", "full_depth"),
             (
-                (units[unit.key], number in full)
+                {"unit_id": units[unit.key], "full_depth": number in full}
                 for number, hit in enumerate(batch.hits)
                 for unit in hit.units
                 if not unit.control
@@ -157,6 +134,13 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
         )
     refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
     progress(1.0, f"{len(batch.hits)} HITs")
+
+
+def _insert(model: type[Model], rows: Iterable[dict[str, Any]]) -> None:
+    stream = iter(rows)
+    first = next(stream, None)
+    if first is not None:
+        insert_rows(model, tuple(first), (tuple(row.values()) for row in chain([first], stream)))
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
@@ -185,9 +169,6 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
         )
         captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     return captions
-
-
-EVERY_PLACE = 2**31 - 1  # of a ranked list
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,19 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
 from judgments.studies.studies import kind_of
 
+REFUSAL = "quorum-refusal"
+LONGEST_KEPT = 5000  # characters of a field
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
+EVERY_SECONDS = 2  # between polls for figures that are being counted
 Context = dict[str, Any]
 
 
 def always(study: Study) -> bool:
     return True
+
+
+def never(study: Study) -> bool:
+    return False
 
 
 class Group(StrEnum):
@@ -60,10 +68,6 @@ class StudyPage:
     shown: Callable[[Study], bool] = always
     group: Group = Group.MANAGE
     under: str = ""
-
-
-def never(study: Study) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +163,10 @@ class PlanPart:
     problems: Callable[[StudyDesign, int, int], list[DesignError]] | None = None
 
 
-REFUSAL = "quorum-refusal"
-LONGEST_KEPT = 5000  # characters of a field
-
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
 START_PAGES: dict[str, StartPage] = {}
 PLAN_PARTS: list[PlanPart] = []
-QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
 
 def add_page(page: StudyPage) -> None:
@@ -293,9 +293,6 @@ def jobs_to_show(study: Study) -> list[Job]:
     for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
     return [job for job in shown.values() if job.state != Job.State.DONE]
-
-
-EVERY_SECONDS = 2
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -61,20 +61,11 @@ def answered() -> Study:
     return study
 
 
-def paused(study: Study) -> Study:
-    call_command("pause_study", study.slug, why="A doubt.")
-    return study
-
-
 def somebody(study: Study, role: str = "viewer") -> str:
     user = User.objects.create_user(f"some-{role}", is_staff=True)
     give_role(study=study, user=user, role="owner")
     give_role(study=study, user=User.objects.create_user("other", is_staff=True), role="owner")
     return str(user.pk)
-
-
-def work_of(study: Study) -> str:
-    return str(Assignment.objects.filter(study=study)[0].pk)
 
 
 def control_of(study: Study) -> str:
@@ -88,14 +79,7 @@ PAGES: dict[str, tuple[Callable[[], Study], Callable[[Study], dict[str, Any]], s
     "generate": (draft, lambda study: {}, "generated"),
     "open": (generated, lambda study: {}, "opened"),
     "close": (answered, lambda study: {}, "closed"),
-    "pause": (answered, lambda study: WHY, "paused"),
-    "resume": (lambda: paused(answered()), lambda study: WHY, "resumed"),
-    "add-workers": (answered, lambda study: WHY | {"workers": 1}, "extended"),
     "strike": (answered, lambda study: {"units": control_of(study)}, "struck"),
-    "save-rule": (answered, lambda study: {"rule": "straight-lining", "action": "flag", "enabled": "1"}, ""),
-    "approve": (answered, lambda study: {"assignments": work_of(study)}, "approved"),
-    "reject": (answered, lambda study: WHY | {"assignments": work_of(study), "reason": "Empty."}, "rejected"),
-    "exclude-worker": (answered, lambda study: WHY | {"worker": "w-1"}, "excluded"),
     "duplicate": (draft, lambda study: {}, "duplicated"),
     "rehearse": (draft, lambda study: REHEARSAL, "duplicated"),
     "save-preset": (draft, lambda study: {"slug": "mine", "title": "Mine"}, "save-preset"),
@@ -169,12 +153,6 @@ HTTP: dict[str, tuple[Callable[[], Study], Callable[[Study], dict[str, Any]], st
     "generate": (draft, lambda study: {}, "generated"),
     "open": (generated, lambda study: {}, "opened"),
     "close": (answered, lambda study: {}, "closed"),
-    "pause": (answered, lambda study: WHY, "paused"),
-    "resume": (lambda: paused(answered()), lambda study: WHY, "resumed"),
-    "extend": (answered, lambda study: WHY | {"workers": 1}, "extended"),
-    "approve": (answered, lambda study: {"assignments": [work_of(study)]}, "approved"),
-    "reject": (answered, lambda study: {"assignments": [work_of(study)], "reason": "Empty."}, "rejected"),
-    "exclude": (answered, lambda study: {"worker": "w-1", "why": "Because."}, "excluded"),
     "aggregate": (answered, lambda study: {}, "computed"),
 }
 
@@ -209,9 +187,6 @@ COMMANDS: dict[str, tuple[Callable[[], Study], list[str], str]] = {
     "generate_hits": (draft, [], "generated"),
     "open_study": (generated, [], "opened"),
     "close_study": (answered, [], "closed"),
-    "pause_study": (answered, ["--why=Because."], "paused"),
-    "resume_study": (lambda: paused(answered()), ["--why=Because."], "resumed"),
-    "extend_study": (answered, ["--workers=1", "--why=Because."], "extended"),
     "aggregate": (answered, [], "computed"),
     "export_judgments": (answered, ["--format=csv", "--output=judgments.csv"], "exported"),
     "rehearse": (generated, ["--workers=4"], "rehearsed"),
