@@ -52,9 +52,6 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
 
     A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both with a problem
     document. ``If-Range`` with another validator gives the whole file.
-
-    Raises:
-        FileNotFoundError: it does not exist.
     """
     file = path.open("rb")
     found = os.fstat(file.fileno())

@@ -1,9 +1,7 @@
 """Update the catalogues of the workers' texts: ``python scripts/messages.py update``.
 
-Messages are collected from the workers' templates, the code behind them and its data (built-in texts of studies,
-titles of errors, countries); new ones are added untranslated to each language's catalogue below ``locale/``.
-``check`` names what is missing and changes nothing. The compiled catalogues are committed, so that an installation
-needs no tool for them.
+New messages of templates, code and data are added untranslated to the catalogues below ``locale/``. ``check`` names
+what is missing. The compiled catalogues are committed, so that an installation needs no tool for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Run `make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link to try it.
+"""Run `make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link.
 
-Nothing reaches Amazon, and no money moves: the emulator of tests/fakes speaks the service's protocol on this
-machine. Each run starts with an empty folder `mturk-demo` below the data folder, apart from the data of `make run`.
+Nothing reaches Amazon, and no money moves. Each run starts with an empty folder `mturk-demo` below the data folder.
 """
 
 from __future__ import annotations

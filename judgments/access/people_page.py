@@ -1,4 +1,4 @@
-"""The pages "People" and "Log" of a study: who has which part in it, and who did what to it."""
+"""The pages "People" and "Log" of a study."""
 
 from __future__ import annotations
 

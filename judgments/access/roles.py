@@ -1,4 +1,4 @@
-"""Roles in a study, their rights, and the visible rows; the rights of requests.
+"""Roles in a study and their rights, visible rows, and the rights of requests.
 
 A Django permission counts for every study, a role for its own study. A token allows at most what its
 account, its scopes and its studies allow.
@@ -81,8 +81,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     """Give a person a role in a study, replacing any other.
 
     Raises:
-        DesignError: an unknown role, or the account cannot sign in. WrongState: the study would lose its
-            last owner.
+        DesignError: an unknown role, or an inactive account. WrongState: the study would lose its last owner.
     """
     if role not in Role.values:
         raise DesignError(
@@ -130,7 +129,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return the account of staff of this name or, without a name, of this row; raise WrongState if there is none."""
+    """Return the account of staff of this name, else of this row. Raise WrongState if there is none."""
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -143,7 +142,7 @@ def person_named(pk: int, username: str) -> User:
 
 
 def _role_and_lock(study: Study, user: User) -> str | None:
-    """Return the person's role and lock the study's row, so that the last two owners cannot leave at once."""
+    """Return the person's role; lock the study, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
@@ -156,7 +155,7 @@ def _keep_an_owner(study: Study, user: User) -> None:
 
 
 def takes_part(user: Person) -> bool:
-    """Return whether any study is visible to this person; cached on the user object."""
+    """Return whether any study is visible to this person."""
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _KEPT):
@@ -180,7 +179,7 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
-    """Return the lookups from a row to its study; () for rows without one."""
+    """Return the lookups from a row to its study, if any."""
     told: tuple[str, ...] = getattr(model, "of_study", ())
     if told:
         return told
@@ -250,12 +249,7 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Return a study that the requester may use with ``right``.
-
-    Raises:
-        NotThere: it does not exist or is not visible. PermissionDenied: it is visible, but the right is
-            missing.
-    """
+    """Return a study. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(f"There is no study {slug!r}.")

@@ -1,4 +1,4 @@
-"""The admin's first page: what goes on, and what to do next."""
+"""The admin's first page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of jobs, and the page of each."""
+"""The list of jobs, and their pages."""
 
 from __future__ import annotations
 

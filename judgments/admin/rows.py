@@ -1,4 +1,4 @@
-"""Images, captions, systems, units, HITs and the log, to look at."""
+"""Read-only lists of images, captions, systems, units, HITs and the log."""
 
 from __future__ import annotations
 

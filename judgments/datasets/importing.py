@@ -102,12 +102,7 @@ def know_whole(dataset: Dataset, system: str, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """The result of an import.
-
-    Attributes:
-        created: False if the same rows existed and nothing changed.
-        notes: one sentence per quirk.
-    """
+    """The result of an import; not ``created`` if the same rows existed and nothing changed."""
 
     what: str
     created: bool
@@ -128,7 +123,6 @@ def import_dataset(
     """Import images, reference captions and optional candidate pairs.
 
     Args:
-        format: one of ``judgments.importers.DATASET_FORMATS``.
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
 
@@ -382,11 +376,7 @@ def import_candidates(
 def _complete(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Complete a system that a judgments file made known in part.
-
-    Raises:
-        DataConflict: the file contradicts or lacks a known caption.
-    """
+    """Complete a system that a judgments file made known in part. Raise DataConflict if they contradict each other."""
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
@@ -448,7 +438,7 @@ def import_rankings(
     Args:
         task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is
             the query, images are ranked (H13 §4).
-        depth: length to which lists are cut; None: all.
+        depth: length to which lists are cut.
 
     Raises:
         NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
@@ -482,9 +472,6 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
     """Store the missing rows of a system's lists; return their number.
 
     A system known in part from a judgments file is completed if the lists agree.
-
-    Raises:
-        DataConflict: the system exists with other lists for this task.
     """
     kept = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
@@ -518,8 +505,6 @@ def with_titles(
     *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
 ) -> StudyDesign:
     """Return the design with the ``titles`` found in its dataset's texts added.
-
-    ``titles`` is read once, as a stream.
 
     Raises:
         NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one:

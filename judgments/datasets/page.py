@@ -1,4 +1,4 @@
-"""Pages of datasets: their contents, uploads, and the forms of files."""
+"""Pages of datasets: contents and uploads."""
 
 from __future__ import annotations
 
@@ -67,8 +67,6 @@ class FilesInput(forms.ClearableFileInput):
 
 
 class FilesField(forms.FileField):
-    """One or more uploaded files."""
-
     widget = FilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
@@ -77,10 +75,7 @@ class FilesField(forms.FileField):
 
 
 class UploadForm(forms.Form):
-    """Files in one of some formats, for a job that imports them.
-
-    ``lead`` is the sentence above the form, in which ``{dataset}`` may stand.
-    """
+    """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
 
     formats: ClassVar[tuple[str, ...]]
     job: ClassVar[str]
@@ -106,7 +101,7 @@ class UploadForm(forms.Form):
         return {}
 
     def keep(self) -> str | None:
-        """Store the files and return the upload's name; None, with an error, if they are unusable."""
+        """Store the files and return the upload's name, or None with an error."""
         try:
             return uploads.keep(self.cleaned_data["files"], self.pictures())
         except QuorumError as error:
@@ -179,8 +174,6 @@ class CandidatesForm(UploadForm):
 
 
 class RankingsForm(UploadForm):
-    """Systems' ranked lists, as a TREC run."""
-
     formats = tuple(Output.Task.values)
     job = "import_rankings"
     lead = "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
@@ -195,8 +188,6 @@ class RankingsForm(UploadForm):
 
 
 class JudgmentsForm(UploadForm):
-    """Judgments that were collected elsewhere, as a study of their own."""
-
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS)
     job = "import_judgments"
     lead = "Judgments about {dataset} that were collected elsewhere."
@@ -223,8 +214,6 @@ class JudgmentsForm(UploadForm):
 
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
-    """Datasets are uploaded or imported by command, and never changed."""
-
     list_display = (
         "dataset",
         "source_format",
@@ -296,7 +285,6 @@ class DatasetAdmin(QuorumAdmin):
     def _upload(
         self, request: HttpRequest, form_class: type[UploadForm], title: str, **args: str
     ) -> HttpResponse:
-        """Show the form, or store its files and lead to the job that reads them."""
         form = form_class(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()

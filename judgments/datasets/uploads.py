@@ -49,19 +49,12 @@ class UploadRefused(QuorumError):
 
 
 class PictureProblem(QuorumError):
-    """A picture is missing or invalid."""
-
     title = "A picture cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """An upload, ready to be read.
-
-    Attributes:
-        path: the one file, or the folder with several.
-        pictures: the folder with the pictures, if any.
-    """
+    """An unpacked upload: its only file or the folder with several, and the folder with pictures."""
 
     path: Path
     pictures: str | None
@@ -77,11 +70,7 @@ def _folder(upload: str) -> Path:
 
 
 def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
-    """Store an upload for its job; return its name for ``opened``.
-
-    Raises:
-        UploadRefused: an unusable archive or file name.
-    """
+    """Store an upload for its job; return its name. Raise UploadRefused for an unusable archive or file name."""
     files = list(files)
     for file in files:
         check_name(file.name or "")
@@ -166,11 +155,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
 
 
 def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Unpack below ``target``, counting the real sizes.
-
-    Raises:
-        UploadRefused: the archive is unsafe, damaged, or larger than declared.
-    """
+    """Unpack below ``target``. Raise UploadRefused if the archive is unsafe, damaged, or larger than declared."""
     archive = _archive(packed, name)
     for member, inner in _wanted_members(archive, name, suffixes):
         file = target.joinpath(*inner.parts)
@@ -250,11 +235,7 @@ def is_address(images: str) -> bool:
 
 
 def picture_address(images: str, file: str) -> str:
-    """Return the address of the picture ``file``, quoting ``#`` and ``?``.
-
-    Raises:
-        PictureProblem: the address is too long to store.
-    """
+    """Return the quoted address of a picture. Raise PictureProblem if it is too long to store."""
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(
@@ -267,8 +248,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     """Return the file of each image, from (image name, file name) pairs.
 
     Raises:
-        PictureProblem: the folder or a file is missing, lies outside of the folder, or is no picture that
-            browsers show; other files are never served.
+        PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
     if not folder.is_dir():
         raise PictureProblem(f"{folder} is not a folder; expected the pictures of the dataset.")

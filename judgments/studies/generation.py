@@ -286,11 +286,7 @@ def _outputs(
 
 
 def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
-    """Return everything the study would get, without storing it.
-
-    Raises:
-        DesignError: the dataset cannot supply what the design asks for.
-    """
+    """Draw what the study would get. Raise DesignError if the dataset cannot supply it."""
     wanted = (
         {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
         if KINDS[design.protocol].judges_one_caption
@@ -362,8 +358,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
 
     Raises:
-        WrongState: the study has HITs already. DesignError: the dataset cannot supply what the design
-            asks for.
+        WrongState: the study has HITs. DesignError: the dataset cannot supply what the design asks for.
     """
     batch = draw_hits(study=study, progress=progress)
     store_hits(study=study, batch=batch, progress=progress)
@@ -379,11 +374,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
-    """Store a ``batch`` drawn from the current design.
-
-    Raises:
-        WrongState: another generation was faster, or the design was changed since the draw.
-    """
+    """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""
     drawn_from = study.design
     notes = study.notes | batch.notes
     if batch.control_count:
@@ -412,8 +403,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """Withdraw a control item from scoring and from new assignments.
 
-    In a study that was opened it keeps its place in its HIT and its answers, which no longer count for or
-    against workers.
+    In a study that was opened it keeps its place in its HIT; its answers no longer count for or against workers.
 
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.

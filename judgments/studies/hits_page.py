@@ -1,4 +1,4 @@
-"""The HITs page of a study: what a design comes to, generating it, and what it came to."""
+"""The HITs page of a study: its plan, and what was generated."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _plan_from_json(value: dict[str, Any]) -> Plan | str:
 
 
 def _drawn_from(study: Study) -> object:
-    """Return all that a draw depends on: captions are never changed, only added."""
+    """Return all that a draw depends on; captions are only added."""
     return study.design, study.dataset_id, study.dataset.captions.aggregate(last=Max("pk"))["last"]
 
 

@@ -1,4 +1,4 @@
-"""Studies: the list, the design, and the pages and steps this app gives them."""
+"""The list of studies, and the views of their pages and steps."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class StudyAdmin(QuorumAdmin):
         return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
-        """Return the study if the person has the right; an invisible one is a 404."""
+        """Return the study if it is visible and the person has the right."""
         studies = Study.objects.visible_to(request.user).select_related("dataset")
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):

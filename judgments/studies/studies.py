@@ -53,11 +53,7 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return a dataset that ``user`` may see; a command (None) sees all.
-
-    Raises:
-        NotThere: the message names those that are visible.
-    """
+    """Return a dataset that ``user`` may see; a command (None) sees all. Raise NotThere, naming those visible."""
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
@@ -100,8 +96,8 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     """Replace the design of a draft; its jobs follow a changed slug.
 
     Raises:
-        WrongState: HITs were generated, so the design is frozen. DesignError, DataConflict: as for
-            ``create_study``, or the registered plan differs.
+        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered
+            plan differs.
     """
     _require(study, Study.State.DRAFT, "its design is frozen")
     design = _with_the_registered_plan(study, design)
@@ -154,11 +150,7 @@ def _leave_jobs(slug: str) -> None:
 
 @transaction.atomic
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
-    """Create a draft with the same design; name and slug get the next free number by default.
-
-    Raises:
-        DesignError, DataConflict: as for ``create_study``.
-    """
+    """Create a draft with the same design; name and slug get the next free number by default."""
     number = next_copy(study)
     values = study.design | {
         "slug": slug or f"{study.slug[:75]}-{number}",
@@ -179,11 +171,7 @@ def next_copy(study: Study) -> int:
 
 @transaction.atomic
 def delete_study(*, study: Study) -> None:
-    """Delete a draft, or a generated study that was never opened.
-
-    Raises:
-        WrongState: workers had access; answers are never deleted.
-    """
+    """Delete a study that was never opened. Raise WrongState for others: answers are never deleted."""
     _lock(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
@@ -199,7 +187,7 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """Move generated or closed -> open; annotation.crowds.publishing does the crowd's part."""
+    """Move generated or closed -> open; ``annotation.crowds.publishing`` does the crowd's part."""
     _lock(study)
     if study.state == Study.State.OPEN:
         return study

@@ -1,4 +1,4 @@
-"""The pages and operations of a study in the admin, and the registry that collects them."""
+"""The registry of a study's pages and steps in the admin."""
 
 from __future__ import annotations
 
@@ -72,13 +72,7 @@ class StudyPage:
 
 @dataclass(frozen=True, slots=True)
 class StepForm:
-    """The form of a step that does an operation.
-
-    Attributes:
-        fields: the parameters that it asks for.
-        needed: optional parameters that it requires.
-        hidden: further arguments of the operation, in hidden fields.
-    """
+    """The parameters that a step's form asks for or requires, and further arguments in hidden fields."""
 
     parameters: type[Parameters]
     fields: tuple[str, ...]
@@ -121,13 +115,7 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page before a study exists; "New study" leads to it.
-
-    Attributes:
-        name: its address below the list of studies, and the end of its URL name ``admin:judgments_study_start_<name>``.
-        label: the link.
-        words: the question before the link.
-    """
+    """A page before a study exists: a link, and the question before it. "New study" leads to it."""
 
     name: str
     label: str
@@ -150,12 +138,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """An addition of an app above to the plan of a draft.
+    """An addition of an app above to the plan of a draft, shown by a template that gets the facts as ``part``.
 
-    Attributes:
-        template: shows it; gets the result of ``facts`` as ``part``.
-        facts: called with the design, the number of HITs, and the number of items with control items.
-        problems: called with the same; returns what is wrong with the design.
+    Facts and problems get the design, the number of HITs, and the number of items with control items.
     """
 
     template: str
@@ -288,7 +273,7 @@ def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 
 
 def jobs_to_show(study: Study) -> list[Job]:
-    """Return waiting and running jobs, and the last failed one of each kind until one succeeds."""
+    """Return jobs under way, and the last failed one of each kind until one succeeds."""
     shown: dict[str, Job] = {}
     for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
@@ -296,10 +281,7 @@ def jobs_to_show(study: Study) -> list[Job]:
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show since when figures are being counted.
-
-    Its script polls the page, and gets no content while there is nothing new.
-    """
+    """Show since when figures are being counted. Its script polls, and gets no content while nothing is new."""
     job = newest_figures_job(study)
     failed = job is not None and job.state == Job.State.FAILED
     if request.headers.get("HX-Request") and not failed:
