@@ -39,9 +39,9 @@ class Slice:
         self._file, self._left = file, count
 
     def read(self, size: int = -1) -> bytes:
-        held = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(held)
-        return held
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
 
     def close(self) -> None:
         self._file.close()

@@ -89,8 +89,8 @@ class FramedPagesMiddleware:
         frame, match = frame_of(request), request.resolver_match
         if frame is None:
             return
-        ours = match is not None and match.app_name == "annotation" and match.url_name in PAGES
-        if not ours or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
+        available = match is not None and match.app_name == "annotation" and match.url_name in PAGES
+        if not available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 
 
@@ -119,10 +119,10 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return [], False
         try:
-            said = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
+            stored = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
         except signing.BadSignature:
-            said = []
-        return [Message(level, text) for level, text in said], True
+            stored = []
+        return [Message(level, text) for level, text in stored], True
 
     def _store(
         self, messages: list[Message], response: HttpResponseBase, *args: Any, **kwargs: Any
@@ -130,10 +130,10 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
-            said = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
+            signed = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
             address, mark, fragment = response.headers["Location"].partition("#")
             joint = "&" if "?" in address else "?"
-            response.headers["Location"] = f"{address}{joint}said={said}{mark}{fragment}"
+            response.headers["Location"] = f"{address}{joint}said={signed}{mark}{fragment}"
         return []
 
 

@@ -114,21 +114,21 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return ShownFigures(figures.compute(study))
-    kept, many = _cached(study, figures)
-    if kept is None:
+    cached, many = _cached(study, figures)
+    if cached is None:
         if beyond or (many and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, again=True)
         return ShownFigures(_compute_for_page(study, figures))
-    same = kept.version == _version(study, figures)
-    if not same and not beyond and kept.seconds <= QUICK:
+    same = cached.version == _version(study, figures)
+    if not same and not beyond and cached.seconds <= QUICK:
         return ShownFigures(_compute_for_page(study, figures))
-    again = not same or (not figures.exact and _is_old(kept))
+    again = not same or (not figures.exact and _is_old(cached))
     if again:
         request_figures(study, [figures.name])
     if figures.exact and not same:
         return ShownFigures(None, again=True)
-    return ShownFigures(figures.from_json(kept.value), kept.made_at, again)
+    return ShownFigures(figures.from_json(cached.value), cached.made_at, again)
 
 
 def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
@@ -216,6 +216,6 @@ def _version(study: Study, figures: Figures[Any]) -> str:
     return content_key(figures.version(study))
 
 
-def _is_old(kept: CachedFigures) -> bool:
-    age = (timezone.now() - kept.made_at).total_seconds()
-    return age >= max(FRESH, COST * kept.seconds)
+def _is_old(cached: CachedFigures) -> bool:
+    age = (timezone.now() - cached.made_at).total_seconds()
+    return age >= max(FRESH, COST * cached.seconds)

@@ -320,12 +320,12 @@ def sweep_jobs() -> Swept:
     lapsed = Job.objects.filter(state=Job.State.RUNNING, heartbeat__lt=silent_before).exclude(owner__in=own)
     requeued, given_up = [], []
     for job in lapsed:
-        held = lapsed.filter(pk=job.pk, owner=job.owner)
+        run = lapsed.filter(pk=job.pk, owner=job.owner)
         if job.attempts >= MAX_ATTEMPTS:
             error = f"The worker was gone before the work was done, {job.attempts} times over."
-            if held.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
+            if run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
                 given_up.append(job.pk)
-        elif held.give_back():
+        elif run.give_back():
             requeued.append(job.pk)
     return Swept(tuple(requeued), tuple(given_up))
 
@@ -339,5 +339,5 @@ def wait_for_patient(seconds: float) -> None:
 
 def give_back_all() -> None:
     """Requeue the jobs that still run in this process, which is about to end."""
-    held = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
-    held.give_back(after=STOP_AFTER, counted=False)
+    running = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
+    running.give_back(after=STOP_AFTER, counted=False)

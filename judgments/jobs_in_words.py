@@ -44,14 +44,14 @@ def result_in_words(job: Job) -> list[tuple[str, str]]:
     if not isinstance(job.result, dict):
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}
-    told = [
+    values = [
         (LABELS.get(name, name.replace("_", " ")), _value_in_words(name, value))
         for name, value in rows.items()
         if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        told.append(("changed", "nothing: the same was there already"))
-    return told
+        values.append(("changed", "nothing: the same was there already"))
+    return values
 
 
 def _value_in_words(name: str, value: Any) -> str:

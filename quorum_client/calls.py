@@ -155,8 +155,8 @@ def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _wanted(response: httpx.Response) -> float:
-    told = response.headers.get("Retry-After", "")
-    return min(float(told), 60.0) if told.isdecimal() else 0.0
+    seconds = response.headers.get("Retry-After", "")
+    return min(float(seconds), 60.0) if seconds.isdecimal() else 0.0
 
 
 def _problem(response: httpx.Response) -> Problem:

@@ -63,8 +63,8 @@ def command_page() -> Iterator[str]:
     from django.core.management import get_commands, load_command_class
 
     yield "# Every command's help"
-    ours = sorted((name, app) for name, app in get_commands().items() if app in OURS)
-    for name, app in ours:
+    commands = sorted((name, app) for name, app in get_commands().items() if app in OURS)
+    for name, app in commands:
         parser = load_command_class(app, name).create_parser("manage.py", name)
         options = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
         yield f"\n## {name}\n\n{_paragraphs(parser.description)}\n"
@@ -118,10 +118,12 @@ def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str,
     default = field.get("default")
     shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    said = [title] if title.lower().replace(" ", "_") != name else []  # pydantic makes a title of the name
-    said += [one for one in (field.get("description"),) if one]
-    said += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
-    return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in said))
+    sentences = (
+        [title] if title.lower().replace(" ", "_") != name else []
+    )  # pydantic makes a title of the name
+    sentences += [one for one in (field.get("description"),) if one]
+    sentences += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
+    return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in sentences))
 
 
 def _type(field: dict[str, Any]) -> str:
@@ -177,9 +179,9 @@ def calls_page() -> Iterator[str]:
     tags: dict[str, list[tuple[str, str]]] = {}
     for path, calls in schema["paths"].items():
         for method, call in calls.items():
-            said = call.get("summary") or call.get("description", "").partition("\n")[0]
+            summary = call.get("summary") or call.get("description", "").partition("\n")[0]
             tags.setdefault((call.get("tags") or ["other"])[0], []).append(
-                (f"`{method.upper()} {path}`", _words(said))
+                (f"`{method.upper()} {path}`", _words(summary))
             )
     for tag in sorted(tags):
         yield f"\n## {tag}\n"

@@ -55,9 +55,9 @@ def folders() -> Counter[Path]:
 
 
 def print_sizes() -> None:
-    product, held = list(sources(*PRODUCT)), folders()
-    largest, count = held.most_common(1)[0]
-    loose = ", ".join(f"{app} {held[ROOT / app]}" for app in APPS)
+    product, counts = list(sources(*PRODUCT)), folders()
+    largest, count = counts.most_common(1)[0]
+    loose = ", ".join(f"{app} {counts[ROOT / app]}" for app in APPS)
     documentation = [path.read_text(encoding="utf-8").split() for path in (ROOT / "docs").rglob("*.md")]
     words = [word for page in documentation for word in page if any(map(str.isalnum, word))]
     _print("modules", len(product))

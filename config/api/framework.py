@@ -151,12 +151,12 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
     }
 
 
-def _shortened(told: Any) -> Any:
-    if isinstance(told, list):
-        return [_shortened(one) for one in told]
-    if not isinstance(told, str) or len(told) <= LONGEST_DETAIL:
-        return told
-    return f"{told[: LONGEST_DETAIL // 2]} … {told[-LONGEST_DETAIL // 2 :]}"
+def _shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shortened(one) for one in value]
+    if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
+        return value
+    return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -190,8 +190,8 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         headers["Retry-After"] = str(int(wait))
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
-        told = {_shortened(str(name)): _shortened(found) for name, found in errors.items()}
-        return problem(400, sentence_of(error.detail), errors=told), headers
+        shortened = {_shortened(str(name)): _shortened(found) for name, found in errors.items()}
+        return problem(400, sentence_of(error.detail), errors=shortened), headers
     return problem(error.status_code, str(error.detail)), headers
 
 

@@ -180,9 +180,9 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
     """Return the lookups from a row to its study, if any."""
-    told: tuple[str, ...] = getattr(model, "of_study", ())
-    if told:
-        return told
+    lookups: tuple[str, ...] = getattr(model, "of_study", ())
+    if lookups:
+        return lookups
     fields = {field.name: field.related_model for field in model._meta.get_fields()}
     return ("study",) if fields.get("study") is Study else ()
 

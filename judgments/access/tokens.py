@@ -37,10 +37,10 @@ KEY_START = "quorum_"
 NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
 
 
-def allows(held: Iterable[str], asked: str) -> bool:
+def allows(granted: Iterable[str], asked: str) -> bool:
     """Return whether one of the scopes includes ``asked``; write includes read."""
     area, _, verb = asked.partition(":")
-    return asked in held or (verb == "read" and f"{area}:write" in held)
+    return asked in granted or (verb == "read" and f"{area}:write" in granted)
 
 
 @transaction.atomic
@@ -64,8 +64,8 @@ def create_token(
         raise DesignError("A token has a name of 1 to 100 characters that says what it is for.", field="name")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        said = f"There is no scope {unknown[0]!r}" if unknown else "A token needs a scope"
-        raise DesignError(f"{said}; expected one or more of {', '.join(SCOPES)}.", field="scopes")
+        problem = f"There is no scope {unknown[0]!r}" if unknown else "A token needs a scope"
+        raise DesignError(f"{problem}; expected one or more of {', '.join(SCOPES)}.", field="scopes")
     if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
         raise DesignError(f"The account {user.get_username()!r} is no active staff account.", field="user")
     if expires_at is not None and expires_at <= timezone.now():

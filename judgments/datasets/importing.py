@@ -146,8 +146,8 @@ def import_dataset(
             return ImportSummary(
                 name, True, counts, ["Pictures were added to the dataset.", *_unsafe(images)]
             )
-        kept = ["Its pictures were left as they are."] if images else []
-        return ImportSummary(name, False, counts, kept)
+        notes = ["Its pictures were left as they are."] if images else []
+        return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding)
     fingerprint = Fingerprint()
     try:
@@ -395,8 +395,8 @@ def _complete(
         lists[item] = list(best.values())
     known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
     for (_, item), places in known.items():
-        told = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
-        if any(told.get(place) != text for place, text in places.items()):
+        given = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        if any(given.get(place) != text for place, text in places.items()):
             raise DataConflict(
                 f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
             )
@@ -453,11 +453,11 @@ def import_rankings(
     try:
         with transaction.atomic():
             # Serialise imports that change what is known of a dataset's systems.
-            held = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
+            locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
             for name, run in sorted(runs.items()):
                 rows = run.in_order(depth, notes)
                 lists += sum(rank == 1 for _, _, rank, _ in rows)
-                stored += _store_run(held, name, task, rows)
+                stored += _store_run(locked, name, task, rows)
                 progress(0.9, f"{stored:,} ranked items")
             refresh_statistics(Output)
     except IntegrityError as error:
@@ -473,7 +473,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
 
     A system known in part from a judgments file is completed if the lists agree.
     """
-    kept = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
+    column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
     digest = fingerprint_of(rows)
     system = System.objects.filter(dataset=dataset, name=name).first() or System(dataset=dataset, name=name)
@@ -483,7 +483,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
         )
     known: set[tuple[int, int, int]] = set()
     if system.pk:
-        if getattr(system, kept) == digest:
+        if getattr(system, column) == digest:
             return 0
         known = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
     in_part = name in dataset.known_in_part.get(task, ())
@@ -491,7 +491,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
         )
-    setattr(system, kept, digest)
+    setattr(system, column, digest)
     system.save()
     know_whole(dataset, name, task)
     return insert_rows(

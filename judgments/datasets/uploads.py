@@ -83,9 +83,9 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
         target = _folder(upload) / place
         target.mkdir(parents=True, mode=0o700)
         for file in group:
-            with (target / (file.name or "")).open("wb") as kept:
+            with (target / (file.name or "")).open("wb") as stored:
                 for chunk in file.chunks():
-                    kept.write(chunk)
+                    stored.write(chunk)
     return upload
 
 

@@ -61,10 +61,10 @@ class QuorumCommand(BaseCommand):
         except self.named_errors as error:
             raise CommandError(str(error)) from error
         except (OperationalError, ProgrammingError) as error:
-            said = str(error).splitlines()[0]
-            empty = "no such table" in said or "does not exist" in said
+            message = str(error).splitlines()[0]
+            empty = "no such table" in message or "does not exist" in message
             advice = " `manage.py prepare` (or the first `make run`) sets it up." if empty else ""
-            raise CommandError(f"The database cannot be used ({said}).{advice}") from error
+            raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -180,11 +180,11 @@ def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
     """Return the last refusal once."""
-    kept = request.session.get(REFUSAL)
-    if kept is None or kept["study"] != study.pk:
+    stored = request.session.get(REFUSAL)
+    if stored is None or stored["study"] != study.pk:
         return None
     del request.session[REFUSAL]
-    return Refusal(step=kept["step"], words=kept["words"], sent=kept["sent"])
+    return Refusal(step=stored["step"], words=stored["words"], sent=stored["sent"])
 
 
 def page_address(study: Study, name: str) -> str:

@@ -36,14 +36,14 @@ class Command(BaseCommand):
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
-        said = io.StringIO()
-        call_command("ensure_admin", stdout=said)
+        printed = io.StringIO()
+        call_command("ensure_admin", stdout=printed)
         if output:
-            name, _, password = said.getvalue().strip().partition(" ")
+            name, _, password = printed.getvalue().strip().partition(" ")
             account = {"name": name, "password": password} if " " not in password else None
             Path(output).write_text(json.dumps({"admin": account}), encoding="utf-8")
         else:
-            self.stdout.write(said.getvalue().strip())
+            self.stdout.write(printed.getvalue().strip())
 
     def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
         """Do a step unless its note in the data folder says that it was done for ``wanted``."""
