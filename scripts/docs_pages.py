@@ -118,9 +118,8 @@ def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str,
     default = field.get("default")
     shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    sentences = (
-        [title] if title.lower().replace(" ", "_") != name else []
-    )  # pydantic makes a title of the name
+    # pydantic makes a title of the name
+    sentences = [title] if title.lower().replace(" ", "_") != name else []
     sentences += [one for one in (field.get("description"),) if one]
     sentences += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
     return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in sentences))

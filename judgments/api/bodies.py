@@ -14,6 +14,16 @@ from rest_framework.request import Request
 from common.files import can_be_stored
 from common.parameters import Parameters
 
+RANGE_HEADERS = [
+    OpenApiParameter(
+        "Range", str, OpenApiParameter.HEADER, description="`bytes=1000-`: the rest of a download that broke off."
+    ),
+    OpenApiParameter(
+        "If-Range", str, OpenApiParameter.HEADER,
+        description="The ETag that the first part came with: another file is sent whole.",
+    ),
+]  # fmt: skip
+
 
 def body_of(request: Request) -> dict[str, Any]:
     """Return the body. Raise ValidationError if it is no JSON object."""
@@ -66,17 +76,6 @@ class TOMLParser(BaseParser):
             return {"toml": body.decode("utf-8-sig")}
         except UnicodeDecodeError as error:
             raise ParseError(f"The TOML is not UTF-8 at byte {error.start}.") from None
-
-
-RANGE_HEADERS = [
-    OpenApiParameter(
-        "Range", str, OpenApiParameter.HEADER, description="`bytes=1000-`: the rest of a download that broke off."
-    ),
-    OpenApiParameter(
-        "If-Range", str, OpenApiParameter.HEADER,
-        description="The ETag that the first part came with: another file is sent whole.",
-    ),
-]  # fmt: skip
 
 
 def file_responses(*content_types: str) -> dict[Any, Any]:

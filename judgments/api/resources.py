@@ -26,6 +26,7 @@ from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, 
 from judgments.studies.studies import create_study
 
 Row = TypeVar("Row", bound=models.Model)
+SLUG = "[-a-zA-Z0-9_]+"
 
 
 @extend_schema_field(OpenApiTypes.BOOL)
@@ -219,9 +220,6 @@ class JobSerializer(RowSerializer[Job]):
             *("id", "kind", "args", "state", "progress", "words", "error", "result"),
             *("created_at", "started_at", "finished_at"),
         ]
-
-
-SLUG = "[-a-zA-Z0-9_]+"
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
