@@ -1,6 +1,6 @@
 """Wake waiting workers through the Redis that CELERY_BROKER_URL names.
 
-The table of jobs is the queue. A worker that misses a message finds the job when it polls.
+A worker that misses a message finds the job when it polls.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Countries by ISO 3166-1 two-letter codes, for workers' residence.
 
-The codes and English names in countries.csv are those of the public-domain table iso3166.tab of the IANA
-time zone database; libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in
-locale/ are the CLDR's.
+countries.csv has the codes and names of the public-domain table iso3166.tab of the IANA time zone database; libraries
+of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Long work that survives killed workers and is done once.
+"""Long work that survives killed workers and is done once (docs/decisions/0002-jobs.md).
 
 The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads
 and computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one
-transaction also marks the row done: a kill leaves both or neither. `sweep_jobs` requeues jobs whose lease
-ended. docs/decisions/0002-jobs.md has the reasons.
+transaction also marks the row done. `sweep_jobs` requeues jobs whose lease ended.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Operations on a study, each declared once: page, HTTP call and command read the declaration, the client its name.
+"""Operations on a study, each declared once for page, HTTP call, command and client.
 
 An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the right
 that it needs, and what follows it::
@@ -9,7 +9,6 @@ that it needs, and what follows it::
         pause_study(study=study, why=why, by=by)
         return Outcome("The study is paused.")
 
-The doors read it: ``judgments.api.operations``, ``judgments.admin.operations`` and ``judgments.management.base``.
 docs/decisions/0010-operations.md tells how to add one.
 """
 

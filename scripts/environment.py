@@ -1,7 +1,6 @@
 """Check and prepare the machine before Quorum starts: Python, writable folders, ports, packages.
 
-Use the standard library only, as nothing is installed yet, and no syntax that an old Python cannot read before it
-is told to be too old.
+Only the standard library, as nothing is installed yet, and no syntax that an old Python cannot read.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run")
 
 
 def install(requirements: str) -> None:
-    """Make .venv and install a requirements file, unless the same text is installed already."""
+    """Make .venv and install a requirements file, unless its text is installed."""
     wanted = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:

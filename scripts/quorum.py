@@ -1,7 +1,6 @@
 """The orders of the Makefile.
 
-Only the standard library, because this runs before anything is installed; and no newer syntax than an old Python
-can read before it is told to be too old.
+Only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
 
 from __future__ import annotations

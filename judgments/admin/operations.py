@@ -38,21 +38,16 @@ def add_operation(
     done: str = "",
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
-    """Let an operation be done from a study's pages.
+    """Let an operation be done from a study's pages, by a step (``StudyStep``).
 
     Args:
-        label: the button.
         name: of the step, where one operation has several.
         fields: the parameters that the step's form asks for; all if None. () for a form that is written by hand.
         needed: optional parameters that this form requires.
         hidden: arguments of the operation that are no parameters, in hidden fields.
-        offered: whether the button is at the top of the study's pages.
-        primary_in, primary_on: the states and pages in which the button is filled.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
         leads_away: the page of the study that the operation made, shown afterwards.
-        also: a permission of Django's that the person needs besides.
         beside: whether a refusal is shown beside the form; if None, wherever there is a form.
-        done: message afterwards where a job does it.
         shows: answers with a page of its own instead, for what is shown once.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields

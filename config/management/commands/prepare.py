@@ -1,5 +1,3 @@
-"""What `make run` does between installing and serving, in one process."""
-
 import hashlib
 import io
 import json

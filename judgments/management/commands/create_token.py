@@ -1,5 +1,3 @@
-"""Make a token for the HTTP interface."""
-
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any

@@ -1,5 +1,3 @@
-"""Two designs side by side."""
-
 from argparse import ArgumentParser
 from typing import Any
 

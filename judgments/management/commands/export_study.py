@@ -1,5 +1,3 @@
-"""Write a study's design back as a study file."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

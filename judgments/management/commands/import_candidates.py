@@ -1,5 +1,3 @@
-"""Import one system's captions."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Import images and reference captions."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

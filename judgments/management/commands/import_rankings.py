@@ -1,5 +1,3 @@
-"""Import systems' ranked lists."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

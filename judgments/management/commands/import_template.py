@@ -1,5 +1,3 @@
-"""Bring a HIT template and its inputs over as a study."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
