@@ -60,8 +60,8 @@ def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
 class FramedPagesMiddleware:
     """Removes the ticket from an address, and answers for its worker.
 
-    The ticket is a secret like a cookie: forms need no CSRF token and no cookie is set. The middleware must be outside of
-    those that set cookies and X-Frame-Options, and inside of the one that writes the content policy.
+    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. The middleware must be outside
+    of those that set cookies and X-Frame-Options, and inside of the one that writes the content policy.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
