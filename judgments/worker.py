@@ -55,8 +55,13 @@ class Worker:
 
     def _run_jobs(self) -> None:
         listener, pause = Listener(jobs.stopping), 0.0
+
+        def run_or_wait() -> None:
+            if not jobs.run_next():
+                listener.wait()
+
         while not jobs.stopping.is_set():
-            failed = _failed(lambda: jobs.run_next() or listener.wait())
+            failed = _failed(run_or_wait)
             pause = min(max(1.0, 2 * pause), LONGEST_PAUSE) if failed else 0.0
             jobs.stopping.wait(pause)
 

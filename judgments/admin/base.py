@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from django.contrib.admin import AllValuesFieldListFilter, RelatedFieldListFilter, SimpleListFilter, display
 from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
 from django.db.models import BooleanField, Count, IntegerField, Model, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -78,7 +79,7 @@ def count_column(description: str, field: str) -> Callable[[Any], str]:
 def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
     try:
         return rows.get(pk=key)
-    except (rows.model.DoesNotExist, ValueError):  # no number, or one of thousands of digits
+    except (ObjectDoesNotExist, ValueError):  # no number, or one of thousands of digits
         raise Http404 from None
 
 

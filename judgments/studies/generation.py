@@ -72,7 +72,8 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     )
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
-    in_order = [unit for group in (*batch.hits, *batch.quiz) for unit in group.units]
+    in_order = [unit for hit in batch.hits for unit in hit.units]
+    in_order += [unit for group in batch.quiz for unit in group.units]
     _insert(
         Unit,
         (
