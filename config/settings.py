@@ -59,14 +59,11 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
         "frame-src": [SELF],
         "manifest-src": [SELF],
-    },
+    }
 }
 # Unfold's admin uses Alpine, which evaluates expressions in attributes, and writes style elements and attributes.
 # Only staff see these pages; see config.middleware.
-ADMIN_POLICY_CHANGES = {
-    "script-src": [UNSAFE_EVAL],
-    "style-src": [UNSAFE_INLINE],
-}
+ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
 # Crowds (docs/crowds)
 # Names of people whom crowds send are made with it; another key would take everybody for somebody new.
@@ -164,9 +161,9 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "annotation.crowds.mturk.pages.frame_context",
-            ],
+            ]
         },
-    },
+    }
 ]
 
 MESSAGE_STORAGE = "config.framing.PageMessages"
@@ -233,7 +230,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage",
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
@@ -248,10 +245,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["judgments.access.roles.IsStaff"],
-    "DEFAULT_FILTER_BACKENDS": [
-        "judgments.access.roles.VisibleRows",
-        "config.api.pages.StrictFilters",
-    ],
+    "DEFAULT_FILTER_BACKENDS": ["judgments.access.roles.VisibleRows", "config.api.pages.StrictFilters"],
     "DEFAULT_PAGINATION_CLASS": "config.api.pages.CursorPages",
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.framework.StrictJSONParser"],
@@ -307,7 +301,7 @@ UNFOLD = {
             "800": "#183a93",
             "900": "#192f68",
             "950": "#121f43",
-        },
+        }
     },
 }
 
@@ -320,7 +314,7 @@ LOGGING = {
             "()": "config.logs.OneLine",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
-        },
+        }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},

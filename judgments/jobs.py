@@ -193,10 +193,7 @@ class Run:
         name = type(error).__name__
         sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
         self._mine().update(
-            state=Job.State.FAILED,
-            error=sentence or name,
-            owner="",
-            finished_at=timezone.now(),
+            state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
         return named  # a named error explains itself; others are logged with a traceback
 

@@ -119,9 +119,7 @@ urlpatterns = [
     operation_path(quality.readmit, quality_api.ExclusionView),
     money_path(money.bonus, preview="What a bonus would cost", of="For a worker's latest approved work."),
     money_path(
-        money.top_up,
-        preview="What top-ups would cost",
-        of="For all approved work below the study's floor.",
+        money.top_up, preview="What top-ups would cost", of="For all approved work below the study's floor."
     ),
     money_path(money.budget, preview="What another budget would change", of="Of a study that was opened."),
     money_path(money.retry, preview="What trying again costs", of="Of a call that is parked."),

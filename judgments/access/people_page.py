@@ -18,12 +18,7 @@ from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
 from judgments.admin.operations import add_operation
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.operations import give, take
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_page,
-)
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 ON_A_PAGE = 50
 LONGEST_NAME = 150  # characters

@@ -109,9 +109,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         revoking = path(
-            "<int:pk>/revoke/",
-            self.admin_site.admin_view(self.revoke_view),
-            name="judgments_apitoken_revoke",
+            "<int:pk>/revoke/", self.admin_site.admin_view(self.revoke_view), name="judgments_apitoken_revoke"
         )
         return [revoking, *super().get_urls()]
 

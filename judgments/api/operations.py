@@ -50,11 +50,7 @@ class OperationView(APIView):
         view = type(
             f"{operation.name.title().replace('-', '')}View",
             (cls,),
-            {
-                "operation": operation,
-                "scope": operation.scope,
-                "__doc__": operation.description,
-            },
+            {"operation": operation, "scope": operation.scope, "__doc__": operation.description},
         )
         described: type[Self] = extend_schema_view(
             **{

@@ -263,12 +263,9 @@ class SystemResource(Resource):
 @extend_schema_view(
     create=extend_schema(
         request=DesignSerializer,
-        responses={
-            201: StudySerializer,
-            409: OpenApiResponse(description="The slug is taken."),
-        },
+        responses={201: StudySerializer, 409: OpenApiResponse(description="The slug is taken.")},
         description="A study from its design: the study file as JSON, or as TOML (`application/toml`).",
-    ),
+    )
 )
 class StudyResource(mixins.CreateModelMixin, Resource):
     """Data collections."""

@@ -27,14 +27,7 @@ from unfold.widgets import (
 
 from common.errors import QuorumError
 from judgments.access.roles import Person, loaded_by, visible_rows
-from judgments.admin.base import (
-    QuorumAdmin,
-    count_column,
-    count_of,
-    picture_address,
-    row_or_404,
-    signed_in,
-)
+from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
 from judgments.datasets import uploads
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.jobs import enqueue

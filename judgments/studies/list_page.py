@@ -60,15 +60,7 @@ STATE_COLOURS = {
 
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
-    list_display = (
-        "study",
-        "state_label",
-        "protocol_title",
-        "dataset",
-        "progress",
-        "created_by",
-        "created",
-    )
+    list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created")
     list_display_links = None
     add_label = "New study"
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
