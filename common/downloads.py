@@ -21,9 +21,10 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import content_disposition_header, http_date, parse_http_date_safe
 
+from common.errors import PROBLEM_TYPE, problem
+
 # 19 digits suffice for any file
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
-PROBLEM_TYPE = "application/problem+json"
 T = TypeVar("T")
 
 
@@ -149,8 +150,8 @@ def _same(request: HttpRequest, etag: str, modified: int) -> bool:
 
 
 def _problem(status: int, title: str, detail: str) -> HttpResponse:
-    problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return JsonResponse(problem, status=status, content_type=PROBLEM_TYPE)
+    body = problem(status, detail, title=title)
+    return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -5,6 +5,12 @@ A command prints the sentence and exits with 1; a page shows it; the API returns
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from typing import Any
+
+PROBLEM_TYPE = "application/problem+json"
+LONGEST_DETAIL = 600  # characters of a sentence that goes out
+
 
 class QuorumError(Exception):
     """An error that a user can correct. ``str()`` is a sentence: what, where, what was expected."""
@@ -53,3 +59,22 @@ class Changed(QuorumError):
 
     status = 412
     title = "Changed meanwhile"
+
+
+def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
+    """Return an RFC 9457 problem document with ``members`` as extensions; long input is shortened."""
+    return {
+        "type": "about:blank",
+        "title": title or HTTPStatus(status).phrase,
+        "status": status,
+        "detail": shortened(detail),
+        **members,
+    }
+
+
+def shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return [shortened(one) for one in value]
+    if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
+        return value
+    return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -26,19 +25,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.work.joining import worker_for_token
-from common.errors import QuorumError
+from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 
-PROBLEM_TYPE = "application/problem+json"
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
 KEY_LENGTH = len(KEY_START) + 43
 DEEPEST = (
     100  # a body's lists and objects within each other; what reads them may take a step of the stack for each
 )
-LONGEST_DETAIL = 600  # characters of a sentence that goes out
 TOO_DEEP = "The body is nested too deeply."
 
 
@@ -140,25 +137,6 @@ class JSONAlone(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """Return an RFC 9457 problem document with ``members`` as extensions; long input is shortened."""
-    return {
-        "type": "about:blank",
-        "title": title or HTTPStatus(status).phrase,
-        "status": status,
-        "detail": _shortened(detail),
-        **members,
-    }
-
-
-def _shortened(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_shortened(one) for one in value]
-    if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
-        return value
-    return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"
-
-
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
     """Handle exceptions of API views; an unforeseen one is left to Django."""
     headers: dict[str, str] = {}
@@ -190,8 +168,8 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         headers["Retry-After"] = str(int(wait))
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
-        shortened = {_shortened(str(name)): _shortened(found) for name, found in errors.items()}
-        return problem(400, sentence_of(error.detail), errors=shortened), headers
+        members = {shortened(str(name)): shortened(found) for name, found in errors.items()}
+        return problem(400, sentence_of(error.detail), errors=members), headers
     return problem(error.status_code, str(error.detail)), headers
 
 

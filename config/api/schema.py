@@ -12,7 +12,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from config.api.framework import PROBLEM_TYPE, TokenAuthentication
+from common.errors import PROBLEM_TYPE
+from config.api.framework import TokenAuthentication
 
 DESCRIPTIONS = {
     "304": "Nothing changed since the answer with this ETag.",
