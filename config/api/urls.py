@@ -30,6 +30,7 @@ from evaluation.report import api as report_api
 from evaluation.report.operations import make_report
 from evaluation.results import api as results_api
 from evaluation.results.operations import aggregate, evaluate
+from judgments.access import api as access_api
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
@@ -39,8 +40,8 @@ from judgments.operations import generate
 app_name = "api"
 
 router = SimpleRouter()
-router.register("datasets", judgments.DatasetResource, "datasets")
-router.register("systems", judgments.SystemResource, "systems")
+router.register("datasets", datasets_api.DatasetResource, "datasets")
+router.register("systems", datasets_api.SystemResource, "systems")
 router.register("studies", judgments.StudyResource, "studies")
 router.register("units", judgments.UnitResource, "units")
 router.register("hits", judgments.HITResource, "hits")
@@ -56,9 +57,9 @@ router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
-router.register("pairs", datasets_api.PairResource, "pairs")
-router.register("events", datasets_api.EventResource, "events")
-router.register("roles", datasets_api.RoleResource, "roles")
+router.register("pairs", judgments.PairResource, "pairs")
+router.register("events", access_api.EventResource, "events")
+router.register("roles", access_api.RoleResource, "roles")
 router.register("exclusions", quality_api.ExclusionResource, "exclusions")
 router.register("cases", quality_api.CaseResource, "cases")
 router.register("problem-reports", quality_api.ProblemReportResource, "problem-reports")
