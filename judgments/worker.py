@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, TracebackType
 
 from django.db import close_old_connections
 
@@ -46,7 +46,8 @@ class Worker:
         jobs.wait_for_patient(CALL_SECONDS)
         _join(self._rounds, CALL_SECONDS)
         # Last: a run that went on after it could meet the next worker's run of the same job.
-        _failed(jobs.give_back_all)
+        with _FailuresLogged():
+            jobs.give_back_all()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         for either in (signal.SIGTERM, signal.SIGINT):
@@ -55,20 +56,18 @@ class Worker:
 
     def _run_jobs(self) -> None:
         listener, pause = Listener(jobs.stopping), 0.0
-
-        def run_or_wait() -> None:
-            if not jobs.run_next():
-                listener.wait()
-
         while not jobs.stopping.is_set():
-            failed = _failed(run_or_wait)
-            pause = min(max(1.0, 2 * pause), LONGEST_PAUSE) if failed else 0.0
+            with _FailuresLogged() as outcome:
+                if not jobs.run_next():
+                    listener.wait()
+            pause = min(max(1.0, 2 * pause), LONGEST_PAUSE) if outcome.failed else 0.0
             jobs.stopping.wait(pause)
 
     def _repeat(self, function: Callable[[], object], every: float) -> None:
         while not jobs.stopping.is_set():
             began = time.monotonic()
-            _failed(function)
+            with _FailuresLogged():
+                function()
             jobs.stopping.wait(max(0.0, began + every - time.monotonic()))
 
 
@@ -78,17 +77,22 @@ def _join(threads: list[threading.Thread], seconds: float) -> None:
         thread.join(max(0.0, end - time.monotonic()))
 
 
-def _failed(work: Callable[[], object]) -> bool:
-    """Do the work, log a failure, and return whether it failed. Use no connection that broke before."""
-    close_old_connections()
-    try:
-        work()
-    except jobs.DATABASE_FAILURES as error:
-        log.warning("The database cannot be used: %s", " ".join(str(error).split()))
-        return True
-    except Exception:
-        log.exception("Work in the background failed.")
-        return True
-    finally:
+class _FailuresLogged:
+    """Log what fails, so that the thread goes on; use no connection that broke before."""
+
+    failed = False
+
+    def __enter__(self) -> _FailuresLogged:
         close_old_connections()
-    return False
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        close_old_connections()
+        if isinstance(error, jobs.DATABASE_FAILURES):
+            log.warning("The database cannot be used: %s", " ".join(str(error).split()))
+        elif isinstance(error, Exception):
+            log.error("Work in the background failed.", exc_info=error)
+        self.failed = isinstance(error, Exception)
+        return self.failed
