@@ -118,7 +118,7 @@ def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: d
         "count",
         "minutes",
     )
-    odd: tuple[Any, ...] = ("x" * 1_000_000, 10**30, -(2**63) - 1, 1e308, None, True)
+    odd: tuple[Any, ...] = ("x" * 300_000, 10**30, -(2**63) - 1, 1e308, None, True)
     values = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
     bodies += [{"study": study.slug, "why": "x", **dict.fromkeys(names, value)} for value in values]
     bodies += [{**dict.fromkeys(names, value), "study": study.slug} for value in values]
