@@ -20,6 +20,7 @@ from tests.strangers import rows
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
+CLIENT = Client()  # for thousands of requests with a token and without cookies
 METHODS = ("get", "post", "put", "patch", "delete")
 # what a body may not be, and a word of what is said of it
 BROKEN: dict[str, tuple[bytes, str]] = {
@@ -77,7 +78,7 @@ def said(response: Any, *statuses: int) -> str:
 
 
 def send(method: str, path: str, body: bytes, headers: dict[str, str], kind: str = "application/json") -> Any:
-    return Client().generic(method.upper(), path, data=body, content_type=kind, headers=headers)
+    return CLIENT.generic(method.upper(), path, data=body, content_type=kind, headers=headers)
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -228,19 +229,20 @@ study = make_study()
 _, of_worker = make_worker(study)
 _, key = create_token(user=User.objects.create_superuser("designer"), name="all", scopes=list(SCOPES))
 staff = {"Authorization": f"Token {key}"}
-described = Client(SERVER_NAME="localhost").get("/api/schema/?format=json").json()["paths"]
+client = Client(SERVER_NAME="localhost")  # making one reads the whole folder of static files
+described = client.get("/api/schema/?format=json").json()["paths"]
 found = []
 for path, calls in described.items():
     if "{" not in path:
         continue
-    for odd in ("a%00b", "%00", "%FF%FE", "%ED%A0%80", "9" * 30, "9" * 18, "-1", "%0A", "%F0%9F%98%80", "x" * 3000):
+    for odd in ("a%00b", "%FF%FE", "%ED%A0%80", "9" * 30, "9" * 18, "-1", "%0A", "x" * 3000):
         address = path
         for part in ("slug", "id", "key", "rule", "name"):
             address = address.replace("{%s}" % part, odd)
         for method, call in calls.items():
             headers = of_worker if "worker" in call.get("tags", []) else staff
             body = {"worker": "a", "why": "x", "answers": [], "action": "flag"} if method != "get" else None
-            sent = Client(SERVER_NAME="localhost").generic(
+            sent = client.generic(
                 method.upper(), address, json.dumps(body) if body else "", "application/json", headers=headers
             )
             if sent.status_code not in (302, 400, 403, 404, 405) or (
