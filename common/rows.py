@@ -121,9 +121,6 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
     The model's converters are skipped, as they cost more than reading: UUIDs, JSON, dates and booleans are not
     allowed.
 
-    Args:
-        rows: ``values_list`` of ``count`` columns.
-
     Returns:
         (count, N) float64; integers are exact below 2^53.
     """

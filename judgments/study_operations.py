@@ -47,12 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What follows an operation once it is committed.
-
-    Attributes:
-        now: does it, and returns a sentence to add or ""; for HTTP calls and commands, which wait.
-        later: starts a job for it; for pages, which do not wait.
-    """
+    """What follows a committed operation: ``now`` for those who wait; ``later`` starts a job, for pages."""
 
     now: Callable[[Study], str]
     later: Callable[[Study, User | None], object]

@@ -160,8 +160,7 @@ class StudyHandle:
     def compare(self, other: str, *, missing: str = "leave-out", seconds: float = 600.0) -> dict[str, Any]:
         """Return how far this study agrees with another study of its dataset, which is the standard.
 
-        Args:
-            missing: what becomes of units that only the other has: "leave-out", or "no", a no of this study.
+        ``missing`` says what becomes of units that only the other has: "leave-out", or "no", a no of this study.
         """
         until = time.monotonic() + seconds
         while True:

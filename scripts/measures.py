@@ -1,6 +1,6 @@
 """Print the size of the code: ``python -m scripts.measures``; with ``--paths`` also how many modules a request passes.
 
-The figures are those of docs/decisions/0011-layout.md. Where a figure and clarity disagree, clarity wins.
+docs/decisions/0011-layout.md has the figures.
 """
 
 from __future__ import annotations

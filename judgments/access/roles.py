@@ -266,7 +266,7 @@ class IsStaff(BasePermission):
     """Staff with the Django permission of the action, or with a role in a study.
 
     A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes; and
-    ``needed_permissions`` of actions that no role gives. VisibleRows limits the rows.
+    ``needed_permissions`` of actions that no role gives.
     """
 
     message = "This is for staff of this installation whose account may look at it."

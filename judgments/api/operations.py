@@ -133,9 +133,7 @@ def row_action(
 ) -> Any:
     """Return an action of a resource that does an operation on a row: POST /api/<rows>/{key}/<name>/.
 
-    Args:
-        reply: serializes ``Outcome.value``, which is answered.
-        responses: further answers by status, for the schema.
+    ``reply`` serializes ``Outcome.value``, which is answered.
     """
 
     def do(view: Resource, request: Request, pk: str) -> Response:
@@ -166,9 +164,8 @@ def create_action(
     """Return the ``create`` of a resource that does an operation on the study that the body names.
 
     Args:
-        reply: serializes ``Outcome.value``, which is answered with status 201.
+        reply: serializes ``Outcome.value``, which is answered.
         route: the name of the address of the new row, for the Location; "" for none.
-        responses: further answers by status, for the schema.
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:

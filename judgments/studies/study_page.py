@@ -55,8 +55,6 @@ class StudyPage:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the tab; '' for a page without one.
         order: tabs of a group have this order; the group leads to its first.
-        permission: the right that a person needs.
-        shown: whether the study has the tab.
         under: of a page without a tab, the name of the page whose tab stays marked.
     """
 
@@ -82,17 +80,14 @@ class StepForm:
 
 @dataclass(frozen=True, slots=True)
 class StudyStep:
-    """Something that is done to a study by a post.
+    """Something that is done to a study by a post to ``do/<name>/``.
 
     Attributes:
-        name: last part of its address ``do/<name>/``.
         label: the button.
         run: does it; None leads back to the page that the post came from.
         done: message afterwards; '' for none.
         offered: whether the button is at the top of the study's pages.
-        primary_in: the states in which it is a filled button; else it is in the menu.
-        primary_on: the pages on which it is a filled button, whatever the state.
-        permission: the right that a person needs.
+        primary_in, primary_on: the states, and pages, in which it is a filled button; else it is in the menu.
         also: a permission of Django's that the person needs besides, such as ``judgments.add_study``.
         job: the kind of job that it starts; while one is under way, the button is hidden.
         beside: whether its page shows a refusal beside the step's form (``take_refusal``).
