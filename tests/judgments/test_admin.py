@@ -210,17 +210,6 @@ class TestFromDraftToOpen:
         designer.post(do(study, "strike"), {"units": groups[0].keys})
         assert Unit.objects.filter(study=study, struck=True).count() == 4
 
-    def test_a_control_item_can_be_struck_after_workers_were_let_in_and_keeps_its_place(
-        self, designer: Client
-    ) -> None:
-        study = make_study()
-        unit = Unit.objects.filter(study=study, control=True)[0]
-        assert "Withdraw" in designer.get(page(study, "controls")).content.decode().split("q-controls")[1]
-        designer.post(do(study, "strike"), {"units": unit.key})
-        unit.refresh_from_db()
-        assert unit.struck
-        assert unit.places.count() == 1
-
     def test_opening_shows_the_link_and_closing_ends_joining(self, designer: Client) -> None:
         study = make_study()
         Study.objects.filter(pk=study.pk).update(state="generated")

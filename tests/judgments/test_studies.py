@@ -55,10 +55,6 @@ class TestStates:
         assert study.state == "draft"
         assert not Unit.objects.exists()
 
-    def test_a_draft_cannot_be_opened(self) -> None:
-        with pytest.raises(WrongState, match="generate its HITs first"):
-            open_study(study=make_study(opened=False))
-
     def test_opening_and_closing_twice_changes_nothing(self) -> None:
         study = make_study()
         open_study(study=study)
