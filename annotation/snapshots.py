@@ -25,7 +25,7 @@ class Snapshot:
         gone: invalidated work -> the rule, as files name it.
         unnamed: paid work that the crowd has not confirmed.
         unused: row ids of workers excluded by the control rule.
-        struck: row ids of withdrawn control items.
+        withdrawn: row ids of withdrawn control items.
         decisions: adjudicated values by unit row id.
         outputs: row id of the last system output; ``searched`` if some are found images.
         in_part: partly known systems by task (``Dataset.known_in_part``).
@@ -35,7 +35,7 @@ class Snapshot:
     last: int
     gone: Mapping[UUID, str]
     unnamed: frozenset[UUID]
-    struck: frozenset[int]
+    withdrawn: frozenset[int]
     decisions: Mapping[int, int]
     unused: frozenset[int] = frozenset()
     outputs: int = 0
@@ -76,7 +76,7 @@ class Snapshot:
             "last": self.last,
             "gone": {one.hex: rule for one, rule in self.gone.items()},
             "unnamed": sorted(one.hex for one in self.unnamed),
-            "struck": sorted(self.struck),
+            "struck": sorted(self.withdrawn),
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.unused),
             "outputs": self.outputs,
@@ -91,7 +91,7 @@ def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
         last=kept["last"],
         gone={UUID(one): rule for one, rule in kept["gone"].items()},
         unnamed=frozenset(map(UUID, kept["unnamed"])),
-        struck=frozenset(kept["struck"]),
+        withdrawn=frozenset(kept["struck"]),
         decisions=dict(kept["decisions"]),
         unused=frozenset(kept["unused"]),
         outputs=kept["outputs"],

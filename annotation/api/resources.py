@@ -48,6 +48,11 @@ class AssignmentSerializer(RowSerializer[Assignment]):
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
     worker = Related("worker.name")
+    seat = serializers.IntegerField(
+        source="slot",
+        read_only=True,
+        help_text="Number of the HIT's slot that it takes; the database lets no two share a slot.",
+    )
 
     class Meta:
         model = Assignment

@@ -21,7 +21,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, PublishedPair, Study, Unit
 
 ROWS_AT_ONCE = 2_000
-UNKNOWN_SEAT = 0
+UNKNOWN_SLOT = 0
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
@@ -48,7 +48,7 @@ class JudgmentWriter:
         self.exclusions: dict[str, Exclusion] = {}
         self.assignments: dict[tuple[str, str], UUID] = {}
         self.assignment_of: dict[tuple[str, str], str | None] = {}
-        self.seats: defaultdict[str, int] = defaultdict(int)
+        self.slots: defaultdict[str, int] = defaultdict(int)
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
         self.published = {
@@ -154,7 +154,7 @@ class JudgmentWriter:
         self.systems.finish()
         hits = list(HIT.objects.filter(study=self.study))
         for hit in hits:
-            hit.required = self.seats[hit.key]
+            hit.required = self.slots[hit.key]
         HIT.objects.bulk_update(hits, ["required"], batch_size=500)
         places: defaultdict[str, int] = defaultdict(int)
         rows = []
@@ -324,7 +324,7 @@ class JudgmentWriter:
         insert_rows(
             Unit,
             ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-             "control", "expected", "filtered", "struck", "content"),
+             "control", "expected", "filtered", "withdrawn", "content"),
             (
                 (
                     self.study.pk,
@@ -388,7 +388,7 @@ class JudgmentWriter:
         made = []
         for row in fresh.values():
             submitted = row.submitted_at or self.now
-            seat = UNKNOWN_SEAT
+            slot = UNKNOWN_SLOT
             excluded = self._exclusion(row)
             if row.hit is not None and excluded is None:
                 if self.assignment_of.setdefault((row.hit, row.worker), row.assignment) != row.assignment:
@@ -396,8 +396,8 @@ class JudgmentWriter:
                         f"Worker {row.worker!r} has two assignments of HIT {row.hit!r}, "
                         f"{self.assignment_of[row.hit, row.worker]!r} and {row.assignment!r}; expected one."
                     )
-                seat = self.seats[row.hit]
-                self.seats[row.hit] += 1
+                slot = self.slots[row.hit]
+                self.slots[row.hit] += 1
             made.append(
                 Assignment(
                     study=self.study,
@@ -406,7 +406,7 @@ class JudgmentWriter:
                     state=Assignment.State.SUBMITTED if excluded is None else Assignment.State.INVALIDATED,
                     exclusion=excluded,
                     before_exclusion="" if excluded is None else Assignment.State.SUBMITTED,
-                    seat=seat,
+                    slot=slot,
                     external_id=row.assignment or "",
                     accepted_at=min(row.accepted_at or submitted, submitted),
                     submitted_at=submitted,

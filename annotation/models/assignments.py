@@ -55,7 +55,7 @@ class Assignment(models.Model):
     )  # fmt: skip
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
     state = models.CharField(max_length=11, choices=State, default=State.ACCEPTED)
-    seat = models.PositiveSmallIntegerField(
+    slot = models.PositiveSmallIntegerField(
         default=0, help_text="Number of the HIT's slot that it takes; the database lets no two share a slot."
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
@@ -114,7 +114,7 @@ class Assignment(models.Model):
                 fields=["hit", "worker"], condition=Q(state__in=LIVE), name="a_worker_holds_a_hit_once"
             ),
             models.UniqueConstraint(
-                fields=["hit", "seat"], condition=Q(state__in=LIVE), name="a_seat_is_taken_once"
+                fields=["hit", "slot"], condition=Q(state__in=LIVE), name="a_slot_is_taken_once"
             ),
             models.UniqueConstraint(
                 fields=["study", "worker"],

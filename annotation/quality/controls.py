@@ -260,7 +260,7 @@ def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
     held: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     repeated = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
-        if unit in moment.struck or assignment in moment.gone:
+        if unit in moment.withdrawn or assignment in moment.gone:
             continue
         if control_kind == REPEATED:
             repeated = True
@@ -286,7 +286,7 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
         own["assignment__worker__in"] = workers
     rows = (
         _standing(as_first_given=False)
-        .filter(**own, unit__control=True, unit__struck=False)
+        .filter(**own, unit__control=True, unit__withdrawn=False)
         .order_by()
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind",
@@ -330,7 +330,7 @@ def control_answers(
         own["assignment__worker__in"] = workers
     if moment is None:
         given_ones = _standing(as_first_given=as_first_given).filter(**own)
-        on_controls = given_ones.filter(unit__control=True, unit__struck=False)
+        on_controls = given_ones.filter(unit__control=True, unit__withdrawn=False)
     else:
         given_ones = moment.judgments(study).filter(**own)
         on_controls = given_ones.filter(unit__control=True)
@@ -345,7 +345,7 @@ def control_answers(
     )  # fmt: skip
     found = list(rows.iterator(ROWS_AT_ONCE))
     if moment is not None:  # *, unit, assignment, content
-        found = [row for row in found if row[5] not in moment.struck and row[6] not in moment.gone]
+        found = [row for row in found if row[5] not in moment.withdrawn and row[6] not in moment.gone]
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
     first = dict(_first_answers(given_ones, keys)) if keys else {}
     kind = kind_of(study)

@@ -56,7 +56,7 @@ class ControlGroup:
 
     @property
     def keys(self) -> str:
-        return " ".join(item["unit"].key for item in self.items if not item["unit"].struck)
+        return " ".join(item["unit"].key for item in self.items if not item["unit"].withdrawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
     """Return the figures of ``as_json`` with the suspects' current rows."""
     texts = ("study", "item", "reference", "first", "second")
     pks = [pk for units, _ in value["suspects"] for pk in units]
-    units = Unit.objects.filter(struck=False).select_related(*texts).in_bulk(pks) if pks else {}
+    units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
     suspects = []
     for own, found in value["suspects"]:
         there = [units[pk] for pk in own if pk in units]
@@ -112,7 +112,7 @@ def figures_of(study: Study) -> ControlFigures:
     if not answers:
         return ControlFigures({}, [], [])
     names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
-    rows = Unit.objects.filter(study=study, control=True, struck=False).values_list(*names)
+    rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*names)
     item_of = {row[0]: _item(kind, row) for row in rows}
     by_kind: dict[str, list[int]] = {}
     by_item: dict[Hashable, list[int]] = {}
@@ -248,7 +248,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
         "alarm": used_up(study),
-        "may_strike": context["may_change"] and study.source == Study.Source.DESIGNED,
+        "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 

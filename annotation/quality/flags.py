@@ -172,11 +172,11 @@ def _restore(assignment: Assignment, hit: HIT | None) -> None:
     if assignment.before_exclusion in FINISHED:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
-            assignment.seat = _take_slot(hit)
+            assignment.slot = _take_slot(hit)
     else:
         assignment.state = Assignment.State.RETURNED
     assignment.before_exclusion = ""
-    assignment.save(update_fields=["state", "seat", "before_exclusion"])
+    assignment.save(update_fields=["state", "slot", "before_exclusion"])
 
 
 def _take_slot(hit: HIT) -> int:

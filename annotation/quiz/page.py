@@ -39,7 +39,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "items": _items(study, of_questions),
         "asks": questions_asked(design.quiz),
         "mark": f"{design.quiz.pass_mark * 100:g}",
-        "may_strike": context["may_change"],
+        "may_withdraw": context["may_change"],
         "started": len(attempts),
         "over": sum(attempt.finished_at is not None for attempt in attempts),
         "people": len(workers),

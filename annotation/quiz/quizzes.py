@@ -150,7 +150,7 @@ def _drawn_items(
 
 def quiz_units(study: Study) -> list[Unit]:
     """Return the quiz's known items with their texts, without withdrawn ones, in one query."""
-    rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, struck=False)
+    rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, withdrawn=False)
     return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
 
 

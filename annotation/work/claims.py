@@ -159,7 +159,7 @@ def controls_used_up(study: Study, worker: Worker) -> Any:
 
 def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
     grouped = KINDS[study.protocol].grouped
-    controls = places.filter(unit__control=True, unit__struck=False).exclude(unit__control_kind=REPEATED)
+    controls = places.filter(unit__control=True, unit__withdrawn=False).exclude(unit__control_kind=REPEATED)
     names = (
         ("hit_id", "unit__item_id")
         if grouped
@@ -423,7 +423,7 @@ def claim_slot(
         session=session,
         external_id=session.external_id if session is not None else "",
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
-        seat=free_slot(hit.pk),
+        slot=free_slot(hit.pk),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,

@@ -166,7 +166,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         worker_id=lost.worker_id,
         session_id=lost.session_id,
         external_id=lost.external_id,
-        seat=free_slot(lost.hit_id),
+        slot=free_slot(lost.hit_id),
         accepted_at=now,
         expires_at=until,
         order=lost.order,

@@ -66,7 +66,7 @@ def draw_layout(
     worker: Worker,
     units: Sequence[Unit],
     left_out: Collection[int] = (),
-    struck_too: bool = False,
+    with_withdrawn: bool = False,
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
@@ -76,13 +76,15 @@ def draw_layout(
     Args:
         units: the HIT's units in order.
         left_out: ids of units to omit. Withdrawn units are always omitted.
-        struck_too: include withdrawn units, to read a page as it was published.
+        with_withdrawn: include withdrawn units, to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [shuffled(group, rng) for group in shuffled(_groups(kind, units), rng)]
     unseen = {
-        index for index, unit in enumerate(units) if (unit.struck and not struck_too) or unit.pk in left_out
+        index
+        for index, unit in enumerate(units)
+        if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
     }
     groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
     twins = _twins(units, groups)

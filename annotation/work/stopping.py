@@ -93,9 +93,9 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
 
 
 def free_slot(hit_id: int) -> int:
-    """Return the lowest seat number that no live assignment of the HIT has."""
-    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("seat", flat=True))
-    return next(seat for seat in count() if seat not in taken)
+    """Return the lowest slot number that no live assignment of the HIT has."""
+    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("slot", flat=True))
+    return next(slot for slot in count() if slot not in taken)
 
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:

@@ -205,7 +205,7 @@ def test_the_database_itself_refuses_a_second_worker_on_a_seat() -> None:
     other, _ = make_worker(study, "other")
     held = take(study, worker)
     with pytest.raises(IntegrityError, match=r"seat|UNIQUE"), transaction.atomic():
-        Assignment.objects.create(study=study, hit=held.hit, worker=other, seat=held.seat)
+        Assignment.objects.create(study=study, hit=held.hit, worker=other, slot=held.slot)
 
 
 def test_the_database_itself_refuses_more_slots_than_wanted() -> None:

@@ -102,7 +102,7 @@ def test_a_repetition_that_nothing_could_keep_apart_is_left_out() -> None:
 
 def test_what_was_struck_is_shown_to_nobody() -> None:
     units = units_of([2, 2])
-    units[3].struck = True
+    units[3].withdrawn = True
     assert sorted(layout(units).order) == [0, 1, 2]
 
 

@@ -160,7 +160,7 @@ def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
     assert reserved is not None
     other = study.hits.exclude(pk__in=[held.hit_id, reserved.assignment.hit_id]).first()
     with pytest.raises(IntegrityError), transaction.atomic():
-        Assignment.objects.create(study=study, hit=other, worker=worker, state="reserved", seat=9)
+        Assignment.objects.create(study=study, hit=other, worker=worker, state="reserved", slot=9)
 
 
 # --- more time ------------------------------------------------------------------------------------

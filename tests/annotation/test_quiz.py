@@ -157,7 +157,7 @@ def test_known_items_of_the_study_s_kind_stand_in_no_hit_and_are_judged_by_their
 
 def test_a_known_item_that_was_struck_is_not_asked_and_an_empty_quiz_stops_nobody() -> None:
     study = make_study(make_dataset(), quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
-    Unit.objects.filter(study=study, control_kind="quiz").update(struck=True)
+    Unit.objects.filter(study=study, control_kind="quiz").update(withdrawn=True)
     ada = joined(study)
     assert start_attempt(study=study, worker=ada.worker).passed
     assert claim_assignment(study=study, worker=ada.worker) is not None

@@ -229,7 +229,7 @@ class TestFromDraftToOpen:
             assert f'<b>right</b> <bdi dir="auto">{right.text}</bdi>' in shown.content.decode()
         designer.post(do(study, "strike"), {"units": controls[0].key, "page": "controls"})
         controls[0].refresh_from_db()
-        assert controls[0].struck
+        assert controls[0].withdrawn
         assert not controls[0].places.exists()
         assert words(designer.get(page(study, "controls"))).count("withdrawn") >= 1
 
@@ -241,7 +241,7 @@ class TestFromDraftToOpen:
         groups = designer.get(page(study, "controls")).context["groups"]
         assert {len(group.items) for group in groups} == {4}
         designer.post(do(study, "strike"), {"units": groups[0].keys})
-        assert Unit.objects.filter(study=study, struck=True).count() == 4
+        assert Unit.objects.filter(study=study, withdrawn=True).count() == 4
 
     def test_a_control_item_can_be_struck_after_workers_were_let_in_and_keeps_its_place(
         self, designer: Client
@@ -251,7 +251,7 @@ class TestFromDraftToOpen:
         assert "Withdraw" in designer.get(page(study, "controls")).content.decode().split("q-controls")[1]
         designer.post(do(study, "strike"), {"units": unit.key})
         unit.refresh_from_db()
-        assert unit.struck
+        assert unit.withdrawn
         assert unit.places.count() == 1
 
     def test_opening_shows_the_link_and_closing_ends_joining(self, designer: Client) -> None:
