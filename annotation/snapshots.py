@@ -17,12 +17,11 @@ from judgments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot: the judgments at one moment, and which of them were included.
+    """The judgments at one moment, and which of them were included.
 
     Attributes:
-        at: the time.
         last: row id of the last judgment.
-        gone: invalidated work -> the rule, as files name it.
+        gone: invalidated work -> the detector, as files name it.
         unnamed: paid work that the crowd has not confirmed.
         unused: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
@@ -47,10 +46,8 @@ class Snapshot:
     ) -> JudgmentQuerySet:
         """Return every judgment of the snapshot, revised ones included.
 
-        Args:
-            units: only those of these units.
-            work: only those of these assignments. The study is then not part of the query: SQLite, which does not
-                know table sizes, would scan all of its work.
+        With ``work``, the study is not part of the query: SQLite, which does not know table sizes, would scan all of
+        its work.
         """
         rows = Judgment.objects.filter(pk__lte=self.last)
         if units is None and work is None:
@@ -104,5 +101,4 @@ MUCH = 5_000  # assignments
 
 
 def counting_is_slow(study: Study) -> Exists:
-    """Return a query that is true if counting the study's judgments is too slow for a page."""
     return Exists(Assignment.objects.filter(study=study).order_by()[MUCH - 1 : MUCH])

@@ -1,4 +1,4 @@
-"""Workers and their answers in the admin."""
+"""The pages of annotation in the admin."""
 
 from annotation.admin import rows, study_running, workers_page
 from annotation.crowds import page as crowds_page

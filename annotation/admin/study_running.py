@@ -1,4 +1,4 @@
-"""What the board can ask of an open study."""
+"""Operations on an open study, for the dashboard's forms."""
 
 from annotation.work.operations import expire, extend, pause, resume
 from judgments.admin.operations import add_operation

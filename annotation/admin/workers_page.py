@@ -1,4 +1,4 @@
-"""What the workers' page of a study asks the designer."""
+"""The page "Workers" of a study: its link, invitations and leases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ ON_A_PAGE = 100
 
 
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the link, the invitations, and who holds what."""
     design, backend = design_of(study), backend_of(study)
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
@@ -51,7 +50,6 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _may_open(study: Study) -> bool:
-    """Simulated answers and people's are never mixed; imported judgments have no workers."""
     waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
     return waits and not study.simulated and study.source == Study.Source.DESIGNED
 

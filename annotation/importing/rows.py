@@ -1,4 +1,4 @@
-"""Write imported judgments as units, pairs, HITs, workers, assignments and judgments."""
+"""Write imported judgments as rows."""
 
 from __future__ import annotations
 
@@ -138,7 +138,6 @@ class JudgmentWriter:
         )
 
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
-        """Return value and answer as stored: an open answer has no value."""
         if self.kind.is_open:
             return None, self._canonical(row, row.answer)
         return (None if row.value is None else int(row.value)), row.answer
@@ -242,11 +241,7 @@ class JudgmentWriter:
                 self.pair_references[row.pair].append(row.reference)
 
     def _sides(self, row: JudgmentRow) -> dict[str, int]:
-        """Return the system ids of ``first`` and ``second``, if the row names them.
-
-        Raises:
-            DataConflict: the dataset's pair has another one.
-        """
+        """Return the system ids of ``first`` and ``second``, if the row names them."""
         named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):

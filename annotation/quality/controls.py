@@ -32,11 +32,11 @@ class Suspicion:
     """The results of one control item.
 
     Attributes:
-        vouching, vouching_right: answers, and right ones, of workers who answered ``LEAST_ELSEWHERE`` or more other
-            control items, at or above the threshold.
+        vouching, vouching_right: answers, and right ones, of workers at or above the threshold on
+            ``LEAST_ELSEWHERE`` or more other control items.
         elsewhere: pooled accuracy of these workers on the other items; nan without any.
-        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with accuracy
-            (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers, 1 for other items.
+        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with
+            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers, else 1.
         suspect: p is at most ``ALPHA``, and at most half of the vouching workers are right.
     """
 
@@ -56,7 +56,7 @@ def suspicions(
 
     Args:
         answers: (item, worker, right) of each answer. Equal items of several HITs have one name.
-        threshold: ``controls.threshold``, the accuracy on other items from which a worker vouches.
+        threshold: the accuracy on other items from which a worker vouches.
     """
     by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     seen: dict[Hashable, int] = defaultdict(int)
@@ -141,8 +141,6 @@ def control_records(
 
     Args:
         answers: (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
-        threshold: the design's ``controls.threshold``.
-        is_right: the kind's comparison of given and expected answer.
     """
     return tallied_records(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
@@ -175,13 +173,9 @@ def tallied_records(
 
 @dataclass(frozen=True, slots=True)
 class RunningAccuracy:
-    """A worker's running accuracy on control items.
+    """Accuracy on control items; ``first_below`` is their number when ``below`` first held, or None.
 
-    Attributes:
-        share: right / seen; nan at first.
-        below: the share is below the threshold, and enough items were seen.
-        first_below: the number of control items when ``below`` first held, or None. Repeated looks find a low share in
-            many honest workers sooner or later: see docs/controls.md.
+    Repeated looks find a low share in many honest workers sooner or later: see docs/controls.md.
     """
 
     seen: int
@@ -195,7 +189,6 @@ def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) ->
     """Return the accuracy over control items in the order of the answers.
 
     Args:
-        rights: whether each answer is right.
         after: the least number that counts.
         threshold: an equal share is not below.
     """
@@ -234,8 +227,6 @@ class ControlAnswer(NamedTuple):
 
 
 class ControlTally(NamedTuple):
-    """Equal answers on control items, counted; see ``ControlAnswer``."""
-
     worker: int
     given: Any
     expected: Any
@@ -244,7 +235,7 @@ class ControlTally(NamedTuple):
 
 
 def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
-    """Return ``control_tallies`` of a snapshot, without items withdrawn by then.
+    """Return ``control_tallies`` of a snapshot.
 
     They are counted in Python: the database does not know which work was invalidated then.
     """
@@ -274,13 +265,12 @@ def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
 
 
 def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
-    """Compare repeated units one by one; ``which`` is passed to ``control_answers``."""
     again = control_answers(study, repeated_alone=True, **which)
     return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Return ``control_answers`` counted by the database, so that a worker takes a few rows."""
+    """Return ``control_answers`` counted by the database: a few rows per worker."""
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
@@ -318,9 +308,8 @@ def control_answers(
     Repeated units without the other answer, and imported items without an expected answer, are left out.
 
     Args:
-        worker, workers: one worker, or row ids of some; default: all.
+        workers: row ids.
         as_first_given: ignore revisions.
-        repeated_alone: only repeated units.
         moment: use the judgments and withdrawn items of this snapshot.
     """
     own: dict[str, Any] = {"assignment__study": study}

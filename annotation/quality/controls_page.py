@@ -1,4 +1,4 @@
-"""What the control items' page says of each item: who saw it, who was right, and whether it is suspect itself."""
+"""The page "Control items": how workers answer each item, and which items may be wrong."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ LONGEST_CELL = 300  # characters of a row's cell on the page
 
 @dataclass(frozen=True, slots=True)
 class AnswersSeen:
-    """The right answers to a unit, of those seen."""
-
     seen: int
     right: int
 
@@ -65,7 +63,6 @@ class ControlFigures:
 
     Attributes:
         fared: unit row id -> answers to that item, in any HIT.
-        by_kind: kind of control item, and answers to all of them.
         suspects: the items that careful workers miss, the surest first.
     """
 
@@ -79,7 +76,6 @@ def answers_counted(figures: ControlFigures) -> int:
 
 
 def as_json(figures: ControlFigures) -> dict[str, Any]:
-    """Return the figures with row ids for the suspects' units."""
     return {
         "fared": {unit: [one.seen, one.right] for unit, one in figures.fared.items()},
         "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
@@ -106,7 +102,6 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
 
 
 def figures_of(study: Study) -> ControlFigures:
-    """Return a study's figures, in three queries."""
     kind = kind_of(study)
     answers = control_answers(study)
     if not answers:
@@ -174,7 +169,6 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
 
 
 def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
-    """Return a unit's captions, the options of a list, or the cells of its page."""
     rows = [text for text in (unit.first, unit.second) if text is not None]
     cells = kind.exchange.mturk_inputs(unit.content).items()
     told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
@@ -182,7 +176,6 @@ def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    """Return the right choices in words; of a range, its ends."""
     words = {str(choice.value): choice.label for choice in kind.choices}
     low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in words:
@@ -209,7 +202,6 @@ def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) ->
 
 
 def used_up(study: Study) -> dict[str, Any]:
-    """Return the number of workers who met all control items, and what their assignments lacked."""
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
@@ -230,7 +222,6 @@ ITEMS_ON_A_PAGE = 60
 
 
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show each control item with its picture, its right answer, and how workers did."""
     units = (
         Unit.objects.filter(study=study, control=True)
         .exclude(control_kind=Unit.ControlKind.QUIZ)

@@ -43,7 +43,6 @@ def refuse_while_paused(study: Study) -> None:
 
 
 def refuse_stopped(standing: str) -> None:
-    """Raise WorkPaused or WorkerExcluded unless the worker is active."""
     if standing == Participation.Standing.PAUSED:
         raise WorkPaused(
             gettext(
@@ -83,9 +82,7 @@ def exclude_worker(
     A repeated call returns the first exclusion and changes nothing.
 
     Args:
-        why: one sentence, for the review and the export.
         rule: the detector that excluded the worker, '' for a person.
-        by: the person, None for a detector.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
@@ -168,7 +165,6 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
 
 
 def _restore(assignment: Assignment, hit: HIT | None) -> None:
-    """Restore the assignment's state, and its slot if it was finished."""
     if assignment.before_exclusion in FINISHED:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
@@ -180,8 +176,7 @@ def _restore(assignment: Assignment, hit: HIT | None) -> None:
 
 
 def _take_slot(hit: HIT) -> int:
-    """Take a slot of a locked HIT. If all are taken, add one, so that live + open + saved is still what it asks
-    for."""
+    """Take a slot of a locked HIT; add one if all are taken, so that live + open + saved = required."""
     if hit.open_slots:
         hit.open_slots -= 1
     elif hit.spared:
@@ -219,12 +214,7 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 def flag_used_up_controls(
     *, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]
 ) -> None:
-    """Count an assignment of ``worker`` without some control items, because they have met them all.
-
-    Args:
-        missing: row ids of the left out units.
-        units: all units of the HIT.
-    """
+    """Count an assignment that lacks control items (row ids), because the worker has met them all."""
     own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in units if unit.pk in missing})
@@ -238,8 +228,8 @@ def flag_used_up_controls(
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A detector with an open or decided flag on the worker is silent. A study without enabled rules costs one
-    query, a page without a due look two.
+    A detector with a flag on the worker is silent. A study without enabled detectors costs one query, a page
+    without a due look two.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -261,7 +251,7 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
-    """Return the findings about the worker's latest ``pages``, with the queries that due detectors need."""
+    """Return the findings about the worker's latest ``pages``."""
     study, worker = assignment.study, assignment.worker_id
     total = judgments_of(study, worker)
     found: list[tuple[Rule, Finding]] = []
@@ -277,7 +267,7 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
 
 
 def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
-    """Return the detectors by name with their rows; skip rows of another version, which the study's page shows."""
+    """Return the detectors by name with their rows; skip rows of another version."""
     answers = answers_of(study)
     rules: dict[str, tuple[QualityRule, Rule]] = {}
     for row in rows:
@@ -291,7 +281,7 @@ def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 
 
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
-    """Store a flag with its evidence and carry out the rule's action; None if the same flag was just stored."""
+    """Store a flag and carry out the detector's action; None if the same flag was just stored."""
     study, worker = assignment.study, assignment.worker
     evidence = evidence_of(rule, finding)
     try:
@@ -329,7 +319,7 @@ STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 @transaction.atomic
 def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """Confirm an open flag and exclude the worker, unless the rule did so."""
+    """Confirm an open flag and exclude the worker, unless the detector did so."""
     locked = _open_case(case, why)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
@@ -339,10 +329,7 @@ def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 @transaction.atomic
 def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open.
-
-    The detector stays silent about this worker.
-    """
+    """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
     locked = _open_case(case, why)
     decided = _decide(locked, Case.State.DISMISSED, why, by, locked.exclusion)
     if locked.exclusion is not None:

@@ -68,12 +68,7 @@ class RuleRequest(RuleSettingsRequest):
 
 
 def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    """Return the settings that a query holds beside the name of the rule.
-
-    Raises:
-        WrongState: there is no such rule.
-        rest_framework.exceptions.ValidationError: there is no such setting, or it is no number.
-    """
+    """Return the settings that a query holds beside the name of the rule."""
     usual = rule_services.rule_of(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in usual), None)

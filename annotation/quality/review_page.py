@@ -1,4 +1,4 @@
-"""The pages "Review" and "Adjudication": flags with a worker's latest answers, work to decide, disputed units."""
+"""The pages "Review" (flags, exclusions) and "Adjudication" (disputed units)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Dot:
 
 
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot]]:
-    """Return the latest answers of each worker, oldest first, excluded ones too; one query."""
+    """Return each worker's latest answers, oldest first, in one query."""
     kind = KINDS[study.protocol]
     place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
@@ -84,14 +84,13 @@ def _level(kind: Kind, seen: Any) -> float:
 
 
 def usual_seconds(study: Study) -> float | None:
-    """Return the median seconds of the study's latest answers, or None."""
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
     found = median([one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None])
     return None if math.isnan(found) else found
 
 
 def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: str) -> SafeString:
-    """Draw a worker's answers as SVG; '' without answers. ``about`` is its description."""
+    """Draw a worker's answers as SVG; ``about`` is its description."""
     if not dots:
         return SafeString("")
     width = LEFT + STEP * SHOWN + 8
@@ -150,7 +149,6 @@ DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
 
 
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show flags with their evidence, pending ones first, exclusions, and a form to exclude a worker."""
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
     shows_all = "all" in request.GET or not counts["open"]
@@ -277,12 +275,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    """Store the answer of the form and go on.
-
-    Raises:
-        AnswerProblem: it is missing or not allowed.
-        WrongState: it was decided otherwise, or withdrawn.
-    """
+    """Store the answer of the form and go on."""
     kind, places = KINDS[adjudication.study.protocol], [services.place_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))

@@ -46,11 +46,8 @@ def reasons_against(
 ) -> dict[int, list[str]]:
     """Return sentences about what speaks against each worker (row id), if anything.
 
-    That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least number
-    of control items. Make three queries for any number of workers.
-
-    Args:
-        known: answers on control items, if already counted.
+    That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least
+    number of control items (``known``, if they are counted already). Make three queries for any number of workers.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -90,8 +87,7 @@ UNFINISHED = (
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 
-    Paid work at a crowd changes after the crowd was asked (annotation.crowds.delivery), and a session of several
-    pages as a whole.
+    Paid work changes after the crowd was asked (annotation.crowds.delivery), and a session as a whole.
     """
     _finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -105,10 +101,7 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """Reject submitted assignments with a reason for the worker; return the number of changes.
-
-    See ``approve_assignments``.
-    """
+    """Reject submitted assignments with a reason for the worker, as ``approve_assignments`` approves."""
     if not reason.strip():
         raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
     states = _finished(study, assignments)
@@ -135,7 +128,7 @@ def _note(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments with the detectors' and control items' findings as the reason."""
+    """Reject assignments; the findings of detectors and control items are the reason."""
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     against = reasons_against(study, set(workers.values()))
@@ -151,9 +144,9 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on assignments of paid sessions through their session.
+    """Decide on paid sessions as a whole, and on assignments of an abandoned session by themselves.
 
-    A running session is decided when it is over. Assignments of an abandoned session are decided by themselves.
+    A running session is decided when it is over.
     """
     unfinished = work.filter(session__status__in=UNFINISHED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
@@ -205,7 +198,6 @@ def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
 
 @transaction.atomic
 def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    """Store a reviewer's answer to an appeal, for the worker to read."""
     note = AppealNote.objects.create(assignment=assignment, text=_checked(text), by=by)
     note_event(
         study=assignment.study,
@@ -313,7 +305,6 @@ def waiting_for(user: User) -> QuerySet[Adjudication]:
 
 
 def own_adjudication(*, user: User, pk: int) -> Adjudication:
-    """Return a unit sent to this person, with what its page needs."""
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
     )
@@ -360,7 +351,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
 
 @transaction.atomic
 def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Withdraw a unit, decided or not, so that the votes count again. A repeated call changes nothing."""
+    """Withdraw a unit, decided or not, so that the votes count again."""
     found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
         raise NotThere("There is no such adjudication in this study.")

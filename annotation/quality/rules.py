@@ -1,4 +1,4 @@
-"""A study's quality rules as rows, a worker's history for the detectors, and replays over finished work."""
+"""A study's detectors as rows, a worker's history for them, and replays over finished work."""
 
 from __future__ import annotations
 
@@ -89,7 +89,6 @@ class _Reader:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns to read; signals only for written answers."""
         return WRITTEN if self.kind.is_open else SAID
 
 
@@ -98,7 +97,6 @@ def pages_done(study: Study, worker: int) -> int:
 
 
 def judgments_of(study: Study, worker: int) -> int:
-    """Return the number of the worker's judgments without revisions."""
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 
@@ -194,7 +192,6 @@ def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[st
 
 
 def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
-    """Return the detector with its settings for this study."""
     try:
         return make_rule(name, settings_of(study, name, settings))
     except ValueError as error:
@@ -203,7 +200,7 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's rules into rows; return the number of new ones. Existing rows stay."""
+    """Copy the design's detectors into rows, where there are none; return the number of new ones."""
     there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
@@ -224,7 +221,7 @@ def copy_rules(*, study: Study) -> int:
 
 
 def recommend_rules(*, study: Study) -> int:
-    """Enable the recommended rules that fit, in a study without rules. Return their number."""
+    """Enable the recommended detectors that fit, in a study without any. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answers_of(study)
@@ -246,7 +243,6 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    """Change a rule of the study from now on; earlier actions stay."""
     rule_of(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
@@ -278,12 +274,9 @@ def set_rule(
 
 @dataclass(frozen=True, slots=True)
 class FoundWorker:
-    """A worker whom a replayed detector finds.
+    """A worker whom a replayed detector finds, after so many answers.
 
-    Attributes:
-        answers: the number of answers by then.
-        words, numbers: the evidence.
-        judgments, slots: what an exclusion would invalidate and reopen now.
+    ``judgments`` and ``slots`` are what an exclusion would invalidate and reopen now.
     """
 
     worker: str
@@ -298,7 +291,7 @@ class FoundWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The findings of one rule by worker name; ``applies`` is False if it does not fit the kind."""
+    """The findings of one detector; ``applies`` is False if it does not fit the kind."""
 
     rule: str
     settings: Mapping[str, Any]
@@ -317,7 +310,7 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Replay the study's finished work in order of submission with each rule. Excluded workers are left out."""
+    """Replay the finished work in order of submission with each detector, without excluded workers."""
     made = [rule_of(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
@@ -332,7 +325,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """Counts of what excluding each worker would affect."""
+    """What excluding each worker would affect."""
 
     names: Mapping[int, tuple[str, bool]]
     judgments: Mapping[int, int]
@@ -387,7 +380,7 @@ def _replay_of(
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the study's rules with their settings and all others with recommended ones, or those named."""
+    """Return the named detectors, default all, with the study's or the recommended settings."""
     unknown = [name for name in names if name not in RULES]
     if unknown:
         raise WrongState(f"There is no rule {unknown[0]!r}; expected some of {', '.join(RULES)}.")

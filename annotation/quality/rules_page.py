@@ -1,4 +1,4 @@
-"""The pages of detectors and of finished work."""
+"""The pages "Detectors", "Replay" and "Work"."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def label_of(rule: str, setting: str) -> str:
 
 
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show whom a rule would have flagged in finished work, with the settings of the query."""
+    """Show whom a detector would have flagged in finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
     # counted no further than the bound, and revised ones too: which are current, a database looks up for all of them
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
@@ -167,7 +167,6 @@ ON_CONTROLS = add_figures(
 
 
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show finished assignments, those that wait for a decision first."""
     work = Assignment.objects.filter(study=study, state__in=SHOWN, submitted_at__isnull=False)
     counts = dict.fromkeys(SHOWN, 0) | dict(work.order_by().values_list("state").annotate(n=Count("pk")))
     chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")

@@ -1,4 +1,4 @@
-"""The quiz page of a study: what is asked, how workers did, and which questions nearly everybody misses."""
+"""The page "Quiz" of a study."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ MOST_ATTEMPTS = 2_000  # of the latest, the figures are made
 
 
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the questions with their right answers, and the figures of those who answered."""
     design = design_of(study)
     context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
     if not context["has_quiz"]:

@@ -61,7 +61,6 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """Start an attempt. A repeated request starts one only."""
     study = find_study(slug)
     worker = _member(request, study)
     if worker is None:
@@ -222,7 +221,6 @@ def _percent(share: float) -> str:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
-    """Serve a picture of the worker's own attempt; raise Http404 for others."""
     worker = worker_of_token(request)
     study = Study.objects.filter(slug=slug).first()
     try:

@@ -24,10 +24,8 @@ class Sort:
     """A kind of careless worker.
 
     Attributes:
-        name: as in ``--sorts``.
-        about: the behaviour.
         pace: seconds as a share of a careful worker's; ``steady`` if all are equally fast.
-        tick: the answer, as seen.
+        tick: returns the answer, as seen.
     """
 
     name: str
@@ -42,7 +40,6 @@ def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
 
 
 def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
-    """Answer always alike: every other person the first of two answers, the rest the second."""
     return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
 
 
@@ -75,10 +72,9 @@ class Crowd:
         accuracy: mean accuracy of the others.
         drop_outs: probability of returning a HIT.
         speed: factor on the design's seconds per unit.
-        seed: of every draw.
         sorts: kinds of spammers in equal shares: names of ``SORTS`` with commas between them.
-        rules: whether recommended rules apply if the study has none. A stopped worker is replaced by a newcomer,
-            who is as likely to be a spammer.
+        rules: whether recommended detectors apply if the study has none. A stopped worker is replaced by a
+            newcomer, who is as likely to be a spammer.
     """
 
     workers: int = 20

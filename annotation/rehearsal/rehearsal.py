@@ -40,11 +40,6 @@ QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
-    """Return what draws the study's simulated answers.
-
-    Raises:
-        WrongState: its protocol cannot be rehearsed.
-    """
     rehearsal = kind_of(study).rehearsal
     if rehearsal is None:
         raise WrongState(
@@ -95,8 +90,7 @@ class SortReport:
     """The results of one kind of people; "careful" are the honest ones.
 
     Attributes:
-        people: those who answered.
-        stopped: those paused or excluded by a rule; for careful people these are false alarms.
+        stopped: those paused or excluded by a detector; for careful people these are false alarms.
         flagged: others with a flag.
         answers: quartiles of the number of answers until they were stopped, or None.
         judgments: stored answers, and ``kept``: those still included.
@@ -112,11 +106,7 @@ class SortReport:
 
 
 def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
-    """Return one report per kind, careful people first; empty if no rule is enabled.
-
-    Args:
-        sort_of: the kind of each worker, '' for careful ones.
-    """
+    """Return one report per kind, careful people first; empty if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
@@ -165,19 +155,13 @@ class RehearsalReport:
     """The results of a rehearsal and its parameters.
 
     Attributes:
-        workers, spammers: participants.
-        hits: HITs filled.
-        judgments: answers stored, with controls.
-        returned: returned assignments.
         hours: simulated working time of all workers.
         units: judged units with an answer.
         recovered: share whose consensus is the truth, from included answers as in ``aggregate``. Graded: the
             grade nearest to the mean, a half rounded down.
         undecided: share that ended in a tie.
         controls_careful, controls_spammers: accuracy on control items; None without any.
-        seed: of the crowd.
-        invalidated: judgments of excluded workers, the cost of the rules.
-        by_sort: findings of the rules by kind of people.
+        invalidated: judgments of excluded workers, the cost of the detectors.
     """
 
     workers: int
@@ -252,8 +236,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
     """Fill every HIT of the study with simulated answers, or continue an interrupted run.
 
     Raises:
-        WrongState: there are no HITs, people's judgments exist, or another crowd rehearsed the study, whose truth
-            differs.
+        WrongState: there are no HITs, people's judgments exist, or another crowd, whose truth differs, rehearsed it.
     """
     with _locked(study):
         _begin(study, crowd)
@@ -283,7 +266,6 @@ def _locked(study: Study) -> Iterator[None]:
 
 @transaction.atomic
 def _begin(study: Study, crowd: Crowd) -> None:
-    """Mark the study as simulated, and open it to the rehearsal's workers only."""
     rehearsal_of(study)
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -395,11 +377,7 @@ UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 @transaction.atomic
 def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
-    """Create a simulated draft with the same design, linked to the study.
-
-    Raises:
-        WrongState: the study is itself a copy, or has imported judgments.
-    """
+    """Create a simulated draft with the same design, linked to the study."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
     if study.simulated:
@@ -427,11 +405,7 @@ def study_rehearsed(copy: Study) -> Study | None:
 
 @transaction.atomic
 def delete_rehearsal(*, copy: Study) -> None:
-    """Delete a copy with its simulated answers; people's answers are never deleted.
-
-    Raises:
-        WrongState: it is not a copy, is being rehearsed, has a person's answer, or is in use elsewhere.
-    """
+    """Delete a copy with its simulated answers; people's answers are never deleted."""
     locked = Study.objects.select_for_update().get(pk=copy.pk)
     if not locked.simulated or OF not in locked.notes:
         raise WrongState(

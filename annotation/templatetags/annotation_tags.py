@@ -1,4 +1,4 @@
-"""Template tags of workers' pages: texts and captions, boxes over a picture, keywords, templates of HITs."""
+"""Template tags of workers' pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def box_of(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
 
 @register.filter
 def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the drawing order: small boxes on top of large ones, so that they can be clicked."""
+    """Put small boxes on top of large ones, so that they can be clicked."""
     return sorted(boxes, key=lambda box: -box["width"] * box["height"])
 
 
@@ -44,7 +44,7 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def direction(text: str) -> str:
     """Return rtl or ltr by the first letter with a direction.
 
-    Needed for isolated words, where dir="auto" may find no letters.
+    Isolated words need it, where dir="auto" may find no letters.
     """
     for letter in text:
         found = unicodedata.bidirectional(letter)
@@ -82,7 +82,7 @@ def said(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
     ``bdi`` keeps right-to-left text and direction marks within the sentence. A sentence without visible
-    characters says so, since an empty card looks like a bug. The design may name the language.
+    characters says so, since an empty card looks like a bug.
     """
     language = getattr(context.get("design"), "language", "")
     if looks_empty(text):

@@ -64,7 +64,7 @@ def remember_worker(response: HttpResponse, token: str) -> None:
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
-    """Set a cookie with the resume code for the page that shows it, so that a reload does not lose it."""
+    """Keep the code for the page that shows it, so that a reload does not lose it."""
     _set(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
@@ -144,13 +144,7 @@ def worker_of_token(request: HttpRequest) -> Worker | None:
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
-    """Return the assignment of this browser's worker in this study.
-
-    Raises:
-        NotThere: the browser is unknown, or the assignment is another worker's.
-        NotJoined: the token was replaced by another browser's.
-        WorkTakenBack: in a frame, another worker has the work now.
-    """
+    """Return the assignment of this browser's worker in this study."""
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
@@ -173,11 +167,6 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
 
 
 def refuse_passed_on(session: CrowdSession) -> None:
-    """Check that the worker still has the work.
-
-    Raises:
-        WorkTakenBack: another worker has it, or it was returned.
-    """
     if session.status == CrowdSession.Status.RETURNED:
         raise WorkTakenBack(
             gettext(
@@ -190,11 +179,7 @@ def refuse_passed_on(session: CrowdSession) -> None:
 def submitted(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> Submission:
-    """Submit; in a frame, for its session.
-
-    Raises:
-        as ``submit_assignment``; in a frame, KeptApart after the lease.
-    """
+    """Submit; in a frame, for its session, which after the lease raises KeptApart."""
     frame = frame_of(request)
     if frame is not None:
         return hand_in(session=frame.session, assignment=assignment, answers=answers)
@@ -251,7 +236,6 @@ def render_sheet(
         missing: open positions of a refused submission.
         unfinished: a form's invalid input when ``revising``.
         last: the previous assignment, if it can be revised.
-        revising: whether submitted answers are revised.
     """
     study = assignment.study
     design = design_of(study)

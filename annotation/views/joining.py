@@ -176,7 +176,6 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
 @require_safe
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the resume code, the instructions, and the way to the first page."""
     found = find_study(slug)
     worker = worker_of(request)
     if worker is None or not Participation.objects.filter(study=found, worker=worker).exists():
@@ -213,7 +212,6 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @errors_as_pages
 def credits(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the attribution of the dataset, if the study was ever opened."""
     found = find_study(slug)
     if found.state in (Study.State.DRAFT, Study.State.GENERATED) or not found.dataset.attribution:
         raise Http404
@@ -279,7 +277,6 @@ def _recall(request: HttpRequest) -> HttpResponse:
 @require_POST
 @errors_as_pages
 def renew_resume(request: HttpRequest) -> HttpResponse:
-    """Show a new resume code; the old one becomes invalid."""
     worker = worker_of(request)
     response = see_other("annotation:me", fragment="resume" if worker is not None else "")
     if worker is not None:

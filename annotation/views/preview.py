@@ -1,4 +1,4 @@
-"""Previews of the worker's page for designers, with the same templates and nothing stored; and pictures."""
+"""Previews of the worker's page for designers, with nothing stored; and pictures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from judgments.studies.studies import design_of, find_dataset
 @require_safe
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the first page of work: stored HITs, or for a draft a temporary draw."""
+    """Show the first page of work: of a draft, from a temporary draw."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # as on the study's other admin pages
@@ -137,7 +137,7 @@ def render_preview(
 
 
 def _items(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
-    """Return the items of unsaved units by name, in one query. A sketched row has none."""
+    """Return the items of unsaved units by name. A sketched row has none."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     if not names or not dataset.pk:
         return {}
@@ -162,9 +162,9 @@ SCHEME = "token "
 
 @require_safe
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
-    """Return the picture at a position of an assignment, or a 404 for other visitors.
+    """Return the picture at a position of an assignment.
 
-    An API client gets 401 without a token, and 403 for other workers' pictures.
+    An API client gets 401 without a token, and 403 for other workers' pictures; other visitors get 404.
     """
     header = request.headers.get("Authorization", "")
     worker = _bearer(header) or worker_of(request)

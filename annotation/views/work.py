@@ -284,7 +284,6 @@ def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
 @never_cache
 @require_POST
 def save(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Save a draft: the script sends ``{"answers": [...]}`` and gets JSON; the form is shown again."""
     return (save_json if is_json(request) else _save_form)(request, slug=slug, assignment_id=assignment_id)
 
 
@@ -298,7 +297,6 @@ def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit the page, and go on or show what is missing."""
     if request.method != "POST":
         return redirect("annotation:work", slug)
     return (submit_json if is_json(request) else _submit_form)(
@@ -386,7 +384,6 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
-    """Report a problem with an item, and save the page's answers first."""
     assignment = own_assignment_of(request, slug, assignment_id)
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:

@@ -90,13 +90,7 @@ class BadAddress(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a post.
-
-    Attributes:
-        status: HTTP status, or None without an answer.
-        problem: the error, or ''.
-        retry_after: seconds that the receiver asked for.
-    """
+    """The result of a post: the HTTP status, if any, the error, and the pause in seconds that was asked for."""
 
     status: int | None
     problem: str = ""
@@ -104,11 +98,7 @@ class Answer:
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of a permitted address.
-
-    Raises:
-        BadAddress: it is not https; plain http may reach 127.0.0.1 only, if private addresses are allowed.
-    """
+    """Return the parts of a permitted address: https, or with private addresses allowed http to 127.0.0.1."""
     if len(url) > 500 or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
     try:
@@ -205,7 +195,7 @@ def _exchange(
 
 
 def _address_of(host: str, port: int) -> str:
-    """Return the address to connect to; raise BadAddress if one of the name's addresses is not public."""
+    """Return the address to connect to; refuse a name with an address that is not public."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     if not _private_allowed():
@@ -237,12 +227,6 @@ State = WebhookDelivery.State
 def add_webhook(
     *, study: Study, url: str, events: Collection[str], by: User | None = None
 ) -> tuple[Webhook, str]:
-    """Create a webhook and return it with its secret, which is shown only now.
-
-    Raises:
-        DesignError: the address or an event is invalid.
-        DataConflict: the study has a webhook of this address, or too many.
-    """
     url = url.strip()
     try:
         checked_url(url)
@@ -277,7 +261,6 @@ def add_webhook(
 
 @transaction.atomic
 def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
-    """Return a new secret, shown only now; the old one becomes invalid."""
     webhook.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
         raise NotThere("There is no such webhook any more.")
@@ -319,7 +302,6 @@ def give_up_waiting(webhook: Webhook) -> None:
 
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
-    """Write a test message to be sent next; raise WrongState if the webhook is off."""
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
         raise WrongState("Nothing was sent: the webhook is switched off.")
     return WebhookDelivery.objects.create(
@@ -332,11 +314,7 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 
 @transaction.atomic
 def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send a given-up delivery again, under the same id.
-
-    Raises:
-        WrongState: it was not given up, or the webhook is off.
-    """
+    """Send a given-up delivery again, under the same id."""
     if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
         raise WrongState("Nothing was sent: the webhook is switched off.")
     moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(
@@ -386,14 +364,13 @@ def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, An
 
 
 def pseudonym_for_webhook(study: Study, worker: Worker) -> str:
-    """Return a pseudonym: a crowd worker has one; others chose their name and get one here."""
+    """Return a crowd worker's pseudonym, or make one of the name that a worker chose."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
 
 
 def is_complete(study: Study) -> bool:
-    """Return True if the study is closed, or no slot is open or in work."""
     if study.state == Study.State.CLOSED:
         return True
     if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
@@ -406,7 +383,7 @@ def note_completions() -> int:
     """Write one message per completion and webhook; return their number.
 
     A query finds completions, since two simultaneous last submissions do not see each other, and there are other
-    causes (early stop, expiry, closing). It may be called at any time and concurrently.
+    causes (early stop, expiry, closing).
     """
     written = 0
     known: dict[int, bool] = {}

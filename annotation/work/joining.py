@@ -43,14 +43,9 @@ COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalid
 
 
 def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
-    """Check a worker against a study's requirements.
+    """Check a worker, None for a new one, against a study's requirements.
 
-    Args:
-        worker: None for a new worker.
-        country: the country declared just now, if the worker declared none before.
-
-    Raises:
-        RequirementNotMet: with the requirement in words.
+    ``country`` is the one declared just now, if the worker declared none before.
     """
     if asked.countries:
         code = (worker.country if worker is not None else "") or country
@@ -107,7 +102,6 @@ def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def checked_country(code: str) -> str:
-    """Return a country as two letters, or '' for none."""
     code = code.strip().upper()
     if code and code not in COUNTRIES:
         raise CountryProblem(
@@ -117,7 +111,6 @@ def checked_country(code: str) -> str:
 
 
 def consent_version(design: StudyDesign) -> str:
-    """Return a hash of the consent text, '' if the study has none."""
     return content_key(design.consent)[:16] if design.consent else ""
 
 
@@ -134,7 +127,6 @@ MOST = 500
 
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
-    """Create ``count`` invitation codes for one person each."""
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
     if not 1 <= count <= MOST:
@@ -188,12 +180,8 @@ def join_study(
     Args:
         name: refused if in use, unless ``known`` is its worker.
         code: the study's or the invitation's code.
-        consent: whether the worker agreed to the consent text.
         country: two letters; an earlier declaration stays.
         known: the worker whose token came with the request.
-
-    Raises:
-        NameProblem, NameTaken, CountryProblem, JoinRefused, RequirementNotMet: with a sentence for the worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
@@ -235,7 +223,6 @@ def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
 
 @transaction.atomic
 def new_resume_code(*, worker: Worker) -> str:
-    """Return a new resume code; the old one becomes invalid."""
     resume = secrets.token_urlsafe(12)
     worker.resume_hash = hash_secret(resume)
     worker.save(update_fields=["resume_hash"])
@@ -243,7 +230,6 @@ def new_resume_code(*, worker: Worker) -> str:
 
 
 def require_participation(*, study: Study, worker: Worker) -> Participation:
-    """Return the worker's participation."""
     participation = _participation(study, worker)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -385,7 +371,6 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
 
 
 def worker_of(study: Study, name: str) -> Worker:
-    """Return the worker of this name."""
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
         raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")

@@ -39,8 +39,6 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The end of a lease and the extensions that are left."""
-
     expires_at: datetime
     more: int
 
@@ -72,12 +70,8 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes nothing.
-
-    Raises:
-        NoMoreTime: no extension is left.
-        TooLate, AlreadyEnded: the lease has ended.
-    """
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes
+    nothing."""
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
     wanted = now + timedelta(minutes=crowd.lease_minutes)
@@ -106,8 +100,6 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
     Raises:
         SlotTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
-        AlreadyEnded: it was submitted or returned.
-        WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     try:
         with transaction.atomic():
@@ -200,8 +192,6 @@ class PaidTime:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """An assignment with measured time and the spans of its leases."""
-
     session: int
     handed_in: datetime
     claimed: float

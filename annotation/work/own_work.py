@@ -40,9 +40,7 @@ class OwnStudy:
         approved_before: approved assignments that were invalidated since.
         judgments, seconds: current answers, and the active time on them.
         controls: accuracy on control items, if the study shows it.
-        held: whether an assignment is in work.
-        more: whether there is work for this worker.
-        rejected: rejected assignments with the reason.
+        held: whether an assignment is in work; ``more``: whether there is more work.
         quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
 
@@ -69,15 +67,12 @@ class OwnStudy:
 
     @property
     def approved_cents(self) -> int:
-        """Return the cents for approved assignments, including those invalidated later: what was granted is owed."""
+        """Include work invalidated later: what was granted is owed."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
-    """Return the worker's studies, the latest first.
-
-    Make four queries, one more if a study has a quiz, and one or two per study that shows accuracy.
-    """
+    """Return the worker's studies, the latest first, in a few queries for any number of them."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -146,7 +141,7 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
 
 
 def open_studies(worker: Worker | None) -> list[Study]:
-    """Return open studies that the worker has not joined, the newest first, in one query."""
+    """Return open studies that the worker has not joined, the newest first."""
     found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
     found = found.filter(place__in=BY_THE_LINK)
     if worker is not None:

@@ -48,12 +48,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of a HIT for one worker.
-
-    Attributes:
-        order: index of the HIT's unit at each position, from 0.
-        sides: what the kind drew at each position; empty if it draws nothing.
-    """
+    """The index of the HIT's unit at each position, and what the kind drew there, if it draws sides."""
 
     order: list[int]
     sides: list[Any]
@@ -70,13 +65,13 @@ def draw_layout(
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
-    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition are
-    kept apart; a repetition for which that is impossible is left out.
+    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition
+    are kept apart; a repetition for which that is impossible is left out.
 
     Args:
         units: the HIT's units in order.
-        left_out: ids of units to omit. Withdrawn units are always omitted.
-        with_withdrawn: include withdrawn units, to read a page as it was published.
+        left_out: ids of units to omit. Withdrawn units are always omitted, unless ``with_withdrawn`` is set, to
+            read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -116,7 +111,7 @@ def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, 
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    """Return the HIT's units with their texts, in order, in one query."""
+    """Return the HIT's units with their texts, in order."""
     rows = (
         HITUnit.objects.filter(hit_id=hit_id)
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
@@ -138,7 +133,7 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 
 
 def places_of(assignment: Assignment) -> list[Place]:
-    """Return the assignment's units in the order shown, in one query."""
+    """Return the assignment's units in the order shown."""
     if assignment.hit_id is None:  # imported judgments of an unknown HIT
         return []
     return placed(units_of_hit(assignment.hit_id), assignment.order, assignment.flips)
@@ -191,7 +186,6 @@ def preview_picture_url(item: Item) -> str:
 
 
 def item_at(assignment: Assignment, position: int) -> Item | None:
-    """Return the item at ``position`` (from 1), or None."""
     if assignment.hit_id is None:
         return None
     order = assignment.order  # in the worker's order, or the HIT's own if that is empty
@@ -204,11 +198,7 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return the bytes of an uploaded picture, to be cached by this browser only.
-
-    Raises:
-        Http404: there is no picture, or its file is missing.
-    """
+    """Return an uploaded picture, to be cached by this browser only; raise Http404 if it is missing."""
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture
@@ -236,14 +226,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """A worked example.
-
-    Attributes:
-        picture: its address, or ''.
-        scene: the picture in words.
-        texts: (letter, text) pairs; the letter may be ''.
-        why: the reason, as HTML.
-    """
+    """A worked example; ``texts`` are (letter, text) pairs, ``why`` is HTML."""
 
     picture: str
     scene: str
@@ -253,7 +236,6 @@ class WorkedExample:
 
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
-    """Return the worked examples in order, with one query if one has an image."""
     return _worked(design, _pictures(study, design))
 
 
@@ -295,7 +277,6 @@ def _pictures(study: Study, design: StudyDesign) -> dict[int, str]:
 
 
 def example_item(study: Study, design: StudyDesign, number: int) -> Item | None:
-    """Return the image of example ``number`` (from 1), or None."""
     if not 1 <= number <= len(design.examples) or not design.examples[number - 1].image:
         return None
     return Item.objects.filter(dataset_id=study.dataset_id, name=design.examples[number - 1].image).first()

@@ -133,14 +133,7 @@ def _places_of(hits: Collection[int]) -> list[_Place]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs and the votes to come from assignments in work.
-
-    Attributes:
-        places: the units' places, by HIT and in order.
-        hits: the rows by id.
-        live: live assignments by HIT.
-        coming: assignments in work by unit.
-    """
+    """Locked HITs, and the live assignments of each; ``coming`` are assignments in work by unit."""
 
     places: list[_Place]
     hits: Mapping[int, HIT]

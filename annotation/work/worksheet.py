@@ -34,9 +34,6 @@ def checked_answers(
 
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
-
-    Raises:
-        AnswerProblem: the list has another form, or a position or answer is unknown or repeated.
     """
     kind = KINDS[design.protocol]
     key = answer_key(kind)
@@ -102,7 +99,7 @@ def without_unfinished(
 
 
 def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
-    """Return why an answer is invalid, in words for its worker; "" if it is valid."""
+    """Return why an answer is invalid, in words for its worker, or ""."""
     try:
         kind.checked(given, unit=unit, design=design)
     except ValueError as error:
@@ -206,13 +203,10 @@ class Row:
     """A unit on the page.
 
     Attributes:
-        position: in the assignment, from 1.
         shown: the content (docs/api.md).
         value: the saved answer: a number, or the kind's open answer.
-        seconds, wall_seconds: its active and its wall-clock time.
         key: the number key that ticks it, in a group.
-        unfinished: a plain form's invalid input, or None.
-        problem: why that input is invalid, for the worker.
+        unfinished: a plain form's invalid input; ``problem`` says why it is invalid.
     """
 
     position: int
@@ -270,7 +264,6 @@ def steps_of(
     answers: Mapping[str, Mapping[str, Any]],
     missing: Collection[int] = (),
 ) -> list[Step]:
-    """Return the steps of a page, filled with ``answers`` (position -> value, seconds)."""
     steps = []
     kind = KINDS[design.protocol]
     for number, group in enumerate(groups_of(places, kind), start=1):
@@ -328,9 +321,7 @@ def answers_of_form(
 ) -> list[dict[str, Any]]:
     """Return the form's answers for ``submit_assignment``, which checks them.
 
-    Args:
-        final: whether it is a submission. In a draft, an unticked box of a group means nothing, unless its tick was
-            saved.
+    In a draft (not ``final``), an unticked box of a group means nothing, unless its tick was saved.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
@@ -351,10 +342,7 @@ def answers_of_form(
 
 
 def undecided(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
-    """Return the positions of groups that the form leaves open: no box and not "none", or both.
-
-    Single units cannot be reopened by a form.
-    """
+    """Return the positions of groups that the form leaves open: no box and not "none", or both."""
     if not kind.grouped:
         return []
     return [

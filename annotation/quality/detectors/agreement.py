@@ -121,8 +121,8 @@ class Disagreement(SequentialRule):
         """Run a one-sided binomial test on units with a majority (quantities: a median) of the others.
 
         The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance from the answer shares of
-        the worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 this is
-        chance, so only a worker who answers against the others is found; with 0.5 also one who answers at random.
+        the worker and the others, kappa the others' agreement on the same units. With ``of_crowd`` 0 only a worker
+        who answers against the others is found; with 0.5 also one who answers at random.
         """
         level = self.level(history)
         if not level:
@@ -171,7 +171,6 @@ def _centre(history: History) -> Floats:
 
 
 def _chance(own: Floats, others: Floats, near: float) -> float:
-    """Return the agreement of the two by chance, from their answer shares."""
     first, first_counts = np.unique(own, return_counts=True)
     second, second_counts = np.unique(others, return_counts=True)
     close = np.abs(first[:, None] - second[None, :]) <= near
@@ -205,7 +204,6 @@ class ControlAccuracy(Rule):
     alpha: Annotated[float, Field(ge=0, le=0.2)] = 0.05
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """Check every new control item if there is no alpha."""
         return fresh > 0 if not self.alpha else super().is_due(total=total, fresh=fresh)
 
     def examine(self, history: History) -> Finding | None:
@@ -230,8 +228,6 @@ class ControlAccuracy(Rule):
 
 
 class RepeatConsistency(Rule):
-    """Consistency of answers to repeated units."""
-
     name = "repeat-consistency"
     title = "Contradicts themselves"
     about = "Answers a repeated item otherwise than before."
@@ -241,7 +237,6 @@ class RepeatConsistency(Rule):
     threshold: Share = 0.5
 
     def examine(self, history: History) -> Finding | None:
-        """Find a share of equal answers below ``threshold`` after ``least`` repeated units."""
         known = history.same[~np.isnan(history.same)]
         n, same = len(known), int(known.sum())
         if n < self.least or same >= self.threshold * n:

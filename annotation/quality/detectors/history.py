@@ -46,8 +46,7 @@ class OwnJudgment(NamedTuple):
     Attributes:
         assignment: a number that identifies the assignment.
         unit: row id of the unit.
-        seen: the answer as seen; nan for an open one.
-        value: the answer in the unit's order; nan for an open one.
+        seen: the answer as seen, and ``value`` in the unit's order.
         left: 1.0 for the left option, 0.0 for the right.
         seconds: active time.
         right: 1.0 or 0.0 on a control item.
@@ -72,8 +71,6 @@ class OwnJudgment(NamedTuple):
 
 
 class OthersJudgment(NamedTuple):
-    """Another worker's judgment of a unit; nan for an open answer or unknown time."""
-
     value: float
     seconds: float
 
@@ -129,12 +126,7 @@ def make_history(
     total: int,
     fresh: int,
 ) -> History:
-    """Build the arrays.
-
-    Args:
-        given: the worker's judgments, oldest first; the latest ``WINDOW`` are used.
-        others: unit -> the others' answers so far.
-    """
+    """Build the arrays from the worker's judgments, oldest first, and the others' by unit."""
     kept = given[-WINDOW:]
     columns = np.array(kept, dtype=np.float64).reshape(-1, len(OwnJudgment._fields)).T
     unit = columns[1].astype(np.int64)

@@ -34,8 +34,7 @@ class SideBias(SequentialRule):
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
-        """Test two-sidedly against a probability of left within 0.5 plus or minus ``tolerance``: a slight habit
-        is harmless."""
+        """Test two-sidedly against a probability of left of 0.5 ± ``tolerance``: a slight habit is harmless."""
         level = self.level(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())
@@ -222,7 +221,6 @@ class PastedText(Rule):
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
-        """Find at least ``least`` written answers with at least ``share`` of them pasted."""
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
         if n < self.least or not pasted or pasted < self.share * n:
