@@ -12,7 +12,7 @@ from django.db.models import Count
 
 from annotation.models import Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
-from annotation.quality.detectors.agreement import at_most
+from annotation.quality.detectors.chances import at_most
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from evaluation.statistics.significance import holm

@@ -34,9 +34,6 @@ MOST_ASSIGNMENTS = 1000  # assignments decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
 
 
-# --- rules -------------------------------------------------------------------------------------
-
-
 class SettingsField(serializers.DictField):
     """Numbers by name. In a form each has a field ``settings.<name>``; what is empty there is left out."""
 
@@ -114,8 +111,6 @@ def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Out
     return Outcome(f"{len(replays)} rules were replayed.", replays)
 
 
-# --- flags and exclusions ----------------------------------------------------------------------
-
 EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
 
 
@@ -164,8 +159,6 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     lifted = flags.readmit(exclusion=last, why=why, by=by)
     return Outcome(f"The answers of {found} count again as they did before.", lifted)
 
-
-# --- finished work -----------------------------------------------------------------------------
 
 NONE_CHOSEN = "Choose the pages of work first."
 
@@ -274,9 +267,6 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     return Outcome(f"The note is shown beside the work of {assignment.worker}.")
 
 
-# --- disputed units ----------------------------------------------------------------------------
-
-
 class SendRequest(Parameters):
     """Units to decide, and by whom."""
 
@@ -331,9 +321,6 @@ class DecideRequest(Parameters):
 
     value = serializers.IntegerField()
     reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
-
-
-# --- control items -----------------------------------------------------------------------------
 
 
 class StrikeRequest(Parameters):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django.contrib import messages
 from django.contrib.admin.views.decorators import staff_member_required
 from django.core.exceptions import PermissionDenied
@@ -27,7 +27,6 @@ from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Assignment, Case, Exclusion, Judgment, Participation
 from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES
-from annotation.quality.detectors.agreement import median
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
 from annotation.work.presentation import preview_picture_url, worded
@@ -85,8 +84,8 @@ def _level(kind: Kind, seen: Any) -> float:
 
 def usual_seconds(study: Study) -> float | None:
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
-    found = median([one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None])
-    return None if math.isnan(found) else found
+    latest = list(times.values_list("seconds", flat=True)[:SAMPLE])
+    return float(np.median(latest)) if latest else None
 
 
 def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: str) -> SafeString:
@@ -139,8 +138,9 @@ def _ends(kind: Kind) -> tuple[str, str]:
 
 def _scale(dots: Sequence[Dot], usual: float | None) -> float:
     """Return pixels per second, so that the usual time is at half of the height."""
-    middle = usual or median([dot.seconds if dot.seconds is not None else math.nan for dot in dots])
-    return TALLEST / (2 * middle) if middle and not math.isnan(middle) else 1.0
+    times = [dot.seconds for dot in dots if dot.seconds is not None]
+    middle = usual or (float(np.median(times)) if times else 0.0)
+    return TALLEST / (2 * middle) if middle else 1.0
 
 
 ON_A_PAGE = 10

@@ -41,13 +41,8 @@ from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 FINISHED = ["submitted", "approved", "rejected"]
-SAID = (
-    "assignment__hit_id",
-    "unit_id",
-    "value",
-    "presented",
-    "seconds",
-)  # a HIT's id is read faster than a UUID
+# an integer key of the HIT is read faster than the assignment's UUID
+SAID = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 WRITTEN = (*SAID, "signals")
 
 

@@ -8,7 +8,7 @@ one may be explained after it; the last answer ends the attempt.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,9 @@ from judgments.drawing.material import rng_for, shuffled
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.studies import design_of
+
+# own choice: from so many answers on, a lower accuracy means that the question is bad
+LEAST_ANSWERS, FEW = 5, 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,7 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
 
 
 def _finish(attempt: QuizAttempt, paper: Paper) -> None:
-    complete = Paper(attempt=attempt, design=paper.design, questions=paper.questions, places=paper.places)
+    complete = replace(paper, attempt=attempt)
     right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
     attempt.right = right
     attempt.passed = passes(right, complete.size, paper.design.quiz.pass_mark)
@@ -260,12 +263,6 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
         checked = checked_answers(of_units, design=paper.design, places=list(paper.places.values()))
         given |= {position: {key: kept[key]} for position, kept in checked.items()}
     return given
-
-
-LEAST_ANSWERS, FEW = (
-    5,
-    0.25,
-)  # own choice: from this many answers on, a lower accuracy means that the question is bad
 
 
 @dataclass(slots=True)

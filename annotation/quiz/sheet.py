@@ -186,10 +186,7 @@ def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
 
 
 def _stated(kind: Kind, place: Place) -> str:
-    """Return what is expected, as seen if it is an answer; a range stays as it is."""
     expected = place.unit.expected
-    return (
-        str(expected)
-        if isinstance(expected, str)
-        else kind.in_words(kind.sides.seen(expected, side=place.side))
-    )
+    if isinstance(expected, str):  # a range
+        return expected
+    return kind.in_words(kind.sides.seen(expected, side=place.side))

@@ -135,12 +135,10 @@ def _may_go_on(request: HttpRequest, error: QuorumError) -> bool:
     )
 
 
-def worker_of_token(request: HttpRequest) -> Worker | None:
-    """Return the worker of the API's ``Authorization: Token ...``, or of this browser."""
-    header = request.headers.get("Authorization", "")
-    if header.lower().startswith("token "):
-        return worker_for_token(header[len("token ") :].strip())
-    return worker_of(request)
+def api_worker(request: HttpRequest) -> Worker | None:
+    """Return the worker of the API's ``Authorization: Token ...``."""
+    scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
+    return worker_for_token(token.strip()) if scheme.lower() == "token" else None
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
@@ -186,20 +184,19 @@ def submitted(
     return submit_assignment(assignment=assignment, answers=answers)
 
 
+def read_form(
+    request: HttpRequest, assignment: Assignment, places: Sequence[Place], *, final: bool
+) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
+    """Return the form's answers and, by position, its invalid input."""
+    design = design_of(assignment.study)
+    kind = KINDS[design.protocol].of(design)
+    answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)
+    return without_unfinished(answers, design=design, places=places)
+
+
 def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the answers, whatever button of the page was pressed."""
-    places, design = places_of(assignment), design_of(assignment.study)
-    answers, unfinished = without_unfinished(
-        answers_of_form(
-            request.POST,
-            places,
-            kind=KINDS[design.protocol].of(design),
-            final=False,
-            saved=assignment.answers,
-        ),
-        design=design,
-        places=places,
-    )
+    answers, unfinished = read_form(request, assignment, places_of(assignment), final=False)
     if answers or unfinished:
         save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.crowds.people import BY_THE_LINK, comes_by_the_link
+from annotation.crowds.people import comes_by_the_link
 from annotation.models import Participation, Worker
 from annotation.quality.reviews import appeal
 from annotation.quiz.quizzes import quiz_status
@@ -48,6 +48,9 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
+
+MOST_STUDIES = 30  # on the landing page
+MOST_OPEN_STUDIES = 20  # on a worker's own page
 
 
 def effort_of(design: StudyDesign) -> dict[str, str]:
@@ -195,17 +198,9 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/start.html", context)
 
 
-MOST_STUDIES = 30
-
-
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    studies = studies.filter(place__in=BY_THE_LINK)
-    listed = [
-        {"study": study, **effort_of(design_of(study))}
-        for study in studies.order_by("-opened_at", "slug")[:MOST_STUDIES]
-    ]
+    listed = [{"study": study, **effort_of(design_of(study))} for study in open_studies()[:MOST_STUDIES]]
     return render(request, "home.html", {"studies": listed})
 
 
@@ -239,7 +234,10 @@ def me(request: HttpRequest) -> HttpResponse:
         "pays": any(own.design.crowd.reward_cents for own in studies),
         "pending": sum(own.pending_cents for own in studies),
         "approved": sum(own.approved_cents for own in studies),
-        "open_studies": [{"study": study, **effort_of(design_of(study))} for study in open_studies(worker)],
+        "open_studies": [
+            {"study": study, **effort_of(design_of(study))}
+            for study in open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
+        ],
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
     }
     return render(request, "annotation/me.html", context)

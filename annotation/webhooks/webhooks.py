@@ -224,9 +224,7 @@ State = WebhookDelivery.State
 
 
 @transaction.atomic
-def add_webhook(
-    *, study: Study, url: str, events: Collection[str], by: User | None = None
-) -> tuple[Webhook, str]:
+def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
     url = url.strip()
     try:
         checked_url(url)
@@ -256,17 +254,16 @@ def add_webhook(
         raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
     words = f"A webhook was added that hears of {', '.join(webhook.events)}."
     note_event(study=study, what="webhook-added", words=words, by=by, webhook=webhook.pk)
-    return webhook, secret_of(webhook)
+    return webhook
 
 
 @transaction.atomic
-def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
+def rotate_secret(*, webhook: Webhook, by: User | None = None) -> None:
     webhook.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
         raise NotThere("There is no such webhook any more.")
     words = "The secret of a webhook was changed."
     note_event(study=webhook.study, what="webhook-rotated", words=words, by=by, webhook=webhook.pk)
-    return secret_of(webhook)
 
 
 @transaction.atomic

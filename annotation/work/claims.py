@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -57,9 +57,8 @@ def _take_lock(how: str, study: Study) -> None:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
-        cursor.execute(
-            how, [GATE, study.pk % 2**31]
-        )  # two studies that share a lock only wait for each other
+        # two studies that share a lock only wait for each other
+        cursor.execute(how, [GATE, study.pk % 2**31])
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
@@ -446,8 +445,8 @@ def return_assignment(*, assignment: Assignment) -> None:
         )
 
 
-def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
-    overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
+def expire_overdue(*, study: Study) -> int:
+    overdue = Assignment.objects.overdue(timezone.now()).filter(study=study)
     return release_slots(overdue, Assignment.State.EXPIRED)
 
 

@@ -79,10 +79,8 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     gains = held.filter(expires_at__lt=wanted - min(TWICE, timedelta(minutes=crowd.lease_minutes) / 10))
     moved = gains.filter(extended__lt=crowd.extensions).update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    fresh = (
-        crowd.extensions and held.exists() and not gains.exists()
-    )  # nothing to gain: just claimed, or called twice
-    if moved or fresh:
+    nothing_to_gain = held.exists() and not gains.exists()  # just claimed, or called twice
+    if moved or (crowd.extensions and nothing_to_gain):
         return lease_of(assignment)
     if held.exists():
         raise NoMoreTime(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.crowds.people import BY_THE_LINK
@@ -27,7 +27,6 @@ from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
 HANDED_IN = ("submitted", "approved", "rejected", *NOT_COUNTED)
-MOST_OPEN_STUDIES = 20
 MOST_REJECTED = 50
 
 
@@ -140,13 +139,10 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
             own.controls = control_record(len(answers), right, own.design.controls.threshold)
 
 
-def open_studies(worker: Worker | None) -> list[Study]:
-    """Return open studies that the worker has not joined, the newest first."""
+def open_studies() -> QuerySet[Study]:
+    """Return the studies that anybody may join, the newest first."""
     found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    found = found.filter(place__in=BY_THE_LINK)
-    if worker is not None:
-        found = found.exclude(participations__worker=worker)
-    return list(found.order_by("-opened_at", "slug")[:MOST_OPEN_STUDIES])
+    return found.filter(place__in=BY_THE_LINK).order_by("-opened_at", "slug")
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:

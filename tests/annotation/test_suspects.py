@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from annotation.quality.controls import suspicions
-from annotation.quality.detectors.agreement import at_most
+from annotation.quality.detectors.chances import at_most
 
 
 def answers(rights: dict[str, list[bool]]) -> list[tuple[str, str, bool]]:

@@ -32,7 +32,7 @@ def study() -> Study:
 
 @pytest.fixture
 def webhook(study: Study) -> Webhook:
-    return add_webhook(study=study, url=URL, events=[SUBMITTED])[0]
+    return add_webhook(study=study, url=URL, events=[SUBMITTED])
 
 
 def person(study: Study | None, role: str = "") -> User:

@@ -7,14 +7,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from annotation.quality.detectors.agreement import (
-    alternation_chance,
-    at_least,
-    longest_run,
-    median,
-    run_chance,
-)
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule, Share, one_in
+from annotation.quality.detectors.chances import alternation_chance, at_least, longest_run, run_chance
 from annotation.quality.detectors.history import Answers, Floats, History
 
 ENOUGH_OTHERS = 20  # others' answers from which the usual shares are known
@@ -179,7 +173,7 @@ class TooFast(Rule):
             return None
         times = _page_means(history, known)
         fast = int((times < self.seconds).sum())
-        own = median(times)
+        own = float(np.median(times))
         if fast >= self.share * n and fast:
             words = (
                 f"{fast} of {n} answers took less than {self.seconds:g} s each; the median is {own:.1f} s."
