@@ -160,10 +160,6 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
     return len(pages) + alone
 
 
-def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
-    return bool(reject_assignments(study=study, assignments=[assignment], reason=reason))
-
-
 def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))

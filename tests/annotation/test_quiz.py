@@ -92,9 +92,11 @@ def test_the_last_answer_sent_twice_ends_the_attempt_once() -> None:
     assert repeat.finished_at == ended.finished_at
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_an_answer_that_is_none_is_refused_and_nothing_is_kept() -> None:
+    study = quizzed()
+    ada = joined(study)
+    attempt = start_attempt(study=study, worker=ada.worker)
+    wrong: list[Any] = [
         {"position": 0, "value": 1},
         {"position": 5, "value": 1},
         {"position": 1, "value": 4},
@@ -102,14 +104,10 @@ def test_the_last_answer_sent_twice_ends_the_attempt_once() -> None:
         {"position": 1},
         {"value": 1},
         7,
-    ],
-)
-def test_an_answer_that_is_none_is_refused_and_nothing_is_kept(answer: Any) -> None:
-    study = quizzed()
-    ada = joined(study)
-    attempt = start_attempt(study=study, worker=ada.worker)
-    with pytest.raises(AnswerProblem, match="Nothing was"):
-        answer_attempt(attempt=attempt, answers=[{"position": 2, "value": 1}, answer])
+    ]
+    for answer in wrong:
+        with pytest.raises(AnswerProblem, match="Nothing was"):
+            answer_attempt(attempt=attempt, answers=[{"position": 2, "value": 1}, answer])
     attempt.refresh_from_db()
     assert attempt.answers == {}
 

@@ -91,12 +91,12 @@ def test_nothing_is_revised_once_the_time_for_it_is_over() -> None:
     assert Judgment.objects.filter(replaces__isnull=False).count() == 0
 
 
-@pytest.mark.parametrize("state", ["approved", "rejected"])
-def test_nothing_is_revised_once_somebody_decided_on_it(state: str) -> None:
+def test_nothing_is_revised_once_somebody_decided_on_it() -> None:
     assignment = submitted(make_study())
-    Assignment.objects.filter(pk=assignment.pk).update(state=state)
-    with pytest.raises(TooLateToChange):
-        revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
+    for state in ("approved", "rejected"):
+        Assignment.objects.filter(pk=assignment.pk).update(state=state)
+        with pytest.raises(TooLateToChange):
+            revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
 
 
 def test_a_study_may_allow_no_revisions() -> None:

@@ -71,25 +71,24 @@ def test_saved_answers_count_and_later_ones_win(assignment: Assignment) -> None:
     assert judgment.seconds == 4.5
 
 
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        ({"position": 1, "value": 3}, "the value at position 1 is 3; expected 1 or 2"),
-        ({"position": 1, "value": True}, "the value at position 1 is True; expected 1 or 2"),
-        ({"position": 1, "value": 1.0}, "the value at position 1 is 1.0; expected 1 or 2"),
-        ({"position": 0, "value": 1}, "position is 0; expected 1 to 5"),
-        ({"position": 99, "value": 1}, "position is 99; expected 1 to 5"),
-        ({"position": "1", "value": 1}, "position is '1'; expected 1 to 5"),
+def test_an_answer_that_is_none_saves_nothing(assignment: Assignment) -> None:
+    good = {"position": 1, "value": 1}
+    wrong: list[tuple[Any, str]] = [
+        (good | {"value": 3}, "the value at position 1 is 3; expected 1 or 2"),
+        (good | {"value": True}, "the value at position 1 is True; expected 1 or 2"),
+        (good | {"value": 1.0}, "the value at position 1 is 1.0; expected 1 or 2"),
+        (good | {"position": 0}, "position is 0; expected 1 to 5"),
+        (good | {"position": 99}, "position is 99; expected 1 to 5"),
+        (good | {"position": "1"}, "position is '1'; expected 1 to 5"),
         ({"value": 1}, "each answer needs position and value"),
         ("1", "each answer needs position and value"),
-        ({"position": 1, "value": 1, "seconds": -1}, "seconds at position 1 is -1"),
-        ({"position": 1, "value": 1, "seconds": float("nan")}, "seconds at position 1 is nan"),
-    ],
-)
-def test_an_answer_that_is_none_saves_nothing(assignment: Assignment, answer: Any, sentence: str) -> None:
-    with pytest.raises(AnswerProblem) as caught:
-        save_answers(assignment=assignment, answers=[{"position": 2, "value": 1}, answer])
-    assert sentence in str(caught.value)
+        (good | {"seconds": -1}, "seconds at position 1 is -1"),
+        (good | {"seconds": float("nan")}, "seconds at position 1 is nan"),
+    ]
+    for answer, sentence in wrong:
+        with pytest.raises(AnswerProblem) as caught:
+            save_answers(assignment=assignment, answers=[{"position": 2, "value": 1}, answer])
+        assert sentence in str(caught.value)
     assignment.refresh_from_db()
     assert assignment.answers == {}
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -58,17 +56,6 @@ def test_workers_who_answered_nothing_else_vouch_for_nothing() -> None:
     assert (one.seen, one.vouching) == (9, 0)
     assert math.isnan(one.elsewhere)
     assert not one.suspect
-
-
-@pytest.mark.parametrize("n", [1, 4, 7])
-@pytest.mark.parametrize("share", [Fraction(1, 8), Fraction(1, 2), Fraction(31, 32)])
-def test_the_binomial_chance_is_that_of_counting_every_outcome(n: int, share: Fraction) -> None:
-    for k in range(n + 1):
-        counted = sum(
-            (share ** sum(way) * (1 - share) ** (n - sum(way)) for way in product((0, 1), repeat=n) if sum(way) <= k),
-            start=Fraction(0),
-        )  # fmt: skip
-        assert at_most(k, n, float(share)) == pytest.approx(float(counted), rel=1e-12)
 
 
 def test_thousands_of_answers_on_an_item_are_no_trouble() -> None:

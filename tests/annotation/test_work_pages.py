@@ -166,28 +166,26 @@ def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> Non
     assert assignment.answers == {}
 
 
-@pytest.mark.parametrize("seconds", ["", "nan", "inf", "-1", "1e9", "soon"])
-def test_an_answer_is_never_refused_for_the_sake_of_a_clock(seconds: str) -> None:
+def test_an_answer_is_never_refused_for_the_sake_of_a_clock() -> None:
     study = make_study(make_dataset())
     ada = joined(study)
     _, assignment = work_of(study, ada)
-    assert submit(study, ada, assignment, {"u1": "1", "t1": seconds}).status_code == 422
-    assignment.refresh_from_db()
-    assert assignment.answers == {"1": {"value": 1}}
+    for seconds in ("", "nan", "inf", "-1", "1e9", "soon"):
+        assert submit(study, ada, assignment, {"u1": "1", "t1": seconds}).status_code == 422
+        assignment.refresh_from_db()
+        assert assignment.answers == {"1": {"value": 1}}, seconds
 
 
-@pytest.mark.parametrize(
-    "body", ["[]", "{", '{"answers": 5}', '{"answers": [1]}', '{"answers": null}', "[" * 100_000, "\x00"]
-)
-def test_a_draft_that_cannot_be_read_is_refused_in_words(body: str) -> None:
+def test_a_draft_that_cannot_be_read_is_refused_in_words() -> None:
     study = make_study(make_dataset())
     ada = joined(study)
     _, assignment = work_of(study, ada)
-    response = ada.client.post(
-        f"/s/{study.slug}/work/{assignment.pk}/save/", body, content_type="application/json"
-    )
-    assert response.status_code == 400
-    assert response.json()["detail"].endswith(".")
+    address = f"/s/{study.slug}/work/{assignment.pk}/save/"
+    bodies = ("[]", "{", "null", "[" * 100_000, "\x00", '{"answer": []}')
+    for body in (*bodies, '{"answers": 5}', '{"answers": [1]}', '{"answers": null}'):
+        response = ada.client.post(address, body, content_type="application/json")
+        assert response.status_code == 400
+        assert re.fullmatch(r"Nothing was saved.*\.", response.json()["detail"])
 
 
 def test_saving_for_later_without_scripts_keeps_the_answers() -> None:

@@ -228,7 +228,7 @@ def test_a_different_submission_afterwards_changes_nothing() -> None:
     assert list(Judgment.objects.values_list("unit", "value")) == before
 
 
-def test_a_late_submission_changes_nothing_and_the_seat_goes_to_another() -> None:
+def test_a_late_submission_changes_nothing_and_the_slot_goes_to_another() -> None:
     study = make_study(judgments_per_unit=1)
     _, headers = make_worker(study)
     _, other = make_worker(study, "other")
