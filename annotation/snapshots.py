@@ -14,6 +14,8 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
 from judgments.models import Study
 
+MUCH = 5_000  # assignments
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -95,9 +97,6 @@ def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
         searched=kept["searched"],
         in_part=kept["in_part"],
     )
-
-
-MUCH = 5_000  # assignments
 
 
 def counting_is_slow(study: Study) -> Exists:

@@ -31,6 +31,7 @@ from judgments.studies.studies import create_study, find_dataset
 
 MOST_VALUES = 12  # distinct values to list one by one
 REPORT_EVERY = 2_000
+ROWS_AT_ONCE = 2_000
 
 
 @dataclass(slots=True)
@@ -97,9 +98,6 @@ def understand_judgments(
             progress(1 - REPORT_EVERY / (found.judgments + REPORT_EVERY), f"{found.judgments:,} judgments")
     found.notes = source.notes.sentences()
     return found
-
-
-ROWS_AT_ONCE = 2_000
 
 
 def import_judgments(

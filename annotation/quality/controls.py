@@ -25,6 +25,8 @@ LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
 MOST_RIGHT = 0.5  # an item that more workers answer correctly is only hard
 ALPHA = 0.05
+ROWS_AT_ONCE = 2_000
+KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +204,6 @@ def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) ->
             first_below = seen
     share = right / len(rights) if rights else float("nan")
     return RunningAccuracy(len(rights), right, share, below, first_below)
-
-
-ROWS_AT_ONCE = 2_000
-KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
 
 
 class ControlAnswer(NamedTuple):

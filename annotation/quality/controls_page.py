@@ -25,6 +25,7 @@ from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
+ITEMS_ON_A_PAGE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +217,6 @@ FIGURES = add_figures(
         many=counting_is_slow,
     )
 )
-
-
-ITEMS_ON_A_PAGE = 60
 
 
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

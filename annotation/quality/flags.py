@@ -31,6 +31,11 @@ from common.errors import WrongState
 from judgments.models import HIT, Study, Unit
 from judgments.studies.log import note_event
 
+Standing = Participation.Standing
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+LONGEST_WHY = 500
+STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
+
 
 def refuse_while_paused(study: Study) -> None:
     if study.paused_at is not None:
@@ -57,11 +62,6 @@ def refuse_stopped(standing: str) -> None:
                 "for you in it. If you think that this is a mistake, write to the people who run the study."
             )
         )
-
-
-Standing = Participation.Standing
-FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
-LONGEST_WHY = 500
 
 
 def active_exclusion(study: Study, worker: Worker) -> Exclusion | None:
@@ -312,9 +312,6 @@ def evidence_of(rule: Rule, finding: Finding) -> dict[str, Any]:
 
 def is_stopped(cases: Sequence[Case]) -> bool:
     return any(case.action != QualityRule.Action.FLAG for case in cases)
-
-
-STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 
 @transaction.atomic

@@ -32,6 +32,8 @@ from judgments.study_operations import Outcome, operation, row_of
 LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
 MOST_ASSIGNMENTS = 1000  # assignments decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
+EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
+NONE_CHOSEN = "Choose the pages of work first."
 
 
 class SettingsField(serializers.DictField):
@@ -111,9 +113,6 @@ def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Out
     return Outcome(f"{len(replays)} rules were replayed.", replays)
 
 
-EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
-
-
 class WhyRequest(Reason):
     """Why, in a sentence that others can read."""
 
@@ -158,9 +157,6 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
         raise NotThere(f"{found.name} was never excluded from study {study.slug!r}.")
     lifted = flags.readmit(exclusion=last, why=why, by=by)
     return Outcome(f"The answers of {found} count again as they did before.", lifted)
-
-
-NONE_CHOSEN = "Choose the pages of work first."
 
 
 class DecisionRequest(Parameters):
@@ -249,7 +245,7 @@ def _decided(study: Study, count: int, what: str) -> str:
 class NoteRequest(Parameters):
     """What a worker who appeals is answered."""
 
-    note = serializers.CharField(max_length=reviews.LONGEST)
+    note = serializers.CharField(max_length=reviews.LONGEST_NOTE)
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
         min_length=1,

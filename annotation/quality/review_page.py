@@ -45,6 +45,9 @@ SHOWN = 100  # answers in a picture
 SAMPLE = 1_000  # of the study's latest times, for what is usual
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
 TALLEST = 34
+ON_A_PAGE = 10
+EXCLUSIONS_SHOWN = 200
+DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +144,6 @@ def _scale(dots: Sequence[Dot], usual: float | None) -> float:
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
     return TALLEST / (2 * middle) if middle else 1.0
-
-
-ON_A_PAGE = 10
-EXCLUSIONS_SHOWN = 200
-DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
 
 
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

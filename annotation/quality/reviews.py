@@ -40,6 +40,19 @@ from judgments.models import Study, StudyRole, Unit
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
+LONGEST_REASON = 500
+MOST_NAMED = 1_000  # in a log entry
+# sessions of several pages that were left before the last one
+UNFINISHED = (
+    CrowdSession.Status.RETURNED,
+    CrowdSession.Status.TIMED_OUT,
+    CrowdSession.Status.SCREENED_OUT,
+)
+LONGEST_NOTE = 2000
+MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
+PERMISSION = "annotation.change_adjudication"
+State = Adjudication.State
+
 
 def reasons_against(
     study: Study, workers: Collection[int], *, known: Collection[ControlTally] | None = None
@@ -71,16 +84,6 @@ def reasons_against(
                 f"{controls.threshold * 100:g} %."
             )
     return dict(found)
-
-
-LONGEST_REASON = 500
-MOST_NAMED = 1_000  # in a log entry
-# sessions of several pages that were left before the last one
-UNFINISHED = (
-    CrowdSession.Status.RETURNED,
-    CrowdSession.Status.TIMED_OUT,
-    CrowdSession.Status.SCREENED_OUT,
-)
 
 
 @transaction.atomic
@@ -171,10 +174,6 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     return states
 
 
-LONGEST = 2000
-MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
-
-
 @transaction.atomic
 def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
     """Store a worker's appeal against a rejection. The same text again changes nothing."""
@@ -209,12 +208,7 @@ def _checked(text: str) -> str:
     said = text.strip()
     if not said or "\x00" in said:
         raise WrongState(_("Nothing was sent: please write a sentence."))
-    return said[:LONGEST]
-
-
-PERMISSION = "annotation.change_adjudication"
-
-State = Adjudication.State
+    return said[:LONGEST_NOTE]
 
 
 def adjudicators(study: Study) -> QuerySet[User]:

@@ -44,6 +44,17 @@ FINISHED = ["submitted", "approved", "rejected"]
 # an integer key of the HIT is read faster than the assignment's UUID
 SAID = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 WRITTEN = (*SAID, "signals")
+# Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
+RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("too-fast", "pause", {}),
+    ("straight-lining", "pause", {}),
+    ("side-bias", "pause", {}),
+    ("alternation", "pause", {}),
+    ("disagreement", "flag", {"of_crowd": 0.5}),
+    ("pasted-text", "flag", {}),
+    ("control-accuracy", "exclude", {}),
+    ("repeat-consistency", "flag", {}),
+)
 
 
 def answers_of(study: Study) -> Answers:
@@ -162,19 +173,6 @@ def _with_known(
         given = reader.given(row)
         control = known.get((assignment, given.unit))
         yield given if control is None else given._replace(right=control.right, same=control.same)
-
-
-# Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
-RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("too-fast", "pause", {}),
-    ("straight-lining", "pause", {}),
-    ("side-bias", "pause", {}),
-    ("alternation", "pause", {}),
-    ("disagreement", "flag", {"of_crowd": 0.5}),
-    ("pasted-text", "flag", {}),
-    ("control-accuracy", "exclude", {}),
-    ("repeat-consistency", "flag", {}),
-)
 
 
 def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,14 @@ LABELS = {
     "too-fast seconds": "Too fast below (seconds)",
     "too-fast share": "Share of answers so fast",
 }
+ON_A_PAGE = 50
+SHOWN = {
+    "submitted": "waiting",
+    "approved": "approved",
+    "rejected": "rejected",
+    "invalidated": "invalidated",
+    "apart": "kept apart",
+}
 
 
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -147,14 +155,6 @@ add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
 add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission="view"))
 
 
-ON_A_PAGE = 50
-SHOWN = {
-    "submitted": "waiting",
-    "approved": "approved",
-    "rejected": "rejected",
-    "invalidated": "invalidated",
-    "apart": "kept apart",
-}
 ON_CONTROLS = add_figures(
     Figures(
         "answers on control items",

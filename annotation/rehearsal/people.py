@@ -17,6 +17,8 @@ from judgments.studies.studies import design_of
 
 # kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]
+APART = 0.1  # careful workers' accuracy differs from the crowd's by at most this
+SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,6 @@ SORTS: dict[str, Sort] = {
         Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
     )
 }
-
-
-APART = 0.1  # careful workers' accuracy differs from the crowd's by at most this
-SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
 @dataclass(frozen=True, slots=True)

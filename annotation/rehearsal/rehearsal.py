@@ -34,9 +34,13 @@ from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, duplicate_study, kind_of
+from judgments.study_operations import UNDER_WAY
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+CAREFUL = "careful"
+NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
+OF = "rehearsal_of"  # the copy's note with its study's row id
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
@@ -80,9 +84,6 @@ def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> 
     if caption.item_id is not None:
         return QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
     return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
-
-
-CAREFUL = "careful"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +230,6 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
     )
 
 
-NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
-
-
 def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run.
 
@@ -369,10 +367,6 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
             }
         )
     submit_assignment(assignment=assignment, answers=answers)
-
-
-OF = "rehearsal_of"  # the copy's note with its study's row id
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 @transaction.atomic

@@ -21,6 +21,12 @@ from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
 
 register = template.Library()
+# right-to-left languages and scripts (BCP 47)
+RTL_LANGUAGES = frozenset(
+    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"}
+)
+RTL_SCRIPTS = frozenset({"adlm", "arab", "aran", "hebr", "mand", "nkoo", "rohg", "samr", "syrc", "thaa"})
+SCRIPT_LETTERS = 4
 
 
 @register.filter
@@ -55,12 +61,6 @@ def direction(text: str) -> str:
 
 register.filter(presentation.worded)
 register.filter("inline", render_inline)
-# right-to-left languages and scripts (BCP 47)
-RTL_LANGUAGES = frozenset(
-    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"}
-)
-RTL_SCRIPTS = frozenset({"adlm", "arab", "aran", "hebr", "mand", "nkoo", "rohg", "samr", "syrc", "thaa"})
-SCRIPT_LETTERS = 4
 
 
 @register.filter

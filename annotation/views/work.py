@@ -76,6 +76,7 @@ WHY: dict[type[QuorumError], str] = {
     NotThere: "unknown",
 }
 View = Callable[..., HttpResponse]
+RECENT = 5  # among so many newest assignments is the last submitted or expired one
 
 
 def by_content(script: View, form: View) -> View:
@@ -222,9 +223,6 @@ def _taken_again(request: HttpRequest, assignment: Assignment) -> None:
 
 
 retake = never_cache(require_POST(by_content(_retake_json, _retake_form)))
-
-
-RECENT = 5  # among so many newest assignments is the last submitted or expired one
 
 
 @gzip_page  # the page repeats itself: gzip leaves a sixth

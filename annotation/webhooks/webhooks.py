@@ -38,6 +38,16 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
+POST_SECONDS = 5.0  # for a whole attempt
+NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+MOST_WEBHOOKS = 10  # webhooks per study
+State = WebhookDelivery.State
+ATTEMPTS = 10  # over about a day and a half
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
+AT_ONCE = 200  # messages per round
+GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
 def secret_of(webhook: Webhook) -> str:
@@ -79,11 +89,6 @@ def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dic
     }
 
 
-SECONDS = 5.0  # for a whole attempt
-NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
 class BadAddress(Exception):
     """An address that must not be used; ``str()`` is the reason."""
 
@@ -123,7 +128,7 @@ def checked_url(url: str) -> SplitResult:
     return parts
 
 
-def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = SECONDS) -> Answer:
+def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Answer:
     """Post once; errors are in the answer."""
     sockets: list[socket.socket] = []
     late = threading.Event()
@@ -219,10 +224,6 @@ def _private_allowed() -> bool:
     return bool(settings.WEBHOOK_PRIVATE or settings.DEBUG)
 
 
-MOST = 10  # webhooks per study
-State = WebhookDelivery.State
-
-
 @transaction.atomic
 def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
     url = url.strip()
@@ -235,8 +236,8 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
         said = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
         raise DesignError(f"{said}; expected one or more of {', '.join(EVENTS)}.", field="events")
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if Webhook.objects.filter(study=study).count() >= MOST:
-        raise DataConflict(f"Study {study.slug!r} has {MOST} webhooks already; remove one first.")
+    if Webhook.objects.filter(study=study).count() >= MOST_WEBHOOKS:
+        raise DataConflict(f"Study {study.slug!r} has {MOST_WEBHOOKS} webhooks already; remove one first.")
     try:
         with transaction.atomic():
             webhook = Webhook.objects.create(
@@ -419,13 +420,6 @@ def _note_completion(webhook: Webhook) -> int:
         }
         _note([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
     return moved
-
-
-ATTEMPTS = 10  # over about a day and a half
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-AT_ONCE = 200  # messages per round
-GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
-GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
 def send_webhooks(*, rng: random.Random | None = None) -> int:

@@ -40,13 +40,20 @@ from judgments.studies.studies import design_of
 
 # a returned or expired assignment does not count
 COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
+INVITATION_LENGTH = 12  # 59 bits cannot be guessed
+MOST_INVITATIONS = 500
+NAME_LENGTH = 100
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 
 
 def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
-    """Check a worker, None for a new one, against a study's requirements.
-
-    ``country`` is the one declared just now, if the worker declared none before.
-    """
+    """Check a worker, None for a new one, against a study's requirements; ``country`` is declared just now."""
+    if worker is not None and worker.country and country not in ("", worker.country):
+        raise CountryProblem(
+            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
+            % {"country": country_name(worker.country)}
+        )
     if asked.countries:
         code = (worker.country if worker is not None else "") or country
         if not code:
@@ -120,28 +127,19 @@ def instructions_version(design: StudyDesign) -> str:
     return content_key(design.question, design.instructions, examples)[:16]
 
 
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
-LENGTH = 12  # 59 bits cannot be guessed
-MOST = 500
-
-
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
-    if not 1 <= count <= MOST:
-        raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST} at a time.")
+    if not 1 <= count <= MOST_INVITATIONS:
+        raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST_INVITATIONS} at a time.")
     made = Invitation.objects.bulk_create(
-        Invitation(study=study, code="".join(secrets.choice(LETTERS) for _ in range(LENGTH)), note=note)
+        Invitation(study=study, code=_random_text(LETTERS, INVITATION_LENGTH), note=note)
         for _ in range(count)
     )
     words = "One invitation was made." if count == 1 else f"{count} invitations were made."
     note_event(study=study, what="invited", words=words, note=note)
     return made
-
-
-NAME_LENGTH = 100
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +153,11 @@ class Joined:
 
 
 def suggest_name() -> str:
-    return "w-" + "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(8))
+    return "w-" + _random_text(LETTERS, 8)
+
+
+def _random_text(letters: str, length: int) -> str:
+    return "".join(secrets.choice(letters) for _ in range(length))
 
 
 def worker_for_token(token: str) -> Worker | None:
@@ -189,7 +191,7 @@ def join_study(
     joined_before = _participation(study, known)
     if joined_before is None:
         _refuse_strangers(study, design_of(study), code, consent)
-        _refuse_unfit(study, known, country)
+        refuse_unfit(asked=design_of(study).workers, worker=known, country=country)
     worker, token, resume = _worker_named(name, known, country)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
@@ -208,7 +210,7 @@ def resume_worker(
     participation = _participation(study, worker)
     if participation is None:
         _refuse_strangers(study, design_of(study), code, consent)
-        _refuse_unfit(study, worker, country)
+        refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
         _remember_country(worker, country)
         participation = _participate(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
@@ -262,15 +264,6 @@ def _worker_of_code(name: str, resume: str) -> Worker:
     if worker is None:
         raise NameTaken(_("Name and resume code do not belong together."))
     return worker
-
-
-def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
-    if worker is not None and worker.country and country not in ("", worker.country):
-        raise CountryProblem(
-            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
-            % {"country": country_name(worker.country)}
-        )
-    refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
 
 
 def _remember_country(worker: Worker, country: str) -> None:
@@ -350,7 +343,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
     terms = {
         "consent_version": version,
         "consented_at": timezone.now() if version and consent else None,
-        "completion_code": "".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
+        "completion_code": _random_text(CODE_LETTERS, 8),
     }
     if new:
         participation, created = Participation.objects.create(study=study, worker=worker, **terms), True

@@ -30,6 +30,8 @@ from judgments.drawing.packing import apart
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Dataset, HITUnit, Item, Study, Unit
 
+PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
+
 
 def worded(text: str) -> str:
     """Strip a design's text and translate it if it is a built-in one."""
@@ -160,9 +162,6 @@ def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: s
     return {"source": source, **shown}
 
 
-TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
-
-
 def picture_url(*, place: Place, assignment: Assignment) -> str:
     """Return the address of a picture for the assignment's worker, '' if there is none.
 
@@ -215,7 +214,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
         # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
         response = FileResponse(
-            picture.open("rb"), content_type=kind if kind in TYPES else "application/octet-stream"
+            picture.open("rb"), content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
         )
         response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
     response.headers["ETag"] = etag
@@ -236,15 +235,17 @@ class WorkedExample:
 
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
-    return _worked(design, _pictures(study, design))
+    addresses = {
+        number: reverse("annotation:example-picture", args=[study.slug, number]) if item.picture else item.url
+        for number, item in _example_items(study.dataset_id, design).items()
+    }
+    return _worked(design, addresses)
 
 
 def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
     """Return the worked examples of a design without a study, for staff."""
-    named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
-    rows = Item.objects.filter(dataset=dataset, name__in=set(named.values())) if named else []
-    addresses = {item.name: preview_picture_url(item) for item in rows}
-    return _worked(design, {number: addresses.get(name, "") for number, name in named.items()})
+    items = _example_items(dataset.pk, design)
+    return _worked(design, {number: preview_picture_url(item) for number, item in items.items()})
 
 
 def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
@@ -261,19 +262,14 @@ def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExampl
     ]
 
 
-def _pictures(study: Study, design: StudyDesign) -> dict[int, str]:
+def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
+    """Return the image of each example (from 1) that names one."""
     named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
     if not named:
         return {}
-    rows = Item.objects.filter(dataset_id=study.dataset_id, name__in=set(named.values()))
+    rows = Item.objects.filter(dataset_id=dataset_id, name__in=set(named.values()))
     items = {item.name: item for item in rows}
-    return {
-        number: reverse("annotation:example-picture", args=[study.slug, number])
-        if items[name].picture
-        else items[name].url
-        for number, name in named.items()
-        if name in items
-    }
+    return {number: items[name] for number, name in named.items() if name in items}
 
 
 def example_item(study: Study, design: StudyDesign, number: int) -> Item | None:

@@ -29,7 +29,7 @@ from annotation.work.claims import (
 )
 from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
-from annotation.work.worksheet import answer_key, checked_answers
+from annotation.work.worksheet import BESIDES, answer_key, checked_answers
 from common.errors import NotThere, QuorumError
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import stops_early
@@ -40,7 +40,6 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
-BESIDES = ("seconds", "wall_seconds", "comment", "signals")
 
 
 @dataclass(frozen=True, slots=True)

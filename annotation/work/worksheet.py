@@ -21,6 +21,7 @@ MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
 SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
 MOST_SIGNAL = 1_000_000
+NUMBER_KEYS = "1234567890"
 
 
 def answer_key(kind: Kind) -> str:
@@ -193,9 +194,6 @@ def script_words(*, pictures: bool) -> dict[str, str]:
         "leftBoth": _("{hours} h {minutes} min left"),
         "leftDays": _("{days} days left"),
     }
-
-
-NUMBER_KEYS = "1234567890"
 
 
 @dataclass(frozen=True, slots=True)
