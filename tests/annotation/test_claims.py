@@ -38,17 +38,6 @@ def test_each_hit_goes_to_three_different_workers_and_no_fourth() -> None:
         assert hit.assignments.values("worker").distinct().count() == 3
 
 
-def test_who_asks_again_gets_the_hit_they_hold() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
-    first = claim_assignment(study=study, worker=worker)
-    again = claim_assignment(study=study, worker=worker)
-    assert first is not None
-    assert again is not None
-    assert (first.created, again.created) == (True, False)
-    assert first.assignment == again.assignment
-
-
 def test_a_slot_whose_lease_ended_goes_to_another() -> None:
     study = make_study("pairwise", judgments_per_unit=1)
     hits = study.hits.count()

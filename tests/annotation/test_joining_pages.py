@@ -17,9 +17,6 @@ from tests.annotation.posting import first_answers, submit, work_of
 pytestmark = pytest.mark.django_db
 
 
-# --- the link, joining, coming back ---------------------------------------------------------------
-
-
 def test_a_study_s_link_says_what_it_is_how_long_a_page_takes_and_what_it_pays(client: Client) -> None:
     study = make_study(
         make_dataset(), contact="lab@example.org", crowd={"reward_cents": 25}, seconds_per_unit=60
@@ -169,9 +166,6 @@ def test_the_landing_page_lists_the_studies_open_to_everybody(client: Client) ->
     assert "/challenges/" in page
     for hidden in ("Secret", "Later", "Rehearsed"):
         assert hidden not in page
-
-
-# --- the last page --------------------------------------------------------------------------------
 
 
 def finish_everything(study: Study, person: Person) -> None:

@@ -24,9 +24,6 @@ from tests.annotation.posting import KINDS, first_answers, submit, work_of
 pytestmark = pytest.mark.django_db
 
 
-# --- strangers ------------------------------------------------------------------------------------
-
-
 def test_another_worker_s_page_of_work_is_not_there() -> None:
     dataset = make_dataset()
     study, other = make_study(dataset, "pairwise"), make_study(dataset, "graded")
@@ -86,9 +83,6 @@ def shown_items(assignment: Assignment) -> list[Item]:
 def bytes_of(item: Item) -> bytes:
     with item.picture.open("rb") as file:
         return bytes(file.read())
-
-
-# --- pictures -------------------------------------------------------------------------------------
 
 
 def test_a_picture_goes_to_its_worker_byte_for_byte_and_is_kept_by_that_browser_alone() -> None:
@@ -189,9 +183,6 @@ def picture_file(content: bytes = picture_bytes()) -> Any:
     return ContentFile(content)
 
 
-# --- what a page must not tell, and must not do ---------------------------------------------------
-
-
 @pytest.mark.parametrize("protocol", KINDS)
 def test_a_page_of_work_tells_nothing_about_controls_systems_or_sides(protocol: str) -> None:
     study = make_study(make_dataset(), protocol)
@@ -276,9 +267,6 @@ def test_an_error_page_needs_neither_request_nor_database(name: str, django_asse
         page = render_to_string(name)
     assert len(re.findall("<h1>", page)) == 1
     assert "Oops" not in page
-
-
-# --- preview --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("protocol", KINDS)

@@ -103,14 +103,6 @@ def test_answers_that_are_none_are_problems() -> None:
     assert QuizAttempt.objects.get().answers == {}
 
 
-def test_a_second_different_answer_is_a_conflict() -> None:
-    study = quizzed()
-    _, headers = make_worker(study)
-    post(path(study), {}, headers)
-    post(path(study), {"answers": [{"position": 1, "value": 1}]}, headers)
-    is_problem(post(path(study), {"answers": [{"position": 1, "value": 2}]}, headers), 409)
-
-
 def test_known_items_come_as_units_of_the_study_s_kind_and_tell_nothing() -> None:
     study = make_study("pairwise", quiz={"items": 1, "attempts": 1})
     _, headers = make_worker(study)

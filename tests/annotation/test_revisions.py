@@ -50,17 +50,12 @@ def test_a_revision_is_a_new_judgment_and_the_old_one_stays() -> None:
     assert seen(assignment) == {position: 2 if position == "2" else 1 for position in seen(assignment)}
 
 
-def test_the_same_revision_again_changes_nothing() -> None:
-    assignment = submitted(make_study())
-    for _ in range(2):
-        revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
-    assert Judgment.objects.filter(replaces__isnull=False).count() == 1
-
-
 def test_a_revision_can_be_revised_and_taken_back() -> None:
     assignment = submitted(make_study())
     for value in (2, 1):
-        assert revise_judgments(assignment=assignment, answers=[{"position": 1, "value": value}]) == [1]
+        answers = [{"position": 1, "value": value}]
+        assert revise_judgments(assignment=assignment, answers=answers) == [1]
+        assert revise_judgments(assignment=assignment, answers=answers) == []
     assert seen(assignment)["1"] == 1
     assert Judgment.objects.filter(assignment=assignment, replaces__isnull=False).count() == 2
 

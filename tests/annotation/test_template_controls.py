@@ -59,9 +59,6 @@ def made(folder: Path, rows: list[dict[str, str]] | None = None, **values: Any) 
     )
 
 
-# --- what is expected ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("cells", "right", "wrong"),
     [
@@ -131,9 +128,6 @@ def test_the_other_time_the_same_is_expected_but_for_texts_and_a_bit_of_a_number
 
 def test_how_far_a_number_may_lie_is_no_business_of_the_page() -> None:
     assert "within" not in fill_page(read_template(ASKED), {"text": "x"}, position=1)
-
-
-# --- a study of them ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.django_db

@@ -15,9 +15,6 @@ from tests.studies import make_study, make_worker
 pytestmark = pytest.mark.django_db
 
 
-# --- joining --------------------------------------------------------------------------------------
-
-
 def test_joining_gives_a_name_a_token_and_a_resume_code() -> None:
     reply = join(make_study())
     assert reply.status_code == 201
@@ -157,9 +154,6 @@ def test_only_open_studies_let_workers_in() -> None:
     mark_closed(study=closed)
     is_problem(join(closed), 403)
     is_problem(post("/api/studies/no-such-study/join/", {"worker": "w"}), 404)
-
-
-# --- whose token opens what -----------------------------------------------------------------------
 
 
 def test_no_token_and_a_wrong_token_are_401() -> None:

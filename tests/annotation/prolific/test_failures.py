@@ -52,7 +52,6 @@ def answering(status: int, body: bytes) -> Iterator[str]:
             thread.join()
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.ERROR_BEFORE, Fault.ERROR_AFTER]
 )
@@ -179,7 +178,6 @@ def test_the_same_seed_draws_the_same_faults() -> None:
     assert set(drawn) == {None, Fault.DROP_AFTER, Fault.THROTTLE}
 
 
-# --- reading --------------------------------------------------------------------------------------
 def test_amounts_and_times_are_read_exactly() -> None:
     row = {
         "id": "5d0c",
