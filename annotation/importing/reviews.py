@@ -38,8 +38,6 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class _Review:
-    """A line with a review; ``reason`` is '' for an approval."""
-
     row: ResultRow
     assignment: str
     reason: str
@@ -122,7 +120,6 @@ def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Revi
 
 
 def _is_by(assignment: Assignment, row: ResultRow) -> bool:
-    """Compare with our name of the worker and with the crowd's."""
     worker, named = assignment.worker, row.text("WorkerId").strip()
     return named == worker.name or pseudonym(worker.place, named) == worker.name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -119,7 +120,7 @@ class JudgmentWriter:
                     yield Credited(credit, self.items[self._image(row)], caption or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """Add a revised answer: it replaces the former one if the file has that, else it is counted."""
+        """Replace the former answer if the file has it, else count the revision."""
         assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
         before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
         value, answer = self._given(row)
@@ -188,7 +189,6 @@ class JudgmentWriter:
         )
 
     def _make_captions(self, rows: list[JudgmentRow]) -> None:
-        """Add candidate texts that are not references of the dataset."""
         texts: dict[str, str] = {}
         for row in rows:
             for key, text in ((row.first, row.first_text), (row.second, row.second_text)):
@@ -241,7 +241,6 @@ class JudgmentWriter:
                 self.pair_references[row.pair].append(row.reference)
 
     def _sides(self, row: JudgmentRow) -> dict[str, int]:
-        """Return the system ids of ``first`` and ``second``, if the row names them."""
         named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):
@@ -287,21 +286,20 @@ class JudgmentWriter:
         self, image: str, published: PublishedPair | None, candidates: tuple[int, int]
     ) -> list[str]:
         """Return the published pair's leading references, else the image's references without the candidates."""
-        rows = self._references_by_item().get(self.items[image], [])
+        rows = self._references_by_item[self.items[image]]
         if published is not None:
             return [key for key, _ in rows[: published.references]]
         return [key for key, pk in rows if pk not in candidates]
 
-    def _references_by_item(self) -> dict[int, list[tuple[str, int]]]:
-        if not hasattr(self, "_by_item"):
-            self._by_item: dict[int, list[tuple[str, int]]] = defaultdict(list)
-            rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE)
-            for item, key, pk in rows.order_by("item_id", "position", "id").values_list(
-                "item_id", "key", "pk"
-            ):
-                if item is not None:
-                    self._by_item[item].append((key, pk))
-        return self._by_item
+    @cached_property
+    def _references_by_item(self) -> defaultdict[int, list[tuple[str, int]]]:
+        found: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE, item__isnull=False)
+        in_order = rows.order_by("item_id", "position", "id")
+        for item, key, pk in in_order.values_list("item_id", "key", "pk"):
+            assert item is not None  # guaranteed by the query
+            found[item].append((key, pk))
+        return found
 
     def _image(self, row: JudgmentRow) -> str:
         if row.image is None:
@@ -413,7 +411,6 @@ class JudgmentWriter:
 
 
 def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
-    """Return credited captions that are only in the unit's content."""
     options: Any = (row.content or {}).get("options", ())
     credits = row.credits if isinstance(row, CreditedRow) else {}
     return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]

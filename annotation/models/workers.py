@@ -24,8 +24,8 @@ def new_secret() -> str:
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    A crowd worker's name is a pseudonym (``RawId``). An anonymous worker is a slot in a published total, not a
-    person: statistics per worker refuse it.
+    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person:
+    statistics per worker refuse it.
     """
 
     of_study = ("participations__study", "study")

@@ -132,8 +132,7 @@ def _invalidate(exclusion: Exclusion) -> None:
 def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. A repeated call changes nothing.
 
-    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one. Unfinished
-    work ends as returned.
+    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one.
     """
     locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked.lifted_at is not None:
@@ -251,7 +250,6 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
-    """Return the findings about the worker's latest ``pages``."""
     study, worker = assignment.study, assignment.worker_id
     total = judgments_of(study, worker)
     found: list[tuple[Rule, Finding]] = []

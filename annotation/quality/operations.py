@@ -235,7 +235,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decided(study: Study, count: int, what: str) -> str:
-    """Return what was done, or asked of the crowd, which has the last word."""
+    """Say what was done, or asked of the crowd, which has the last word."""
     pages = "One page of work is" if count == 1 else f"{count:,} pages of work are"
     if study.place and backend_of(study).sends_people:
         return f"{pages} to be {what}; the crowd is asked, and its answer is shown here in a moment."

@@ -273,7 +273,6 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    """Store the answer of the form and go on."""
     kind, places = KINDS[adjudication.study.protocol], [services.place_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))

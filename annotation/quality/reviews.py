@@ -226,7 +226,6 @@ def may_adjudicate(user: User) -> bool:
 
 
 def can_be_adjudicated(study: Study) -> bool:
-    """Return True if one answer can replace the workers' answers: not for texts or lists."""
     return not KINDS[study.protocol].is_open
 
 

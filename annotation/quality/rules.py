@@ -69,8 +69,6 @@ def judged(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns rows into records, and numbers assignments as they come."""
-
     kind: Kind
     numbers: dict[int, int]
 

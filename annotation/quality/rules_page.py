@@ -143,7 +143,6 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
-    """Redirect to the replay with the settings of the form."""
     values = posted(request, RuleSettingsRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")

@@ -50,7 +50,6 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
-    """Return each question with its results, the most missed first."""
     asked = questions_of(design_of(study).quiz).values()
     rows = [
         {
@@ -82,7 +81,7 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
 
 
 def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Return the right answer in words; of two candidates, which have no fixed side, the text."""
+    """Name the text of two candidates, which have no fixed side."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))

@@ -1,8 +1,7 @@
 """The quiz before the work: start, answer and end an attempt; and how workers and questions fared.
 
-An attempt's items are drawn once, from the study's seed, the worker's name and the attempt's number, and stored.
-Questions and known items are numbered from 1 like the units of an assignment. An answer is final, since the right
-one may be explained after it; the last answer ends the attempt.
+The items are drawn once, from the study's seed, the worker's name and the attempt's number. An answer is final,
+since the right one may be explained after it.
 """
 
 from __future__ import annotations
@@ -117,10 +116,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
 def _drawn_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, asked: set[str]
 ) -> list[dict[str, Any]]:
-    """Return the attempt's items in the order shown: questions with option orders, known items with sides.
-
-    Units of one image stay together if the kind groups them.
-    """
+    """Draw the items in the order shown. Units of one image stay together if the kind groups them."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [

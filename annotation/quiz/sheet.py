@@ -176,7 +176,6 @@ def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
-    """Return the right answers as seen, or what is expected if the kind has no choices."""
     right = tuple(
         choice.words
         for choice in kind.choices

@@ -162,7 +162,7 @@ class RehearsalReport:
             grade nearest to the mean, a half rounded down.
         undecided: share that ended in a tie.
         controls_careful, controls_spammers: accuracy on control items; None without any.
-        invalidated: judgments of excluded workers, the cost of the detectors.
+        invalidated: judgments of excluded workers.
     """
 
     workers: int
@@ -345,10 +345,7 @@ def _answer_all(
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit one HIT with its simulated time.
-
-    A careful worker repeats an answer to a repeated unit as often as they are right.
-    """
+    """A careful worker repeats an answer to a repeated unit as often as they are right."""
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)

@@ -119,8 +119,7 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the page's default ``answer``, whether that is ``enough`` to submit, and whether it was ``left``
-    unchanged.
+    """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged.
 
     Only this tells an accepted default from a page that nobody looked at.
     """

@@ -142,7 +142,7 @@ def api_worker(request: HttpRequest) -> Worker | None:
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
-    """Return the assignment of this browser's worker in this study."""
+    """Return the assignment of this browser's worker in this study, if they still have it."""
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(

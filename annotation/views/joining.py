@@ -167,8 +167,7 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """Return the countries to choose from, if needed: all of them, so that the list does not reveal the accepted
-    ones."""
+    """Return all countries if one is asked for: the list must not reveal the accepted ones."""
     worker = worker_of(request) if design.workers.countries else None
     return (
         {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()

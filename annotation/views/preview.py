@@ -134,7 +134,6 @@ def render_preview(
 
 
 def _items(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
-    """Return the items of unsaved units by name. A sketched row has none."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     if not names or not dataset.pk:
         return {}

@@ -399,7 +399,7 @@ def note_completions() -> int:
 
 
 def _worked_again(study: Study, webhook: Webhook) -> bool:
-    """Return True if work was submitted after the last completion, other than leases that outlived a closing."""
+    """Ignore leases that outlived a closing."""
     return (
         study.state == Study.State.OPEN
         and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()
@@ -451,7 +451,7 @@ def _due() -> Q:
 
 
 def _next() -> WebhookDelivery | None:
-    """Return the next delivery, first to webhooks without failures, so that a hanging server delays no other."""
+    """Put webhooks without failures first, so that a hanging server delays no other."""
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
@@ -511,6 +511,6 @@ def _switch_off(webhook: Webhook) -> None:
 
 
 def _pause(rng: random.Random, times: int) -> float:
-    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
+    """Grow fourfold with each failure, with jitter between half and all of it."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)

@@ -122,7 +122,6 @@ def items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
 
 
 def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
-    """Return ids of the control items among ``units`` that the worker has ``met``."""
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk
@@ -144,7 +143,6 @@ def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset
 
 
 def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
-    """Return the HITs whose control items are all new to the worker."""
     items = _items_of(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
     return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
 
@@ -169,7 +167,7 @@ def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's assignment with its placed units; ``created`` is False for an existing one."""
+    """A worker's assignment with its placed units."""
 
     assignment: Assignment
     created: bool
@@ -271,8 +269,7 @@ def find_candidate(
 
 
 def _participation(study: Study, worker: Worker) -> Any:
-    """Return the worker's participation, with the facts that spare most claims a query: whether the worker
-    ``wrote`` captions, ``began`` to work, and has ``used_up`` the control items."""
+    """Return the worker's participation, with facts that spare most claims a query."""
     participation = (
         Participation.objects.filter(study=study, worker=worker)
         .annotate(
@@ -371,7 +368,7 @@ def claim_slot(
 
     Args:
         ahead: reserve the HIT for after the current one.
-        session: the crowd promised the HIT for this session, so the worker gets it even if its outcome is decided.
+        session: the crowd promised the HIT for it, so the worker gets it even if its outcome is decided.
         late: accept a closed study.
 
     Raises:

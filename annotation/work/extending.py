@@ -38,7 +38,7 @@ LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Stop claims here and at the crowd, and release reservations. Current leases go on.
 
-    Pausing a paused study changes nothing. The caller sends the outbox messages (``carry_out_calls``).
+    Pausing twice changes nothing. The caller sends the outbox messages (``carry_out_calls``).
     """
     take_pause_lock(study)
     _lock_study(study)
@@ -58,7 +58,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 @transaction.atomic
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
-    """Offer work again, here and at the crowd. Resuming a study that is not paused changes nothing.
+    """Offer work again, here and at the crowd. Resuming twice changes nothing.
 
     If slots given back meanwhile cost more than the budget has, the study stays paused.
     """

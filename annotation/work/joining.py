@@ -89,7 +89,6 @@ def _record_of(worker: Worker) -> tuple[int, int]:
 
 
 def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
-    """Check the quiz and the requirements. Make no query if the study has none."""
     if not worker.is_person:
         return
     refuse_unfit(asked=design.workers, worker=worker)
@@ -181,8 +180,6 @@ def join_study(
 
     Args:
         name: refused if in use, unless ``known`` is its worker.
-        code: the study's or the invitation's code.
-        country: two letters; an earlier declaration stays.
         known: the worker whose token came with the request.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
@@ -201,9 +198,9 @@ def join_study(
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
 ) -> Joined:
-    """Return a new token for a worker with a resume code; the old token becomes invalid.
+    """Return a new token for a worker with a resume code; join the study if it is new to them.
 
-    A worker who is new to this study joins it. Errors are those of ``join_study``; NameTaken also for a wrong code.
+    The old token becomes invalid. Errors are those of ``join_study``; NameTaken also for a wrong code.
     """
     code, country = _typed_code(code), checked_country(country)
     worker = _worker_of_code(name, resume)
@@ -218,7 +215,7 @@ def resume_worker(
 
 @transaction.atomic
 def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
-    """Return the worker of this name and resume code, and a new token; the old token becomes invalid."""
+    """Return the worker of this name and resume code, and a new token; the old one becomes invalid."""
     worker = _worker_of_code(name, resume)
     return worker, _new_token(worker)
 

@@ -46,7 +46,7 @@ class Lease:
 def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
-    A repeated call returns the same HIT. Return None if nothing is left or ``assignment`` is not in work.
+    A repeated call returns the same HIT. None: nothing is left, or ``assignment`` is not in work.
     """
     if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
         return None
@@ -245,10 +245,7 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
 
 
 def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one.
-
-    A span lasts from the claim to the submission or the lease's end, without gaps before a reclaim.
-    """
+    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one."""
     ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
     spans: list[Span] = []
     for row, end in zip(rows, ends, strict=True):
@@ -264,8 +261,6 @@ def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
 
 @dataclass(slots=True)
 class _Union:
-    """A union of time spans: overlaps count once."""
-
     spans: list[Span] = field(default_factory=list)  # disjoint and ordered
     length: timedelta = timedelta()
 

@@ -39,7 +39,6 @@ class OwnStudy:
         approved_before: approved assignments that were invalidated since.
         judgments, seconds: current answers, and the active time on them.
         controls: accuracy on control items, if the study shows it.
-        held: whether an assignment is in work; ``more``: whether there is more work.
         quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
 
@@ -177,5 +176,5 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _texts(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the texts without the picture: its address ends with the assignment."""
+    """Leave out the picture: its address ends with the assignment."""
     return {name: value for name, value in shown.items() if name != "image"}

@@ -1,7 +1,6 @@
 """Lay out a HIT for a worker: texts in the reader's language, pictures, worked examples.
 
-Built-in texts (questions of kinds, texts of presets, the ready test) are translated by the catalogues, also when a
-design repeats them word for word; other texts are shown as written.
+Built-in texts are translated by the catalogues, also when a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -102,7 +101,6 @@ def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Map the index of each repeated group to that of its original."""
     of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
     heads = [units[group[0]] for group in groups]
     return {

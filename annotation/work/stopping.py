@@ -113,8 +113,6 @@ def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A unit in a HIT with its pair, and whether it is judged; control items are not."""
-
     hit: int
     unit: int
     pair: int | None
@@ -159,7 +157,7 @@ class _Slots:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Lock pairs, so that submissions for one pair follow one another. SQLite has one writer anyway."""
+    """Make submissions for one pair follow one another. SQLite has one writer anyway."""
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
@@ -220,7 +218,7 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
 
 
 def _changed_use(assignment: Assignment) -> bool:
-    """Return True if this assignment's control items changed whether its worker is included."""
+    """Return True if the control items of this assignment changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False

@@ -157,7 +157,7 @@ def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -
 
 
 def _submit(sheet: CheckedAnswers) -> Submission:
-    """Submit within the caller's transaction. Save an incomplete submission as a draft."""
+    """Save an incomplete submission as a draft."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever its state is now
         _refuse_other_answers(locked, sheet.given)
@@ -181,7 +181,7 @@ def _require_complete(submission: Submission) -> None:
 
 
 def _run_rules(submission: Submission) -> bool:
-    """Run the quality rules after commit. Return True if they stopped the worker."""
+    """Run the detectors after commit. Return True if they stopped the worker."""
     if submission.repeated:
         return False
     return is_stopped(run_detectors(assignment=submission.assignment))

@@ -202,7 +202,6 @@ class Row:
 
     Attributes:
         shown: the content (docs/api.md).
-        value: the saved answer: a number, or the kind's open answer.
         key: the number key that ticks it, in a group.
         unfinished: a plain form's invalid input; ``problem`` says why it is invalid.
     """
@@ -388,5 +387,5 @@ def _seconds(text: Any) -> dict[str, float]:
 
 
 def _comment(text: Any) -> dict[str, str]:
-    """Return the comment; an empty one deletes the saved comment."""
+    """An empty comment deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -45,10 +45,8 @@ class OwnJudgment(NamedTuple):
 
     Attributes:
         assignment: a number that identifies the assignment.
-        unit: row id of the unit.
-        seen: the answer as seen, and ``value`` in the unit's order.
+        seen: the answer as seen; ``value`` has the unit's order.
         left: 1.0 for the left option, 0.0 for the right.
-        seconds: active time.
         right: 1.0 or 0.0 on a control item.
         same: on a repeated unit, 1.0 for an equal answer, else 0.0.
         pasted: 1.0 if text was pasted into an open answer, else 0.0.
@@ -77,10 +75,9 @@ class OthersJudgment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of the fields of ``OwnJudgment``.
+    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of ``OwnJudgment``'s fields.
 
     Attributes:
-        answers: the form of the answers.
         total: the worker's judgments in the study, or on control items for detectors with ``on_controls``.
         fresh: how many of them are new since the last look.
         labels: (V,) the values in the others' answers.

@@ -179,14 +179,14 @@ class TooFast(Rule):
                 f"{fast} of {n} answers took less than {self.seconds:g} s each; the median is {own:.1f} s."
             )
             return self.found(history, words, n=n, fast=fast, median=own)
-        usual = _usual(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
+        usual = _usual_seconds(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
         if own < self.of_crowd * usual:
             words = f"The median answer took {own:.1f} s of active time; others take {usual:.1f} s for the same items."
             return self.found(history, words, n=n, median=own, others=usual)
         return None
 
 
-def _usual(seconds: np.ndarray) -> float:
+def _usual_seconds(seconds: np.ndarray) -> float:
     """Return the mean without the slowest tenth, which holds breaks."""
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 
