@@ -110,7 +110,7 @@ def test_an_answer_of_any_form_and_depth_is_kept_or_refused_by_name(protocol: st
         )
         assert reply.status_code in (200, 400), given
     places = ("answer", "position", "seconds", "signals")
-    for place, depth in product(places, (50, 700, 850, 900, 930, 960, 990, 5_000)):
+    for place, depth in product(places, (50, 900, 990, 5_000)):
         members = {"position": "1", "answer": '"dog"'} | {place: nested(depth)}
         body = ", ".join(f'"{name}": {said}' for name, said in members.items())
         body = f'{{"answers": [{{{body}}}]}}'
