@@ -294,7 +294,6 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
 def control_answers(
     study: Study,
     *,
-    worker: Worker | None = None,
     workers: Collection[int] | None = None,
     as_first_given: bool = False,
     repeated_alone: bool = False,
@@ -305,13 +304,11 @@ def control_answers(
     Repeated units without the other answer, and imported items without an expected answer, are left out.
 
     Args:
-        workers: row ids.
+        workers: row ids; default: all.
         as_first_given: ignore revisions.
         moment: use the judgments and withdrawn items of this snapshot.
     """
     own: dict[str, Any] = {"assignment__study": study}
-    if worker is not None:
-        own["assignment__worker"] = worker
     if workers is not None:
         own["assignment__worker__in"] = workers
     if moment is None:
@@ -363,6 +360,6 @@ def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple
 
 def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
     kind, controls = KINDS[study.protocol], design_of(study).controls
-    answers = control_answers(study, worker=worker)
+    answers = control_answers(study, workers=[worker.pk])
     rights = [kind.is_right(answer.given, answer.expected) for answer in answers]
     return running_accuracy(rights, after=controls.after, threshold=controls.threshold)

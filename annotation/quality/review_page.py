@@ -87,7 +87,7 @@ def _level(kind: Kind, seen: Any) -> float:
 
 def usual_seconds(study: Study) -> float | None:
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
-    latest = list(times.values_list("seconds", flat=True)[:SAMPLE])
+    latest = [one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None]
     return float(np.median(latest)) if latest else None
 
 

@@ -132,7 +132,7 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     """Return the worker's answers on control items; those of the latest ``pages`` are new."""
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
-    found = control_answers(study, worker=worker)
+    found = control_answers(study, workers=[worker.pk])
     kind = KINDS[study.protocol]
     given = [_known(one, kind, number) for number, one in enumerate(found)]
     fresh = sum(one.assignment in latest for one in found)

@@ -132,7 +132,7 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
     """
     for own in shown:
         kind = KINDS[own.study.protocol]
-        answers = control_answers(own.study, worker=worker, as_first_given=True)
+        answers = control_answers(own.study, workers=[worker.pk], as_first_given=True)
         if len(answers) >= own.design.controls.after:
             right = sum(kind.is_right(answer.given, answer.expected) for answer in answers)
             own.controls = control_record(len(answers), right, own.design.controls.threshold)

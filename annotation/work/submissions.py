@@ -44,8 +44,7 @@ RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refus
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment; ``repeated`` for an identical earlier one; only saved if positions are
-    ``missing``."""
+    """A submitted assignment, ``repeated`` if it was before; only saved if positions are ``missing``."""
 
     assignment: Assignment
     repeated: bool

@@ -219,8 +219,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One screen: a unit, or all units of one picture. ``missing``: a submission was refused because it is
-    open."""
+    """One screen: a unit, or all units of one picture. ``missing``: a submission left it open."""
 
     number: int
     rows: tuple[Row, ...]

@@ -189,7 +189,7 @@ def test_a_row_shown_again_is_held_against_the_other_answer(tmp_path: Path) -> N
         for one in held["units"]
     ]
     assert submit(held["id"], answers, headers).status_code == 200
-    (answer,) = control_answers(study, worker=worker)
+    (answer,) = control_answers(study, workers=[worker.pk])
     assert answer.control_kind == "repeated"
     assert not kind_of(study).is_right(answer.given, answer.expected)
 

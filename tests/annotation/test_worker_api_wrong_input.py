@@ -107,7 +107,8 @@ def test_next_is_true_or_false() -> None:
     study = make_study()
     _, headers = make_worker(study)
     shown = accept(study, headers).json()
-    for other in (1, "yes", []):
+    others: tuple[Any, ...] = (1, "yes", [])
+    for other in others:
         is_problem(submit(shown["id"], answers_to(shown), headers, next=other), 400)
     assert not Judgment.objects.exists()
 
