@@ -275,15 +275,15 @@ def units_stand_in_one_hit() -> Sentences:
         .exclude(control_kind=Unit.ControlKind.QUIZ)
         .annotate(count=Count("places"))
         .exclude(
-            Q(struck=False, count=1)
-            | Q(struck=True, count=0)
-            | Q(struck=True, count=1, study__opened_at__isnull=False)
+            Q(withdrawn=False, count=1)
+            | Q(withdrawn=True, count=0)
+            | Q(withdrawn=True, count=1, study__opened_at__isnull=False)
         )
     )
-    for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
+    for slug, key, withdrawn, count in units.values_list("study__slug", "key", "withdrawn", "count").iterator(
         ROWS_AT_ONCE
     ):
-        expected = "0, it was withdrawn" if struck else "1"
+        expected = "0, it was withdrawn" if withdrawn else "1"
         yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
 
 
@@ -337,9 +337,9 @@ def slots_match_assignments() -> Sentences:
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
-    seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
-    wrong = seats.filter(seat__gte=F("hit__required"))
-    yield from _sentences(wrong, "assignment {pk} takes slot {seat}, which its HIT does not have.")
+    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
+    wrong = live.filter(slot__gte=F("hit__required"))
+    yield from _sentences(wrong, "assignment {pk} takes slot {slot}, which its HIT does not have.")
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:

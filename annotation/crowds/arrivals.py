@@ -33,7 +33,7 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-MORE_SEATS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
+MORE_SLOTS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
 
 Status = CrowdSession.Status
 
@@ -237,7 +237,7 @@ def make_room(hit: HIT) -> None:
     release_slots(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
     full = HIT.objects.filter(pk=hit.pk, open_slots=0)
     wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
-    full.filter(required__lt=wanted + MORE_SEATS).update(
+    full.filter(required__lt=wanted + MORE_SLOTS).update(
         required=F("required") + 1, open_slots=F("open_slots") + 1
     )
 

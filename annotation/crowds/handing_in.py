@@ -184,14 +184,14 @@ def _store_saved(saved: Assignment) -> None:
         if locked.state == Assignment.State.ACCEPTED:
             locked.renew_lease(now=now, until=until)
         elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
-            _take_seat(locked)
+            _take_slot(locked)
             locked.renew_lease(now=now, until=until)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
 
 
-def _take_seat(assignment: Assignment) -> None:
+def _take_slot(assignment: Assignment) -> None:
     """Take a slot for a row without one, before its state changes. Call it in a transaction.
 
     Raises:
@@ -206,9 +206,9 @@ def _take_seat(assignment: Assignment) -> None:
     make_room(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise IncompleteWork("No slot of its HIT is open.")
-    taken = set(live.values_list("seat", flat=True))
+    taken = set(live.values_list("slot", flat=True))
     Assignment.objects.filter(pk=assignment.pk).update(
-        seat=next(seat for seat in count() if seat not in taken)
+        slot=next(slot for slot in count() if slot not in taken)
     )
 
 
@@ -236,7 +236,7 @@ def _bring_back(apart: Assignment) -> None:
     locked = Assignment.objects.select_for_update().get(pk=apart.pk)
     if locked.state != Assignment.State.APART:
         return
-    _take_seat(locked)
+    _take_slot(locked)
     Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
     update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
 
@@ -257,12 +257,12 @@ def _trim(study: Study, hit: int, wanted: int) -> int:
     if gone <= 0:
         return 0
     required = row.required - gone
-    taken = {one.seat for one in live if one.seat < required}
+    taken = {one.slot for one in live if one.slot < required}
     for one in live:
-        if one.seat >= required:
-            one.seat = next(seat for seat in count() if seat not in taken)
-            taken.add(one.seat)
-            one.save(update_fields=["seat"])
+        if one.slot >= required:
+            one.slot = next(slot for slot in count() if slot not in taken)
+            taken.add(one.slot)
+            one.save(update_fields=["slot"])
     HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - gone)
     return gone
 

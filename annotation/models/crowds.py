@@ -23,8 +23,8 @@ TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
 class Publication(models.Model):
     """An external HIT: a HIT at Mechanical Turk, a whole study at a panel.
 
-    ``token`` is derived from our rows and stored before the crowd is asked, so that it can be found after a lost
-    answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
+    ``token`` is derived from our rows and stored before the crowd is asked, so that the HIT can be found after a
+    lost answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
     """
 
     class State(models.TextChoices):

@@ -93,9 +93,9 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
 
 
 def free_slot(hit_id: int) -> int:
-    """Return the lowest seat number that no live assignment of the HIT has."""
-    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("seat", flat=True))
-    return next(seat for seat in count() if seat not in taken)
+    """Return the lowest slot number that no live assignment of the HIT has."""
+    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("slot", flat=True))
+    return next(slot for slot in count() if slot not in taken)
 
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
@@ -113,8 +113,6 @@ def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A unit in a HIT with its pair, and whether it is judged; control items are not."""
-
     hit: int
     unit: int
     pair: int | None
@@ -133,14 +131,7 @@ def _places_of(hits: Collection[int]) -> list[_Place]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs and the votes to come from assignments in work.
-
-    Attributes:
-        places: the units' places, by HIT and in order.
-        hits: the rows by id.
-        live: live assignments by HIT.
-        coming: assignments in work by unit.
-    """
+    """Locked HITs, and the live assignments of each; ``coming`` are assignments in work by unit."""
 
     places: list[_Place]
     hits: Mapping[int, HIT]
@@ -166,7 +157,7 @@ class _Slots:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Lock pairs, so that submissions for one pair follow one another. SQLite has one writer anyway."""
+    """Make submissions for one pair follow one another. SQLite has one writer anyway."""
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
@@ -227,7 +218,7 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
 
 
 def _changed_use(assignment: Assignment) -> bool:
-    """Return True if this assignment's control items changed whether its worker is included."""
+    """Return True if the control items of this assignment changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False

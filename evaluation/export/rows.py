@@ -117,7 +117,7 @@ class JudgmentRows:
             answer, expected = cells["answer"], cells["expected"]
             invalidated = assignment in moment.gone
             current = pk not in replaced and not invalidated
-            fit = not set_aside and unit_id not in moment.struck
+            fit = not set_aside and unit_id not in moment.withdrawn
             used = current and fit and moment.counts(assignment, worker_id)
             if current:
                 given = cells["value"] if answer is None else answer

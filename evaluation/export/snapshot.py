@@ -120,7 +120,9 @@ def _read(study: Study) -> Snapshot:
             last=last,
             gone=rules,
             unnamed=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
-            struck=frozenset(Unit.objects.filter(study=study, struck=True).values_list("pk", flat=True)),
+            withdrawn=frozenset(
+                Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
+            ),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
             outputs=last_output,
             searched=Output.objects.searches().filter(system__dataset=study.dataset_id).exists(),

@@ -110,7 +110,7 @@ def load_judgments(
         plain_rows(
             Unit.objects.filter(study=study)
             .order_by("position", "pk")
-            .values_list("pk", "key", "control", "struck")
+            .values_list("pk", "key", "control", "withdrawn")
         )
     )
     place, person = (

@@ -122,15 +122,15 @@ def included_votes(
         standing = moment.judgments(study, units=units)
     rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
-        "unit__struck", "assignment_id", "unit__control", "presented",
+        "unit__withdrawn", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
     for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        unit, name, worker, key, value, answer, set_aside, struck, assignment, control, presented = row
+        unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
         if assignment in gone:
             continue
         if moment is not None:
-            struck = unit in moment.struck
-        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
+            withdrawn = unit in moment.withdrawn
+        used = not set_aside and not withdrawn and worker not in unused and assignment not in unnamed
         given = value if answer is None else answer
         tally.add(key, name, given, used=used, control=control, presented=presented)
         if used and not control:

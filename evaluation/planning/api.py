@@ -15,8 +15,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from annotation.rehearsal.operations import RehearsalRequest, rehearse_copy
-from annotation.rehearsal.rehearsal import OF, delete_rehearsal
+from annotation.rehearsal.operations import RehearsalRequest, delete, rehearse_copy
+from annotation.rehearsal.rehearsal import OF
 from evaluation.models import Analysis
 from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import rehearsal_shown
@@ -200,7 +200,7 @@ class RehearsalFilters(Filters):
     ),
     destroy=extend_schema(
         responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
-        description="Deletes a copy with all its simulated answers, as its owner.",
+        description=delete.description,
     ),
 )
 class RehearsalResource(Resource):
@@ -232,8 +232,7 @@ class RehearsalResource(Resource):
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
     def destroy(self, request: Request, slug: str) -> Response:
-        """Delete it."""
         copy: Study = self.get_object()
-        require(request, Right.OWN, copy)
-        delete_rehearsal(copy=copy)
+        require(request, delete.right, copy)
+        delete.run(copy, {}, by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

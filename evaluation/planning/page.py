@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from annotation.rehearsal.operations import rehearse_copy
-from annotation.rehearsal.rehearsal import OF, delete_rehearsal, rehearsals_of, study_rehearsed
+from annotation.rehearsal.operations import delete, rehearse_copy
+from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
@@ -37,6 +37,7 @@ from judgments.studies.study_page import (
     page_address,
     take_refusal,
 )
+from judgments.study_operations import Outcome
 
 WORDS = {
     "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
@@ -304,12 +305,12 @@ def _newest(copies: list[dict[str, Any]]) -> Analysis | None:
     return next((one["analysis"] for one in copies if one["analysis"]), None)
 
 
-def _delete(request: HttpRequest, study: Study) -> HttpResponse:
-    of_whom, name = study_rehearsed(study), study.name
-    delete_rehearsal(copy=study)
-    messages.success(request, f"“{name}” is deleted with its simulated answers.")
-    if of_whom is not None and Study.objects.visible_to(signed_in(request)).filter(pk=of_whom.pk).exists():
-        return redirect(page_address(of_whom, "rehearsal"))
+def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+    messages.success(request, outcome.words)
+    rehearsed: Study | None = outcome.value
+    seen = Study.objects.visible_to(signed_in(request))
+    if rehearsed is not None and seen.filter(pk=rehearsed.pk).exists():
+        return redirect(page_address(rehearsed, "rehearsal"))
     return redirect("admin:judgments_study_changelist")
 
 
@@ -334,8 +335,4 @@ add_operation(
     also="judgments.add_study",
     leads_away="rehearsal",
 )
-add_step(
-    StudyStep(
-        name="delete-rehearsal", label="Delete this rehearsal", run=_delete, permission="own", beside=True
-    )
-)
+add_operation(delete, label="Delete this rehearsal", shows=_leave_deleted, beside=True)

@@ -100,8 +100,8 @@ def _of_votes(study: Study) -> list[Deviation]:
         short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
         if count := short.count():
             found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
-    if struck := Unit.objects.filter(study=study, struck=True).count():
-        found.append(Deviation("struck", f"{struck:,} control items were taken out."))
+    if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
+        found.append(Deviation("struck", f"{withdrawn:,} control items were taken out."))
     return found
 
 

@@ -45,7 +45,7 @@ STORED_UNIT = {
     "control_kind": "control_kind",
     "expected": "expected",
     "repeats": "content",  # which names the repeated unit
-    "struck": "struck",
+    "struck": "withdrawn",
     "filtered": "filtered",
     "audited": "audited",
 }

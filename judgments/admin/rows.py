@@ -97,7 +97,7 @@ class UnitAdmin(ReadOnlyAdmin):
         "role",
         "judgment_count",
     )
-    list_filter = ("control", "struck", "filtered", KindFilter, "study")
+    list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
     search_fields = ("=key", "first__text", "second__text", "item__name")
     fields = (
         "key",
@@ -111,7 +111,7 @@ class UnitAdmin(ReadOnlyAdmin):
         "control",
         "expected",
         "filtered",
-        "struck",
+        "withdrawn",
     )
     readonly_fields = ("picture",)
     picture = staticmethod(item_thumbnail)
@@ -133,9 +133,9 @@ class UnitAdmin(ReadOnlyAdmin):
     def second_text(self, unit: Unit) -> str:
         return unit.second.text if unit.second else "–"
 
-    @display(description="role", label={"control": "info", "struck": "danger", "filtered": "warning"})
+    @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:
-        for name in ("struck", "control", "filtered"):
+        for name in ("withdrawn", "control", "filtered"):
             if getattr(unit, name):
                 return name, name
         return ""

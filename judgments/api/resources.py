@@ -160,6 +160,9 @@ class UnitSerializer(RowSerializer[Unit]):
     first_text = Related("first.text", optional=True)
     second_text = Related("second.text", optional=True)
     pair = Related("pair.key", optional=True)
+    struck = serializers.BooleanField(
+        source="withdrawn", read_only=True, help_text="A withdrawn control item: it misled careful workers."
+    )
 
     class Meta:
         model = Unit
@@ -280,11 +283,11 @@ class UnitResource(Resource):
         "kind",
         "control",
         "filtered",
-        "struck",
         study=study_filter(),
         unit="key",
         image="item__name",
         pair="pair__key",
+        struck=TrueOrFalse(field_name="withdrawn"),
     )
     orderings = {"id": "pk", "position": "position"}
 

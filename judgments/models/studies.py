@@ -151,7 +151,7 @@ class Unit(models.Model):
     audited = models.BooleanField(
         default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."
     )
-    struck = models.BooleanField(
+    withdrawn = models.BooleanField(
         default=False, help_text="A withdrawn control item: it misled careful workers."
     )
 
@@ -160,7 +160,7 @@ class Unit(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "key"], name="unit_key_once_per_study"),
             models.CheckConstraint(
-                condition=Q(struck=False) | Q(control=True), name="only_control_items_can_be_struck"
+                condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
             ),
         ]
         # Without this index, each page of a long list sorts all rows.

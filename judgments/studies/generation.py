@@ -417,9 +417,9 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
-    if not unit.struck:
-        unit.struck = True
-        unit.save(update_fields=["struck"])
+    if not unit.withdrawn:
+        unit.withdrawn = True
+        unit.save(update_fields=["withdrawn"])
         note_event(study=study, what="struck", words=f"Control item {unit.key} was withdrawn.", unit=unit.key)
     return unit
 

@@ -57,8 +57,8 @@ def counts_of(study: Study) -> dict[str, Any]:
     """Count in four queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
-        controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
-        struck=Count("pk", filter=Q(struck=True)),
+        controls=Count("pk", filter=Q(control=True, withdrawn=False) & ~Q(control_kind="quiz")),
+        withdrawn=Count("pk", filter=Q(withdrawn=True)),
         filtered=Count("pk", filter=Q(filtered=True)),
     )
     hits = HIT.objects.filter(study=study).aggregate(

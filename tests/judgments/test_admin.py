@@ -196,7 +196,7 @@ class TestFromDraftToOpen:
             assert f'<b>right</b> <bdi dir="auto">{right.text}</bdi>' in shown.content.decode()
         designer.post(do(study, "strike"), {"units": controls[0].key, "page": "controls"})
         controls[0].refresh_from_db()
-        assert controls[0].struck
+        assert controls[0].withdrawn
         assert not controls[0].places.exists()
         assert words(designer.get(page(study, "controls"))).count("withdrawn") >= 1
 
@@ -208,7 +208,7 @@ class TestFromDraftToOpen:
         groups = designer.get(page(study, "controls")).context["groups"]
         assert {len(group.items) for group in groups} == {4}
         designer.post(do(study, "strike"), {"units": groups[0].keys})
-        assert Unit.objects.filter(study=study, struck=True).count() == 4
+        assert Unit.objects.filter(study=study, withdrawn=True).count() == 4
 
     def test_opening_shows_the_link_and_closing_ends_joining(self, designer: Client) -> None:
         study = make_study()

@@ -125,7 +125,7 @@ class TestStates:
         with pytest.raises(WrongState, match="is no control item"):
             withdraw_control(study=study, unit_key=judged.key)
         open_study(study=study)
-        seen = Unit.objects.filter(study=study, control=True, struck=False)[0]
+        seen = Unit.objects.filter(study=study, control=True, withdrawn=False)[0]
         withdraw_control(study=study, unit_key=seen.key)
         assert HITUnit.objects.filter(unit=seen).exists(), "workers may hold it"
 

@@ -215,7 +215,7 @@ def html_page(
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
     kind = KINDS[design.protocol]
-    drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, struck_too=True)
+    drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, with_withdrawn=True)
     if not drawn.sides:
         return [drawn]
     return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirrored(side) for side in drawn.sides])]

@@ -184,7 +184,7 @@ def test_kinds_without_sides_have_one_layout() -> None:
 def test_a_unit_that_was_struck_after_publishing_keeps_its_place() -> None:
     design, hit, units = make_hit("triplet")
     before = layouts(design=design, hit=hit, units=units)
-    units[1].struck = True
+    units[1].withdrawn = True
     assert layouts(design=design, hit=hit, units=units) == before
 
 

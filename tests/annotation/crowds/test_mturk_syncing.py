@@ -101,7 +101,7 @@ def test_late_answers_under_an_id_that_went_on_are_kept_apart_at_once(turk: MTur
     assert kinds_of(sync(study)) == ["apart"]
     assert [one.refreshed()[1].state for one in (first, second)] == ["apart", "submitted"]
     assert HIT.objects.get().required == 1
-    assert second.refreshed()[1].seat == 0
+    assert second.refreshed()[1].slot == 0
     same_money(study, turk)
 
 

@@ -19,7 +19,6 @@ from tests.annotation.prolific.drafts import DRAFT, REASON, published, worked
 from tests.fakes.prolific import ProlificEmulator, Refusal, World
 
 
-# --- studies --------------------------------------------------------------------------------------
 def test_a_draft_is_unpublished_and_holds_no_money(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
@@ -108,7 +107,6 @@ def test_stopping_gives_back_what_was_held_for_empty_places(
     assert client.balance("w1").available_cents == 100_000 - 200
 
 
-# --- submissions ----------------------------------------------------------------------------------
 def test_a_participant_arrives_with_the_ids_in_the_address(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
@@ -195,7 +193,6 @@ def test_who_takes_too_long_is_timed_out_and_their_place_is_free(
     assert client.get_study(study).places_taken == 0
 
 
-# --- bonuses --------------------------------------------------------------------------------------
 def test_a_bonus_is_announced_paid_and_seen_later() -> None:
     slow = ProlificEmulator(World(bonus_delay=120, vat_permille=200))
     with slow as prolific, ProlificClient(url=prolific.url, token=prolific.token) as client:
@@ -248,7 +245,6 @@ def test_no_bonus_is_no_bonus(cents: int) -> None:
         decimal_text(cents)
 
 
-# --- groups and messages --------------------------------------------------------------------------
 def test_who_is_in_a_blocked_group_does_not_see_the_study(
     client: ProlificClient, prolific: ProlificEmulator
 ) -> None:
