@@ -37,7 +37,13 @@ class Ability(StrEnum):
 
 
 class CrowdProblem(Exception):
-    """The outcome of a failed call. ``str()`` is one sentence for the person in charge."""
+    """The outcome of a failed call. ``str()`` is one sentence for the person in charge.
+
+    Attributes:
+        undone: whether the call was certainly not carried out.
+    """
+
+    undone = True
 
 
 class Refused(CrowdProblem):
@@ -45,11 +51,10 @@ class Refused(CrowdProblem):
 
 
 class TryLater(CrowdProblem):
-    """The call may have been done, and is tried again later.
+    """The call may have been done, unless ``undone``, and is tried again later.
 
     Attributes:
         after: seconds that the crowd asked to wait; 0 if unknown.
-        undone: whether it was certainly not done: throttled, or never sent.
         final: whether a person must act first, for instance on wrong keys.
     """
 
@@ -66,6 +71,8 @@ class OutOfFunds(CrowdProblem):
 
 class Unsure(CrowdProblem):
     """The outcome is unknown and repeating is unsafe: a person has to look (annotation.crowds.delivery)."""
+
+    undone = False
 
 
 @dataclass(frozen=True, slots=True)

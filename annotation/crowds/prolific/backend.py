@@ -19,16 +19,15 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db.models import Count, Max
 
-from annotation.crowds.base import Ability, Refused, SeenPublication, SeenWork, TryLater, fee_of
+from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication, SeenWork, TryLater, fee_of
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import session_pseudonym
-from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.client import ProlificClient, open_client
 from annotation.crowds.prolific.people import (
     STATUS,
     blocked_group_name,
     change_group,
     decide,
-    open_client,
     pay_bonus,
     refuse_dearer,
     send_message,
@@ -37,7 +36,6 @@ from annotation.crowds.prolific.people import (
 from annotation.crowds.prolific.shapes import (
     CompletionCode,
     PanelStudy,
-    ProlificRefused,
     StudyAction,
     StudyDraft,
     StudyState,
@@ -113,7 +111,7 @@ class ProlificBackend(ExternalBackend):
             return None
         try:
             with open_client() as client:
-                return client.balance(settings.PROLIFIC_WORKSPACE).available_cents
+                return client.balance_cents(settings.PROLIFIC_WORKSPACE)
         except Refused as problem:  # for instance another account's workspace
             raise TryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
@@ -196,7 +194,7 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
-    except ProlificRefused:
+    except (Refused, OutOfFunds):
         if client.get_study(chosen).state not in UP:
             raise
     return {"external_id": chosen}
