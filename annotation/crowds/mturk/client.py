@@ -22,8 +22,6 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -38,6 +36,31 @@ from django.conf import settings
 from annotation.crowds.base import OutOfFunds, Refused, TryLater
 
 SANDBOX, LIVE = "mturk-sandbox", "mturk-live"
+REGION = "us-east-1"
+ENDPOINTS = {
+    SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
+    LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
+}
+PAGE = 100  # maximum rows of a list's page
+READS = 5  # attempts of a call that changes nothing
+LONGEST_PAUSE = 8.0
+CONNECT_SECONDS, READ_SECONDS = 5, 30
+THROTTLED = {
+    "ThrottlingException",
+    "Throttling",
+    "TooManyRequestsException",
+    "RequestLimitExceeded",
+    "SlowDown",
+}
+# the request was not authorised: wrong, missing or old keys, or a wrong clock
+NOT_LET_IN = {
+    "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
+    "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
+    "SignatureDoesNotMatch", "UnrecognizedClientException",
+}  # fmt: skip
+
+_clients: dict[tuple[str, str, str], Any] = {}
+_making = threading.Lock()
 
 
 class TurkRefused(Refused):
@@ -82,7 +105,6 @@ class TurkHIT:
     available: int
     completed: int
     reward_cents: int
-    created_at: datetime | None
     expires_at: datetime | None
 
     @property
@@ -96,7 +118,6 @@ class TurkAssignment:
     """A submitted assignment. ``status`` is Submitted, Approved or Rejected."""
 
     id: str
-    hit: str
     worker: str
     status: str
     answer: str
@@ -138,7 +159,6 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
         available=row.get("NumberOfAssignmentsAvailable", 0),
         completed=row.get("NumberOfAssignmentsCompleted", 0),
         reward_cents=cents_of(row.get("Reward", "0")),
-        created_at=row.get("CreationTime"),
         expires_at=row.get("Expiration"),
     )
 
@@ -146,7 +166,6 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
 def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
     return TurkAssignment(
         id=row["AssignmentId"],
-        hit=row.get("HITId", ""),
         worker=row["WorkerId"],
         status=row["AssignmentStatus"],
         answer=row.get("Answer") or "",
@@ -156,21 +175,6 @@ def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
         auto_approval_at=row.get("AutoApprovalTime"),
         decided_at=row.get("ApprovalTime") or row.get("RejectionTime"),
     )
-
-
-THROTTLED = {
-    "ThrottlingException",
-    "Throttling",
-    "TooManyRequestsException",
-    "RequestLimitExceeded",
-    "SlowDown",
-}
-# the request was not authorised: wrong, missing or old keys, or a wrong clock
-NOT_LET_IN = {
-    "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
-    "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
-    "SignatureDoesNotMatch", "UnrecognizedClientException",
-}  # fmt: skip
 
 
 def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
@@ -214,20 +218,6 @@ def _hit_named(message: str) -> str:
     """Return the HIT id in a message like "... HITId: 3XYZ", of about thirty letters and digits."""
     named = re.search(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{20,40}\b", message)
     return named.group() if named else ""
-
-
-REGION = "us-east-1"
-ENDPOINTS = {
-    SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
-    LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
-}
-PAGE = 100  # maximum rows of a list's page
-READS = 5  # attempts of a call that changes nothing
-LONGEST_PAUSE = 8.0
-CONNECT_SECONDS, READ_SECONDS = 5, 30
-
-_clients: dict[tuple[str, str, str], Any] = {}
-_making = threading.Lock()
 
 
 def endpoint_of(place: str) -> str:
@@ -276,6 +266,9 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 def _client(service: str, place: str, endpoint: str) -> Any:
     """Create a client once, and in one thread: loading AWS's service description takes a tenth of a second."""
+    import boto3  # takes half a second to load, and most processes never need it
+    from botocore.config import Config
+
     key = (service, place, endpoint)
     with _making:
         if key not in _clients:
@@ -299,11 +292,9 @@ class TurkClient:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    # --- the account ------------------------------------------------------------------------------
     def balance_cents(self) -> int:
         return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
-    # --- HITs -------------------------------------------------------------------------------------
     def hit_type(self, properties: Mapping[str, Any]) -> str:
         """Return the id of the HIT type with these properties. Equal properties give the same id."""
         made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
@@ -353,7 +344,6 @@ class TurkClient:
         """
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
-    # --- assignments ------------------------------------------------------------------------------
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
         """Yield the submitted assignments of a HIT, whatever was decided."""
         statuses = ["Submitted", "Approved", "Rejected"]
@@ -373,7 +363,6 @@ class TurkClient:
     def reject(self, assignment: str, *, feedback: str) -> None:
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
-    # --- bonuses ----------------------------------------------------------------------------------
     def send_bonus(self, *, worker: str, assignment: str, cents: int, reason: str, token: str) -> None:
         """Pay a bonus, once for each token within 24 hours (``AskedBefore``)."""
         self._ask(
@@ -390,7 +379,6 @@ class TurkClient:
             cents = cents_of(row["BonusAmount"])
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
-    # --- people -----------------------------------------------------------------------------------
     def block(self, worker: str, *, reason: str) -> None:
         """Block a worker from all HITs of the account."""
         self._ask("create_worker_block", WorkerId=worker, Reason=reason)
@@ -410,7 +398,6 @@ class TurkClient:
         failures = answer["NotifyWorkersFailureStatuses"]
         return {row["WorkerId"]: row.get("NotifyWorkersFailureMessage", "not delivered") for row in failures}
 
-    # --- qualifications ---------------------------------------------------------------------------
     def own_qualification(self, name: str) -> str | None:
         """Return the id of the account's qualification type with exactly this name."""
         found = self._pages(
@@ -437,7 +424,6 @@ class TurkClient:
             SendNotification=False,
         )
 
-    # --- asking -----------------------------------------------------------------------------------
     def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         token: dict[str, str] = {}
         while True:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -28,6 +27,7 @@ from annotation.crowds.mturk.client import (
     TurkHIT,
     TurkRefused,
     WrongStateAtTurk,
+    dollars,
 )
 from annotation.crowds.mturk.pages import html_question, sites_of
 from annotation.crowds.mturk.qualifications import (
@@ -48,13 +48,18 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-if TYPE_CHECKING:
-    pass
-
-# MTURK.md 2, Money
-FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ENTRY = "/s/{slug}/mturk/"
+REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
+LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
+NET = timedelta(days=7)  # delay of the service's automatic approval after ours
+UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
+EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
+TEST_SECONDS = 3600
+RETRY_SECONDS = 3600  # between two attempts at a test
+LONGEST_FEEDBACK = 1024
+
+_types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
 
 
 def annotation_of(token: str, study: Study) -> str:
@@ -96,25 +101,12 @@ def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
     )
 
 
-REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
-LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-NET = timedelta(days=7)  # delay of the service's automatic approval after ours
-UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
-EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
-TEST_SECONDS = 3600
-RETRY_SECONDS = 3600  # between two attempts at a test
-LONGEST_FEEDBACK = 1024
-
-_types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
-
-
 def _is_old(call: CrowdCall) -> bool:
     """Return True if an attempt whose token was forgotten may have succeeded."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > REMEMBERED
 
 
-# --- HITs -----------------------------------------------------------------------------------------
 def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = _publication(call), call.study
     if _is_old(call):
@@ -168,7 +160,7 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
-        "Reward": f"{crowd.reward_cents // 100}.{crowd.reward_cents % 100:02d}",
+        "Reward": dollars(crowd.reward_cents),
         "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
         "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
         "QualificationRequirements": requirements_of(design.workers, more=more),
@@ -226,7 +218,6 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     _once(lambda: client.set_expiration(hit, at))
 
 
-# --- assignments ----------------------------------------------------------------------------------
 def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Read the state first: there is no token, and others decide too."""
     session = _session(call)
@@ -314,7 +305,6 @@ def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: 
     return there > booked
 
 
-# --- people ---------------------------------------------------------------------------------------
 def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     client.block(raw_id(_worker(call)), reason=call.why or "Blocked.")
     return {}

@@ -17,8 +17,6 @@ from annotation.crowds.mturk.questions import (
     MOST_BYTES,
     QUESTION_FORM,
     QuestionProblem,
-    QuestionTooLong,
-    RequirementProblem,
     add,
     root,
     written,
@@ -52,12 +50,12 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
     The limit of HITs per person cannot be stated there and is checked here.
 
     Raises:
-        RequirementProblem: one cannot be stated, or there are too many.
+        QuestionProblem: one cannot be stated, or there are too many.
     """
     asked: list[Requirement] = []
     if workers.countries:
         if len(workers.countries) > MOST_LOCALES:
-            raise RequirementProblem(
+            raise QuestionProblem(
                 f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MOST_LOCALES}."
             )
         places = [{"Country": code} for code in workers.countries]
@@ -72,7 +70,7 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
         )
     asked += more
     if len(asked) > MOST_REQUIREMENTS:
-        raise RequirementProblem(
+        raise QuestionProblem(
             f"The study has {len(asked)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
         )
     return asked
@@ -86,11 +84,6 @@ def score_at_least(qualification: str, value: int) -> Requirement:
         "IntegerValues": [value],
         "ActionsGuarded": "Accept",
     }
-
-
-def does_not_have(qualification: str) -> Requirement:
-    """Hide the HIT from workers with this qualification, who were excluded or have done their share."""
-    return _hidden(qualification, "DoesNotExist")
 
 
 def is_master(*, live: bool) -> Requirement:
@@ -110,7 +103,7 @@ def _percent(above: float) -> int:
     """Return the whole percentage below the required one, since the comparison is strict."""
     percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
     if percent >= 100:
-        raise RequirementProblem(
+        raise QuestionProblem(
             f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."
         )
     return percent
@@ -130,8 +123,7 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
     """Return the test for a study's quiz; ``seed`` draws its questions and the order of options.
 
     Raises:
-        QuestionProblem: the quiz is empty, or has known items, which need our own pages.
-        QuestionTooLong: a document exceeds the service's limit.
+        QuestionProblem: the quiz is empty, has known items, which need our own pages, or is too long.
     """
     if not asks_anything(quiz):
         raise QuestionProblem(
@@ -211,7 +203,7 @@ def _selection(place: int) -> str:
 def _short_enough(what: str, document: str) -> str:
     size = len(document.encode())
     if size > MOST_BYTES:
-        raise QuestionTooLong(
+        raise QuestionProblem(
             f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; expected fewer "
             "or shorter questions."
         )
