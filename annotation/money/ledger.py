@@ -125,34 +125,27 @@ def reserve_for_call(*, call: CrowdCall, cents: int) -> None:
     Raises:
         OverBudget.
     """
-    if not cents or call.reserved_cents:
-        return
+    if cents and not call.reserved_cents and _book_for(call, "reserve", cents):
+        _keep(call, cents)
+
+
+def _book_for(call: CrowdCall, what: str, reserved: int) -> bool:
+    """Book a change of a call's reservation; a retried call reserves again, so the entry's number is in its key."""
+    number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     budget = budget_of(call.study, call.place)
-    if book(budget=budget, key=_booking_key(call, "reserve"), what="reserve", reserved=cents, call=call):
-        CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
-        call.reserved_cents = cents
+    return book(budget=budget, key=f"{what}:{call.key}:{number}", what=what, reserved=reserved, call=call)
 
 
-def _booking_key(call: CrowdCall, what: str) -> str:
-    """Return the key of a booking; a retried call reserves again, so its attempt is part of the key."""
-    before = LedgerEntry.objects.filter(call=call, what=what).count()
-    return f"{what}:{call.key}:{before + 1}"
+def _keep(call: CrowdCall, cents: int) -> None:
+    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
+    call.reserved_cents = cents
 
 
 def release_call(*, call: CrowdCall) -> None:
     """Release the reservation of a cancelled call, within the caller's transaction."""
-    if not call.reserved_cents:
-        return
-    budget = budget_of(call.study, call.place)
-    book(
-        budget=budget,
-        key=_booking_key(call, "release"),
-        what="release",
-        reserved=-call.reserved_cents,
-        call=call,
-    )
-    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
-    call.reserved_cents = 0
+    if call.reserved_cents:
+        _book_for(call, "release", -call.reserved_cents)
+        _keep(call, 0)
 
 
 def spend_call(*, call: CrowdCall) -> None:
@@ -168,8 +161,7 @@ def spend_call(*, call: CrowdCall) -> None:
         session=call.session,
         call=call,
     )
-    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
-    call.reserved_cents = 0
+    _keep(call, 0)
 
 
 def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> None:
@@ -177,31 +169,26 @@ def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> No
     Publication.objects.filter(pk=publication.pk).update(held=F("held") + places)
     more = call.reserved_cents - places * publication.price_cents
     if more > 0:
-        budget = budget_of(call.study, call.place)
-        book(budget=budget, key=_booking_key(call, "release"), what="release", reserved=-more, call=call)
-    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
-    call.reserved_cents = 0
+        _book_for(call, "release", -more)
+    _keep(call, 0)
 
 
-def release_places(*, publication: Publication, places: int, key: str) -> bool:
+def release_places(*, publication: Publication, places: int) -> bool:
     """Release the money of slots that nobody will fill, within the caller's transaction.
 
-    Return False if this was done before, or fewer slots are held.
-
-    Args:
-        key: identifies this release; a repeated one changes nothing.
+    Return False if fewer slots are held.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held < places:
         return False
-    if not book(
+    number = LedgerEntry.objects.filter(publication=locked, what="release").count() + 1
+    book(
         budget=budget_of(locked.study, locked.place),
-        key=key,
+        key=f"unfilled:{locked.token}:{number}",
         what="release",
         reserved=-places * locked.price_cents,
         publication=locked,
-    ):
-        return False
+    )
     return bool(Publication.objects.filter(pk=locked.pk).update(held=F("held") - places))
 
 
@@ -217,15 +204,14 @@ def pay_session(*, session: CrowdSession) -> bool:
     if _is_booked(_key(session, "reward")):
         return False
     publication = session.publication
-    price = publication.price_cents
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
     held = 0 if rejected_before else _take_place(publication)
     return book(
         budget=budget_of(session.study, session.place),
         key=_key(session, "reward"),
         what="reward",
-        reserved=-price * held,
-        spent=price,
+        reserved=-publication.price_cents * held,
+        spent=publication.price_cents,
         publication=publication,
         session=session,
     )

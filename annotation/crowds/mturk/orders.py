@@ -40,7 +40,7 @@ from annotation.crowds.mturk.questions import (
     external_question,
 )
 from annotation.crowds.people import installation_word
-from annotation.models import CrowdCall, CrowdSession, Publication, RawId, Worker
+from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
 from judgments.design.requirements import asks_anything
@@ -108,7 +108,7 @@ def _is_old(call: CrowdCall) -> bool:
 
 
 def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    publication, study = _publication(call), call.study
+    publication, study = call.publication_now(), call.study
     if _is_old(call):
         found = _marked(client, study, call.key)
         if found is not None:
@@ -185,7 +185,7 @@ def auto_approval(design: StudyDesign) -> timedelta:
 
 
 def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    publication = _publication(call)
+    publication = call.publication_now()
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     if places:
@@ -199,7 +199,7 @@ def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Close to new workers with a past time, a new one at each attempt, since an equal one is refused."""
-    publication = _publication(call)
+    publication = call.publication_now()
     try:
         hit = client.hit(publication.external_id)
     except NotAtTurk:
@@ -220,7 +220,7 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
 
 def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Read the state first: there is no token, and others decide too."""
-    session = _session(call)
+    session = call.session_now()
     status = _status(client, session)
     override = status == "Rejected" and bool(call.payload.get("override"))
     if status == "Submitted" or override:
@@ -234,7 +234,7 @@ def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    session = _session(call)
+    session = call.session_now()
     status = _status(client, session)
     if status == "Submitted":
         status = _decided(
@@ -277,7 +277,7 @@ def _feedback(call: CrowdCall) -> str:
 
 def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
-    session, cents = _session(call), int(call.payload["bonus_cents"])
+    session, cents = call.session_now(), int(call.payload["bonus_cents"])
     if _is_old(call) and _is_paid(client, call, session, cents):
         return {"found": True}
     _once(
@@ -306,12 +306,12 @@ def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: 
 
 
 def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    client.block(raw_id(_worker(call)), reason=call.why or "Blocked.")
+    client.block(_raw_id_of(call), reason=call.why or "Blocked.")
     return {}
 
 
 def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    client.unblock(raw_id(_worker(call)), reason=call.why or "Unblocked.")
+    client.unblock(_raw_id_of(call), reason=call.why or "Unblocked.")
     return {}
 
 
@@ -327,7 +327,7 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             "QualificationTypeStatus": "Active",
         },
     )
-    client.qualify(qualification, raw_id(_worker(call)), int(call.payload.get("value", 1)))
+    client.qualify(qualification, _raw_id_of(call), int(call.payload.get("value", 1)))
     return {"qualification": qualification}
 
 
@@ -338,7 +338,7 @@ def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
         )
     subject, text = call.payload["subject"], call.payload["text"]
-    worker = raw_id(_worker(call))
+    worker = _raw_id_of(call)
     failures = client.notify([worker], subject=subject, text=text)
     if worker in failures:
         raise Refused(f"Mechanical Turk did not deliver the message: {failures[worker]}")
@@ -379,6 +379,11 @@ def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) ->
         return found
 
 
+def _raw_id_of(call: CrowdCall) -> str:
+    assert call.worker is not None  # set when the call was written
+    return raw_id(call.worker)
+
+
 def raw_id(worker: Worker) -> str:
     """Return a worker's WorkerId; raise Refused if it was deleted here."""
     found = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
@@ -392,21 +397,6 @@ def _once(order: Callable[[], None]) -> None:
         order()
     except AskedBefore:
         return  # done by an earlier attempt
-
-
-def _publication(call: CrowdCall) -> Publication:
-    assert call.publication is not None  # set when the call was written
-    return Publication.objects.select_related("hit", "study").get(pk=call.publication.pk)
-
-
-def _session(call: CrowdCall) -> CrowdSession:
-    assert call.session is not None  # as above
-    return CrowdSession.objects.select_related("worker").get(pk=call.session.pk)
-
-
-def _worker(call: CrowdCall) -> Worker:
-    assert call.worker is not None  # as above
-    return call.worker
 
 
 ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {

@@ -22,7 +22,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
-from annotation.crowds.panel.people import end_session_of_panel, tidy_up
+from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import pseudonym
 from annotation.models import CrowdCall, CrowdSession, RawId
 from annotation.money.ledger import spell_cents
@@ -410,7 +410,7 @@ def book_list(
 
 def _end(session: CrowdSession, status: str) -> int:
     if session.status == Status.WORKING:
-        return int(end_session_of_panel(session=session, status=status, why="The panel says so."))
+        return int(end_panel_session(session=session, status=status, why="The panel says so."))
     return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(
         status=status, decided_at=timezone.now(), feedback="The panel says so."
     )

@@ -22,7 +22,15 @@ from annotation.crowds.panel.backend import (
     sealed,
     session_of,
 )
-from annotation.crowds.panel.people import code_of, enter, ids_of, known_session, leave, outcome_of, token_of
+from annotation.crowds.panel.people import (
+    code_of,
+    end_panel_session,
+    enter,
+    ids_of,
+    known_session,
+    outcome_of,
+    token_of,
+)
 from annotation.errors import CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_while_paused
@@ -140,7 +148,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
     if session is None:
         return redirect("annotation:study", slug)
     if request.method == "POST" and "confirm" in request.POST:
-        leave(session=session)
+        end_panel_session(session=session, status=CrowdSession.Status.RETURNED)
         return see_other("annotation:panel-end", slug)
     design = design_of(study)
     if outcome_of(session):

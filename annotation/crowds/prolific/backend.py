@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db.models import Count, Max
 
-from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication, SeenWork, TryLater, fee_of
+from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.prolific.client import ProlificClient, open_client
@@ -103,8 +103,7 @@ class ProlificBackend(ExternalBackend):
 
     def bonus_fee(self, cents: int) -> int:
         percent: Decimal = settings.PROLIFIC_FEE_PERCENT
-        fee = fee_of(cents, percent)
-        return fee + (Decimal(cents) * percent / 100 > fee)
+        return math.ceil(Decimal(cents) * percent / 100)
 
     def balance(self, place: str) -> int | None:
         if not settings.PROLIFIC_WORKSPACE:
@@ -180,7 +179,7 @@ class ProlificBackend(ExternalBackend):
 
 def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Find or create the study of our token, store it, and publish it."""
-    publication = _publication(call)
+    publication = call.publication_now()
     found = client.find_studies(publication.token, project=settings.PROLIFIC_PROJECT)
     up = [study for study in found if study.state in UP]
     if up:
@@ -248,7 +247,7 @@ def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
 
 def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Set the total of slots, so that a repeated call adds none; resume a paused study."""
-    publication = _publication(call)
+    publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
     there = client.get_study(publication.external_id)
@@ -273,7 +272,7 @@ def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     People at work may finish if it is paused. If nobody is at work, stop it, which refunds its open slots. A
     study that is paused for a while is not stopped, as a stopped one reopens with more slots only.
     """
-    publication = _publication(call)
+    publication = call.publication_now()
     there = client.get_study(publication.external_id)
     if there.state is StudyState.ACTIVE:
         client.transition_study(publication.external_id, StudyAction.PAUSE)
@@ -297,10 +296,3 @@ def _seen(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublicat
         reward_cents=study.reward_cents,
         facts={"status": study.state.value, **Counter(state.value for state in states)},
     )
-
-
-def _publication(call: CrowdCall) -> Publication:
-    """Return the current row: its slots may have grown since the call was written."""
-    if call.publication is None:
-        raise Refused(f"The call {call.key} names no publication.")
-    return Publication.objects.select_related("study").get(pk=call.publication.pk)

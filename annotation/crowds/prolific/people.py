@@ -13,7 +13,7 @@ from annotation.crowds.base import Ability, CrowdProblem, Refused, TryLater, Uns
 from annotation.crowds.people import installation_word
 from annotation.crowds.prolific.client import ProlificClient
 from annotation.crowds.prolific.shapes import SHORTEST_REJECTION, Submission, SubmissionState
-from annotation.models import CrowdCall, CrowdSession, Worker
+from annotation.models import CrowdCall, CrowdSession
 from judgments.design.panels import session_parameter, worker_parameter
 from judgments.studies.studies import design_of
 
@@ -192,7 +192,7 @@ def _workspace() -> str:
 
 def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
     """Return the call's submission. Its id came by the browser, so it is verified with Prolific before a payment."""
-    session = _session(call)
+    session = call.session_now()
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()
     if raw is None:
@@ -208,7 +208,7 @@ def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
 
 
 def _person(call: CrowdCall) -> str:
-    worker = call.worker or Worker.objects.get(crowd_sessions=_session(call))
+    worker = call.worker or call.session_now().worker
     panel = design_of(call.study).panel
     raw = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
     if raw is None:
@@ -225,9 +225,3 @@ def _study_there(call: CrowdCall) -> str:
     if publication is None or not publication.external_id:
         raise Refused("The call names nothing that was published at Prolific.")
     return publication.external_id
-
-
-def _session(call: CrowdCall) -> CrowdSession:
-    if call.session is None:
-        raise Refused(f"The call {call.key} names no session.")
-    return call.session
