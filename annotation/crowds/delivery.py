@@ -111,7 +111,7 @@ def carry_out_calls(
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Return why no paid call can start: the balance does not cover all of them. '' if it does or is unknown."""
+    """Return why the balance does not cover what waits; "" if it does or is unknown."""
     calls = CrowdCall.objects.filter(study=study, place=study.place, kind__in=COSTS)
     fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
     wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
@@ -172,10 +172,7 @@ def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> N
 
 
 def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
-    """Select the call if this runner's attempt is the last one.
-
-    A runner presumed dead must not report on a call that another runner has since taken.
-    """
+    """Select the call unless another runner has taken it since."""
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
@@ -184,7 +181,6 @@ def _may_have_succeeded(call: CrowdCall) -> bool:
 
 
 def _pause(rng: random.Random, times: int, asked: float) -> float:
-    """Return an exponential back-off with full jitter, at least what the crowd asked for."""
     longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
     return max(asked, rng.uniform(0.0, longest))
 
@@ -223,7 +219,7 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Retry a failed call with a new reservation; the same key makes this safe. Raise WrongState, OverBudget."""
+    """Retry a failed call with a new reservation; the same key makes this safe."""
     _start_again(call, "Nothing was changed: only a failed call can be tried again.")
     words = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
@@ -232,11 +228,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as done and spend its reservation.
-
-    Raises:
-        WrongState: the call is not indeterminate, or publishes: a sync finds whether that was done.
-    """
+    """Resolve an indeterminate call as done and spend its reservation. A sync finds whether a publish was done."""
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."
@@ -256,12 +248,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as not done and start it again.
-
-    Raises:
-        WrongState: the call is not indeterminate.
-        OverBudget: its reservation was released and is not left.
-    """
+    """Resolve an indeterminate call as not done and start it again."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _start_again(call, refusal, answer={})
     _note(call, "it was not done, so it is asked for again", by)

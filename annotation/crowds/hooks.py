@@ -19,7 +19,7 @@ from common.errors import QuorumError
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:
-    """Receive a message of Mechanical Turk's SNS topic; ignore what Amazon did not sign for it."""
+    """Receive a message of Mechanical Turk's SNS topic."""
     topic = notifications.topic()
     if not topic:
         raise Http404("No topic is set.")

@@ -61,12 +61,7 @@ def write_message(
     why: str = "",
     by: User | None = None,
 ) -> CrowdCall:
-    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction.
-
-    Raises:
-        WrongState: the study's crowd cannot do that.
-        OverBudget: the budget does not suffice; roll back the transaction.
-    """
+    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction."""
     backend = backend_of(study)
     if kind not in backend.can:
         raise WrongState(f"Nothing was changed: the crowd {backend.title} cannot {kind}.")
@@ -95,11 +90,7 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Ask to close an external HIT to new workers; raise WrongState if the crowd cannot.
-
-    Args:
-        for_a_while: pause it, if the crowd can, since it will be reopened.
-    """
+    """Ask to close an external HIT to new workers; pause it ``for_a_while`` if the crowd can."""
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,
@@ -114,7 +105,7 @@ def ask_to_take_down(
 
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    """Ask to block the worker from all work of this account; raise WrongState without a reason."""
+    """Ask to block the worker from all work of this account."""
     if not why.strip():
         raise WrongState("Nobody was blocked: a block needs a reason.")
     return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
@@ -161,11 +152,7 @@ def ask_to_qualify(
 def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """Ask to message each worker; an equal message to the same person is sent once.
-
-    Raises:
-        WrongState: the crowd cannot, or subject or text is missing or too long.
-    """
+    """Ask to message each worker; an equal message to the same person is sent once."""
     subject, text = subject.strip(), text.strip()
     if not subject or not text:
         raise WrongState("Nothing was sent: a message needs a subject and a text.")
@@ -307,9 +294,7 @@ EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
 def settle_session(
     *, session: CrowdSession, status: str, decided_at: datetime | None = None, feedback: str = ""
 ) -> bool:
-    """Book that the crowd paid or rejected a session, and update its assignments.
-
-    Return whether anything changed. The crowd's status wins over ours.
+    """Book that the crowd paid or rejected a session, and update its assignments. The crowd's status wins over ours.
 
     Raises:
         OverBudget: an approval of rejected work for which nothing is left; nothing changes.

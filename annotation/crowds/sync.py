@@ -178,14 +178,7 @@ def sync_crowd(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> Synced:
-    """Synchronise a study with its crowd.
-
-    Args:
-        thorough: read the work of every external HIT, not only of those with news.
-
-    Raises:
-        WrongState: this version has no backend for the study's crowd.
-    """
+    """Synchronise a study with its crowd; if ``thorough``, read also external HITs without news."""
     backend = backend_of(study)
     found: list[Discrepancy] = []
     if backend.sends_people and study.place:
@@ -308,11 +301,7 @@ def _sync_publication(
     asked_at: datetime,
     thorough: bool,
 ) -> None:
-    """Synchronise one external HIT: its work and, if it is over, its slots and money.
-
-    Args:
-        there: the crowd's report, from ``asked_at`` or later.
-    """
+    """Synchronise one external HIT: its work and, if it is over, its slots and money."""
     _compare(backend, publication, there, found)
     began = timezone.now()
     # do not give up unconfirmed work without reading it first
@@ -337,7 +326,6 @@ def _has_news(publication: Publication, there: SeenPublication) -> bool:
 
 
 def _is_unnamed(publication: Publication) -> bool:
-    """Return True if it has current or submitted work that the crowd has not confirmed."""
     own = CrowdSession.objects.filter(publication=publication, confirmed=False)
     return own.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
 

@@ -250,7 +250,7 @@ def test_it_runs_by_hand() -> None:
     with started:
         assert started.stdout is not None
         url = started.stdout.readline().strip()
-        with urllib.request.urlopen(f"{url}/_emulator/ledger") as answer:
-            assert json.loads(answer.read())["available"] == 700
+        with urllib.request.urlopen(f"{url}/worker/hits?worker=AANN") as answer:
+            assert b"HITs for AANN" in answer.read()
         started.send_signal(signal.SIGINT)
         assert started.wait(timeout=30) == 0

@@ -1,7 +1,4 @@
-"""The Mechanical Turk backend: each HIT is one external HIT with a slot per worker (docs/crowds/mturk.md).
-
-Prices, plans and reads are here; calls are in ``mturk.orders``.
-"""
+"""The Mechanical Turk backend: each HIT is one external HIT with a slot per worker (docs/crowds/mturk.md)."""
 
 from __future__ import annotations
 

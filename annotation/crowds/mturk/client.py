@@ -1,8 +1,7 @@
 """A client of Mechanical Turk by boto3, with its values and errors: each write is sent once.
 
-The sandbox's client never reaches the live site, nor the other way round, and there is no live one unless
-``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a token would create a second HIT.
-Reads are retried here a few times, with jitter.
+There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a
+token would create a second HIT. Reads are retried here a few times, with jitter.
 
 Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come
 as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
@@ -221,11 +220,7 @@ def _hit_named(message: str) -> str:
 
 
 def endpoint_of(place: str) -> str:
-    """Return the address of a place's calls.
-
-    Raises:
-        TryLater: live calls are switched off, or the configured address belongs to the other place.
-    """
+    """Return the address of a place's calls."""
     if place == LIVE and not settings.MTURK_LIVE:
         raise TryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
@@ -248,7 +243,7 @@ def turk(place: str) -> TurkClient:
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
-    """Yield the bodies of the queue's messages, and delete each after its use; raise TryLater."""
+    """Yield the bodies of the queue's messages, and delete each after its use."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -296,7 +291,7 @@ class TurkClient:
         return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
     def hit_type(self, properties: Mapping[str, Any]) -> str:
-        """Return the id of the HIT type with these properties. Equal properties give the same id."""
+        """Return the id of the HIT type with these properties; equal ones give the same id."""
         made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return made
 
@@ -338,10 +333,7 @@ class TurkClient:
         )
 
     def set_expiration(self, hit: str, at: datetime) -> None:
-        """Set the end for new workers; a past time closes it at once.
-
-        An equal time may be refused (``AskedBefore``, Dallinger#3109).
-        """
+        """Set the end for new workers. An equal time may be refused (``AskedBefore``, Dallinger#3109)."""
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:

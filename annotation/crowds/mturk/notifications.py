@@ -1,8 +1,7 @@
 """Read Mechanical Turk's events from an SNS topic or an SQS queue.
 
-Form: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference; both
-carry the same document. Events may be repeated, late and unordered, and do not name the worker: they are only
-hints to look.
+Form: "Notification Handling Using Amazon SNS" and "... Amazon SQS" of the Mechanical Turk API Reference. Events may
+be repeated, late and unordered, and do not name the worker: they are only hints to look.
 """
 
 from __future__ import annotations
@@ -56,8 +55,7 @@ class NotificationProblem(QuorumError):
     """A notification is ignored."""
 
 
-class NotificationUnreadable(NotificationProblem):
-    """It is not of the documented form, or incomplete."""
+class NotificationUnreadable(NotificationProblem): ...
 
 
 class NotificationForged(NotificationProblem):
@@ -88,13 +86,9 @@ def read_sns(
 ) -> Set[str] | Subscription:
     """Verify an SNS message and return the HITs that it names; none for the end of a subscription.
 
-    Args:
-        certificate: fetches the certificate (PEM) at a verified address.
-
     Raises:
-        NotificationUnreadable: not the documented form.
-        NotificationForged: another topic, a foreign certificate, or a wrong signature.
-        NotificationTooOld: signed more than an hour ago, or in the future.
+        NotificationUnreadable, NotificationForged, NotificationTooOld: it must be ignored.
+        NotFetched: its certificate could not be fetched.
     """
     message = _parsed(body)
     _verify(message, topic=topic, now=now, certificate=certificate)
@@ -109,9 +103,6 @@ def read_sqs(body: str | bytes) -> Set[str]:
     """Return the HITs in a queue's message: the document, or SNS's wrapping of it.
 
     The queue's policy controls who may write, so no signature is needed.
-
-    Raises:
-        NotificationUnreadable: not the documented form.
     """
     document = _parsed(body)
     if document.get("Type") == "Notification":
@@ -167,7 +158,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _hits_of(document: Mapping[str, Any]) -> Set[str]:
-    """Return the HITs of a document of events. All else in it is only a hint, and a sync finds out more."""
     events = document.get("Events")
     if not isinstance(events, list) or not events:
         raise NotificationUnreadable("The notification lists no events; expected Events.")
@@ -221,7 +211,6 @@ def _check_form(message: Mapping[str, Any]) -> datetime:
 
 
 def _of_amazon(message: Mapping[str, Any], name: str) -> str:
-    """Return an address in a message if it is one of Amazon SNS."""
     address = message.get(name)
     try:
         parts = urlsplit(address if isinstance(address, str) else "")

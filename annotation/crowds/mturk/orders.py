@@ -1,7 +1,7 @@
 """Send each outbox message to Mechanical Turk exactly once, and describe its HITs.
 
-A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours
-(MTURK.md 2, Idempotency). Later, and for other operations, the state is read first.
+A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours. Later,
+and for other operations, the state is read first.
 """
 
 from __future__ import annotations
@@ -85,7 +85,6 @@ def is_tested_there(design: StudyDesign) -> bool:
 
 
 def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
-    """Return the Question of a HIT; raise QuestionProblem if it cannot be stated there."""
     if design.crowd.question == "html":
         return html_question(
             design=design,
@@ -316,7 +315,7 @@ def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Assign one of our qualifications; create it first if needed. ``payload`` is {qualification, value}."""
+    """Assign one of our qualifications; create it first if needed."""
     wanted = call.payload["qualification"]
     name = f"{wanted} ({installation_word()})"
     qualification = _qualification(
@@ -332,7 +331,7 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Message a worker at most once, as NotifyWorkers has no token. ``payload`` is {subject, text}."""
+    """Message a worker at most once, as NotifyWorkers has no token."""
     if call.first_started_at != call.started_at:
         raise Refused(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
@@ -364,7 +363,7 @@ def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 
 def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
-    """Return the qualification of that name; create it if missing. Names are unique in an account."""
+    """Return the qualification of that name, unique in an account; create it if missing."""
     found = client.own_qualification(name)
     if found is not None:
         return found

@@ -154,11 +154,8 @@ def html_page(
 
     Args:
         units: the HIT's units in order, with items and texts.
-        hosts: allowed targets as origins: "https://www.mturk.com", "https://workersandbox.mturk.com".
+        hosts: origins that may get the answers, such as "https://www.mturk.com".
         language: the language of the page's own words.
-
-    Raises:
-        QuestionProblem: the protocol needs our own pages, a picture has no https address, or a host is malformed.
     """
     kind = KINDS[design.protocol].of(design)
     if not kind.page.self_contained:
@@ -204,11 +201,7 @@ def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Lay
 
 
 def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> HandedIn:
-    """Read the answers to a page of ``html_page`` with the same design, HIT and units.
-
-    Raises:
-        AnswersUnreadable: not such a document, no layout of this page, or no consent.
-    """
+    """Read the answers to a page of ``html_page`` with the same design, HIT and units."""
     kind = KINDS[design.protocol].of(design)
     fields = fields_of(read_answers(document))
     shown = {
@@ -314,11 +307,7 @@ class Arrival:
 
 
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
-    """Parse an arrival.
-
-    Raises:
-        ArrivalRefused: a part is missing, repeated or malformed, or the site is not allowed.
-    """
+    """Parse an arrival."""
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
             raise ArrivalRefused(
@@ -369,7 +358,6 @@ class Frame:
 
 
 def sites_of(place: str) -> tuple[str, ...]:
-    """Return the sites that may frame a place's pages and take its answers."""
     if place not in SITES:
         return ()
     return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[place]

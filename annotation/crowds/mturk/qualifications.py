@@ -1,6 +1,6 @@
 """Mechanical Turk's qualification requirements and tests.
 
-Identifiers and limits: "QualificationRequirement" of the Mechanical Turk API Reference.
+Source: "QualificationRequirement" of the Mechanical Turk API Reference.
 """
 
 from __future__ import annotations
@@ -48,9 +48,6 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
     """Return the design's worker requirements for boto3, followed by ``more``.
 
     The limit of HITs per person cannot be stated there and is checked here.
-
-    Raises:
-        QuestionProblem: one cannot be stated, or there are too many.
     """
     asked: list[Requirement] = []
     if workers.countries:
@@ -120,11 +117,7 @@ class QualificationTest:
 
 
 def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options.
-
-    Raises:
-        QuestionProblem: the quiz is empty, has known items, which need our own pages, or is too long.
-    """
+    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options."""
     if not asks_anything(quiz):
         raise QuestionProblem(
             "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."

@@ -82,9 +82,6 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     Args:
         hit: the HIT's key, for errors.
         loopback: allow an address of this machine without https, for rehearsals.
-
-    Raises:
-        QuestionProblem: the service would refuse the address, or lose a part of it, or the question is too long.
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
@@ -94,7 +91,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
 
 
 def html_question_of(page: str, *, hit: str) -> str:
-    """Return the XML that contains ``page``, a whole HTML document, in CDATA; raise QuestionProblem if too long."""
+    """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
     document = root("HTMLQuestion", HTML_QUESTION)
     add(document, "HTMLContent", CONTENT)
     add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
@@ -142,7 +139,7 @@ def _short_enough(question: str, *, hit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldAnswer:
-    """One ``Answer``: the field's name and its values in order; an empty field has an empty value."""
+    """One ``Answer``: the field's name and its values in order."""
 
     name: str
     values: tuple[str, ...]
@@ -152,9 +149,6 @@ def read_answers(document: str) -> tuple[FieldAnswer, ...]:
     """Return the answers in document order, including repeated names.
 
     Characters that XML cannot hold are replaced, so that one bad letter does not lose a worker's answers.
-
-    Raises:
-        AnswersUnreadable: the document is not XML, not QuestionFormAnswers, has a document type, or is too large.
     """
     size = len(document.encode("utf-8", "replace"))
     if size > MOST_ANSWER_BYTES:

@@ -50,7 +50,6 @@ SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerEx
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    """Return the existing session of a link, or None; raise LinkProblem if it is another person's."""
     found = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
     session = found.select_related("worker", "publication").first()
     if session is None:
@@ -76,8 +75,7 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
     """Return the person's session, or create it. Without a slot the session ends at once.
 
     Raises:
-        LinkProblem: the submission is another person's.
-        JoinRefused, CountryProblem, StudyPaused: nothing is recorded.
+        LinkProblem, JoinRefused, CountryProblem, StudyPaused: nothing is recorded.
     """
     design = design_of(study)
     if design.consent and not consent and known_session(study=study, ids=ids) is None:
@@ -170,14 +168,14 @@ def time_out(*, study: Study, minutes: int) -> int:
 
 
 def tidy_up(*, study: Study) -> int:
-    """End abandoned sessions of a closed study and release their money; return their number."""
+    """End abandoned sessions of a closed study; return their number."""
     if study.state == Study.State.OPEN:
         return 0
     return time_out(study=study, minutes=design_of(study).crowd.lease_minutes)
 
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """Screen the person out if ``error`` is a reason for it; return False otherwise."""
+    """Screen the person out if ``error`` is a reason for it."""
     if not isinstance(error, SCREENING):
         return False
     end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))

@@ -170,7 +170,6 @@ def _way_back(
     outcome: str,
     session: CrowdSession | None = None,
 ) -> HttpResponse:
-    """Show the page that leads back to the panel; without a session nothing is recorded."""
     code = code_of(session) if session is not None else code_for(study, design, outcome)
     ids = ids_of(session) if session is not None else PanelIds(worker="")
     context = {

@@ -1,9 +1,8 @@
 """Prolific by its API: slots, approvals, bonuses and groups; people come in by the panel's entry.
 
-The study is published as a whole. The API has no idempotency keys for creating a study or paying a bonus. So a
-draft has our token as its internal name and is searched for before one is made, the chosen draft is stored before
-it is published, slots are set to a total, decisions are read before they are made, and after a lost answer a
-bonus is only looked for, never paid again (prolific.people).
+The API has no idempotency keys for creating a study or paying a bonus. So a draft has our token as its internal
+name and is searched for before one is made, the chosen draft is stored before it is published, slots are set to a
+total, decisions are read before they are made, and after a lost answer a bonus is only looked for, never paid again.
 """
 
 from __future__ import annotations
@@ -233,8 +232,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
 def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
     """Return a code per outcome with Prolific's action.
 
-    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing (paid
-    screen-outs exist in some workspaces only).
+    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing.
     """
     review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
     codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]

@@ -98,7 +98,6 @@ class ProlificClient:
         return PanelStudy.read(self._answered("GET", f"studies/{known_id(study, 'study')}/"))
 
     def transition_study(self, study: str, action: StudyAction) -> None:
-        """Publish, pause, start or stop a study; an invalid step is refused."""
         path = f"studies/{known_id(study, 'study')}/transition/"
         self._ask("POST", path, json={"action": action.value})
 
@@ -127,11 +126,9 @@ class ProlificClient:
         return Submission.read(self._answered("GET", f"submissions/{known_id(submission, 'submission')}/"))
 
     def approve(self, submission: str) -> None:
-        """Pay a submission. A repeated call changes nothing."""
         self._decide(submission, {"action": "APPROVE"})
 
     def reject(self, submission: str, *, message: str) -> None:
-        """Reject a submission with a reason for its author. A repeated call changes nothing."""
         if len(message) < SHORTEST_REJECTION:
             raise Refused(
                 f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "

@@ -39,7 +39,6 @@ STATUS = {
 
 
 def store_facts(call: CrowdCall, **facts: object) -> None:
-    """Store facts with ``CrowdCall.remember``; raise TryLater if another runner has taken the call."""
     if not call.remember(**facts):
         raise TryLater("Somebody else carries this call out by now.")
 
@@ -87,13 +86,9 @@ def rejection_words(why: str) -> str:
 
 
 def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus once.
+    """Pay a bonus once: set it up, which costs nothing, store the intent to pay, then pay.
 
-    The bonus is set up, which costs nothing; the intent to pay is stored; then it is paid. After a lost answer it
-    is only looked for, as the service pays a set-up as often as it is asked.
-
-    Raises:
-        Refused, TryLater, OutOfFunds, Unsure.
+    After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.
     """
     one = _submission(client, call)
     cents = int(call.payload["bonus_cents"])

@@ -65,12 +65,7 @@ class SubmissionState(StrEnum):
 
 @dataclass(frozen=True)
 class CompletionCode:
-    """A code with which people come back, and Prolific's reaction.
-
-    Attributes:
-        code_type: ``COMPLETED``, ``SCREENED_OUT`` and so on, or any text.
-        actions: as in the reference, for example ``{"action": "MANUALLY_REVIEW"}``.
-    """
+    """A code with which people come back, and Prolific's ``actions``, as in the reference."""
 
     code: str
     code_type: str
@@ -220,7 +215,6 @@ def known_id(value: object, what: str) -> str:
 
 
 def read_id(value: object, what: str) -> str:
-    """Return a valid id from an answer, as it will be sent back later."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise TryLater(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
