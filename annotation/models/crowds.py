@@ -236,6 +236,14 @@ class CrowdCall(models.Model):
     def unsure(self) -> bool:
         return self.state == self.State.PARKED and bool(self.answer.get("unsure"))
 
+    def publication_now(self) -> Publication:
+        """Return the current row: its slots may have grown since the call was written."""
+        return Publication.objects.select_related("hit", "study").get(pk=self.publication_id)
+
+    def session_now(self) -> CrowdSession:
+        sessions = CrowdSession.objects.select_related("study", "worker", "publication")
+        return sessions.get(pk=self.session_id)
+
     def remember(self, **facts: Any) -> bool:
         """Store facts for a later attempt at once; None deletes a fact.
 

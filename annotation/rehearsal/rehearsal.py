@@ -34,7 +34,6 @@ from judgments.models import HIT, Caption, Job, Output, Study, System, Unit
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of, duplicate_study, kind_of
-from judgments.study_operations import UNDER_WAY
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.crowds.mturk.pages import html_page
-from annotation.crowds.mturk.questions import PictureNotReachable
+from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.models import Adjudication
 from annotation.templatetags.annotation_tags import runs
 from annotation.work.presentation import units_of_hit
@@ -209,7 +209,7 @@ def test_a_page_of_mturk_that_stands_alone_shows_it() -> None:
 def test_a_page_of_mturk_still_refuses_captions_whose_pictures_have_no_address() -> None:
     study = make_study(make_dataset(pictures=False), "graded")
     hit = study.hits.order_by("position")[0]
-    with pytest.raises(PictureNotReachable):
+    with pytest.raises(QuestionProblem, match="https address"):
         html_page(
             design=design_of(study), hit=hit, units=units_of_hit(hit.pk), hosts=["https://www.mturk.com"]
         )
