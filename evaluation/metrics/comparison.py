@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evaluation.arrays import Ints
+from evaluation.arrays import Ints, starts_of
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, encode, ranges, starts_of
+from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, encode, ranges
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.arrays import Floats, Ints, ratio, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
@@ -98,8 +98,7 @@ def bleu_pre_pairs(
     `hits` (N,) int64 follows the pairs image by image; `totals` is that of `bleu_pre_matrix`.
     """
     words, groups, image_of = _prepared(captions, references, order)
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in pairs], dtype=np.int64)])
-    listed = np.concatenate(pairs).astype(np.int64)
+    starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
     hits = _pair_hits(words.words, words.starts, groups, image_of, starts, listed, len(words.vocabulary))
     return hits, words.lengths[: len(captions)]
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, starts_of
 from evaluation.metrics import bleu, cider, h13, meteor, rouge
 from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.explanation import Case, Explanation
-from evaluation.metrics.text.words import starts_of, tokenizer_named
+from evaluation.metrics.text.words import tokenizer_named
 
 VERSION = "1.0"
 

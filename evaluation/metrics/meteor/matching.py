@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
+from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.tables import Phrases, Synonyms
 from evaluation.metrics.text.snowball import snowball_stems
-from evaluation.metrics.text.words import Numbers, child, ranges, starts_of
+from evaluation.metrics.text.words import Numbers, child, ranges
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")

@@ -29,19 +29,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
+from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.errors import InvalidFile
-from evaluation.metrics.text.words import (
-    Numbers,
-    Table,
-    Words,
-    child,
-    empty_trie,
-    ranges,
-    starts_of,
-    trie_bits,
-)
+from evaluation.metrics.text.words import Numbers, Table, Words, child, empty_trie, ranges, trie_bits
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"

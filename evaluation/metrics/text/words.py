@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
+from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import ptb, stemming
@@ -245,11 +245,6 @@ def _replaced(
 
 def encode(texts: Iterable[str], tokenizer: Tokenizer) -> Words:
     return Pieces(list(texts)).words(tokenizer)
-
-
-def starts_of(lengths: Sequence[int] | NDArray[np.integer]) -> Ints:
-    """Return (lists + 1,) int64: the starts of adjacent lists, and the end of the last one."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:

@@ -74,8 +74,7 @@ def bootstrap_interval(
     """Return the interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
 
     `method` is "percentile", "basic" (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0
-    + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value and the
-    acceleration a from leaving each value out (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
+    + z) / (1 - a (z0 + z))), with bias z0 and acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
     check_confidence(confidence)
@@ -108,7 +107,6 @@ def bootstrap_interval(
 def _draws(
     sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """Return (resamples,) values of the statistic."""
     n = len(sample)
     if name == "mean":
         return _mean_draws(sample, resamples, generator)
@@ -123,10 +121,9 @@ def _draws(
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return means of resamples; few different values, such as grades, by how often each is drawn."""
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
-    if len(levels) * _FEW <= n:
+    if len(levels) * _FEW <= n:  # such as grades: draw how often each occurs
         return bootstrap(
             lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
             frequency.astype(np.int64),
@@ -201,10 +198,7 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
-    """Return the name and the function of "mean", "median", or a given function.
-
-    A function that does not return one number a row raises BadShape when it is called.
-    """
+    """Return the name and the function, which raises BadShape unless it returns one number a row."""
     if isinstance(statistic, str):
         one_of(statistic, ("mean", "median"), "statistic")
         return statistic, _row_mean if statistic == "mean" else _row_median
