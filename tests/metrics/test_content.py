@@ -49,7 +49,7 @@ def test_people_agree_on_the_picture_of_the_paper_as_counted_by_hand() -> None:
     assert found.f1.mean < found.precision.mean
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(TASK)
 def test_figures_follow_from_the_equations(task: list[tuple[set[int], list[set[int]]]]) -> None:
     selections, descriptions = [pair[0] for pair in task], [pair[1] for pair in task]
@@ -65,7 +65,7 @@ def test_figures_follow_from_the_equations(task: list[tuple[set[int], list[set[i
             assert np.all((figure.images >= 0) & (figure.images <= 1) | np.isnan(figure.images))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(TASK, st.randoms(use_true_random=False))
 def test_no_order_matters_but_that_of_the_images(
     task: list[tuple[set[int], list[set[int]]]], random: Any
@@ -82,7 +82,7 @@ def test_no_order_matters_but_that_of_the_images(
             np.testing.assert_allclose(one.images, other.images, **EXACT)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(
     st.lists(st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=4), min_size=2, max_size=5), min_size=1)
 )

@@ -143,7 +143,7 @@ def test_ties_go_to_the_lower_number_or_are_drawn() -> None:
     assert bigram_ranks(labels, greedy, ties=3).selections(20) == walked
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(LABELS, max_size=5), TEXTS)
 def test_the_walk_is_the_one_written_down_plainly(labels: list[list[str]], texts: list[list[str]]) -> None:
     prior = BigramPrior.fit(texts)
@@ -159,7 +159,7 @@ def test_the_walk_is_the_one_written_down_plainly(labels: list[list[str]], texts
         assert sum(expected) == len(own) * (len(own) + 1) / 2
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(st.lists(LABELS, max_size=5), TEXTS, st.integers(1, 9))
 def test_more_boxes_are_never_others(labels: list[list[str]], texts: list[list[str]], k: int) -> None:
     unigrams, bigrams = (

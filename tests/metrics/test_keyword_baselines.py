@@ -113,7 +113,7 @@ def test_the_first_of_equal_sentences_is_taken() -> None:
     assert sentence_extraction([document[::-1]]).chosen == (0,)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(st.lists(WORD, max_size=6), max_size=5), st.sampled_from([1e-6, 0.01, 1.0]))
 def test_the_chosen_sentence_has_the_smallest_divergence(document: list[list[str]], smoothing: float) -> None:
     chosen = sentence_extraction([document], smoothing=smoothing).chosen[0]
@@ -127,7 +127,7 @@ def test_the_chosen_sentence_has_the_smallest_divergence(document: list[list[str
         assert divergences[chosen] <= min(divergences.values()) + 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(TAGS, max_size=6), st.integers(1, 4))
 def test_leaving_an_image_out_is_counting_the_others(gold: list[dict[str, int]], keywords: int) -> None:
     found = corpus_frequency(gold, keywords=keywords)
@@ -140,7 +140,7 @@ def test_leaving_an_image_out_is_counting_the_others(gold: list[dict[str, int]],
         assert found.weights[place].tolist() == [others.count(tag) for tag in own]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(DOCUMENTS, DOCUMENTS.filter(bool), st.none() | st.frozensets(WORD))
 def test_weights_follow_from_the_definitions(
     documents: list[list[str]], training: list[list[str]], vocabulary: frozenset[str] | None

@@ -92,7 +92,7 @@ def test_a_repeated_guess_is_credited_again_unless_asked_otherwise() -> None:
     assert keyword_oot([["a"] * 10 + ["dog"]], [{"dog": 1}], duplicates="once").recall == 1.0
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=40)
 @given(TASK, st.integers(1, 12))
 def test_figures_follow_from_the_definitions(
     task: list[tuple[list[str], dict[str, int]]], guesses: int
@@ -125,7 +125,7 @@ def test_figures_follow_from_the_definitions(
         assert score.undefined == len(task) - len(of_all)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(TASK, st.integers(1, 12), st.none() | st.frozensets(WORD))
 def test_precision_and_recall_follow_from_sets(
     task: list[tuple[list[str], dict[str, int]]], guesses: int, vocabulary: frozenset[str] | None
@@ -205,7 +205,7 @@ def test_unanimous_people_and_ten_thousand_words_are_scored() -> None:
     assert keyword_f1([long], [long]).recall == pytest.approx(10 / 10_000)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(TASK, st.randoms(use_true_random=False))
 def test_the_order_of_tags_and_of_ten_guesses_does_not_matter(
     task: list[tuple[list[str], dict[str, int]]], random: Any
