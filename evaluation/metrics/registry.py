@@ -1,13 +1,8 @@
-"""The metrics as data: descriptions, options, functions that compute and explain them, also
-against a corpus of documents.
+"""The metrics as data: descriptions, options, functions that compute and explain them.
 
-To add a metric, write its function in its own module and declare it in `METRICS`. A metric is identified by
-its signature, such as `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
-
-Each metric explains itself from what its kernels compute. Sums are decomposed as such (CIDEr, ROUGE-n, the
-Bleu-pre filter). BLEU, a geometric mean, has no such parts: each order gets an equal share, split over its
-matches. ROUGE-L is split over the words of the longest common subsequence, METEOR over its stages by the
-weight of their matches.
+To add a metric, write its function in its own module and declare it in `METRICS`. Each metric explains itself from
+what its kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter), BLEU by an equal share for each
+order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,10 +57,7 @@ class Option:
 
 @dataclass(frozen=True)
 class ComputedScores:
-    """A metric's scores: `corpus`, and `images` (n,) float64.
-
-    `shown` are the signature fields of `Metric.computed`.
-    """
+    """A metric's scores; `shown` are the signature fields of `Metric.computed`."""
 
     corpus: float
     images: Floats
@@ -81,10 +73,12 @@ Explain = Callable[[Case], Explanation]
 class Metric:
     """The declaration of a metric.
 
-    `statistics` says how the corpus figure is made. `tokenizer` is set if the definition fixes the words.
-    `change` names their transformation (see `text.words.changed`); a part with an @ is the value of that option.
-    `shown` are fixed signature fields, `computed` names fields that only the computation knows.
-    `uses_documents`: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
+    Attributes:
+        statistics: how the corpus figure is made.
+        tokenizer: set if the definition fixes the words.
+        change: a key of `text.words.CHANGES`; a part with an @ is the value of that option.
+        shown: fixed signature fields; `computed` names those that only the computation knows.
+        uses_documents: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
     """
 
     name: str
@@ -106,8 +100,7 @@ class Metric:
             for name, option in self.options.items()
         }
 
-    def fields(self, settings: Settings) -> dict[str, OptionValue]:
-        """Return the settings as signature fields."""
+    def signature_fields(self, settings: Settings) -> dict[str, OptionValue]:
         return {
             name: value
             for name, value in settings.items()
@@ -358,7 +351,7 @@ EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
-    """A tokenised document corpus for many explanations; each list of texts is one document."""
+    """A document corpus, tokenised for many explanations; each list of texts is one document."""
 
     view: View
     _texts: list[str]
@@ -378,7 +371,7 @@ class Documents:
         return self._starts.size - 1
 
     def comparison(self, candidate: str, references: Sequence[str]) -> Comparison:
-        """Compare a candidate with references, which are no document themselves."""
+        """Compare a candidate with references, which are no document."""
         own = [candidate, *references]
         made = Comparison(
             [*own, *self._texts],
@@ -409,8 +402,7 @@ def explain(
 ) -> Explanation:
     """Explain the score of one candidate; the contributions sum to what `score` returns.
 
-    `documents` is the document corpus, for metrics that use one; by default the references are the only
-    document, and every n-gram weighs 0. Raises InvalidInput for metrics or options without an explanation.
+    `documents` is the document corpus; by default the references are the only document, and every n-gram weighs 0.
     """
     declared = metric_named(metric)
     if declared.explain is None:

@@ -22,11 +22,11 @@ class People:
     """Assumptions about voters.
 
     Attributes:
-        right: chance that a careful vote is right, over all units.
+        right: chance that a careful vote is right.
         pair_spread, unit_spread: how much that chance differs between pairs, and between the units of a pair, as the
-            intraclass correlation of a beta distribution (0: not at all).
+            intraclass correlation of a beta distribution.
         careless: share of votes given without looking; half of them are right.
-        worker_spread: how unevenly careless votes are distributed over workers, from 0 to 1.
+        worker_spread: how unevenly careless votes are distributed over workers.
         pairs_each: consecutive pairs that the same workers judge.
     """
 

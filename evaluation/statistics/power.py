@@ -2,8 +2,7 @@
 
 Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the tests
 that results are judged by: the two-sided binomial test of wins for systems, McNemar's exact test for metrics.
-With a perfect consensus it agrees with McNemar's power in closed form (Connor 1987). Type S error: Gelman,
-Carlin 2014.
+Type S error: Gelman, Carlin 2014.
 """
 
 from __future__ import annotations

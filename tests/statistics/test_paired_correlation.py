@@ -24,8 +24,10 @@ def tables(seed: int, items: int, systems: int) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("coefficient", ["pearson", "kendall-tau-c"])
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize(
+    ("coefficient", "grouping"),
+    [*(("pearson", grouping) for grouping in GROUPINGS), ("kendall-tau-c", "item")],
+)
 def test_p_is_within_its_error_of_all_swaps(coefficient: str, grouping: str) -> None:
     one, two, people, items, systems = tables(5, 2, 4)
     standard = [(scores - scores.mean()) / scores.std() for scores in (one, two)]

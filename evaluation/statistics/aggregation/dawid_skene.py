@@ -236,8 +236,7 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
 def _at_rest(changes: list[float], tolerance: float) -> bool:
     """Return whether the last step and the expected sum of all further ones are within the tolerance.
 
-    Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Growing
-    steps leave a saddle, however small they are.
+    Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
     """
     if len(changes) < 2:
         return False

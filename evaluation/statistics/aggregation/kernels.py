@@ -1,7 +1,6 @@
 """Compiled loops of expectation maximisation and of counting comparisons.
 
-Rows are sorted by unit: those of unit u are starts[u] to starts[u + 1]. An answer is one number, worker * L +
-given label: the row of the tables.
+The answers of unit u are starts[u] to starts[u + 1]; each is one number, worker * L + given label.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Mean grades of units: plain, weighted, and standardised by rater as WMT does.
 
-Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): raters use a scale differently, so a rating
-becomes z = (x - mean of the rater) / (standard deviation of the rater) before ratings of a unit are averaged.
+Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): a rating becomes z = (x - mean of the rater) /
+(standard deviation of the rater) before ratings of a unit are averaged.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """Agreement coefficients with intervals: a coefficient reads the data, `agreement` resamples them.
 
-A rater who is drawn twice would agree perfectly with their copy, which would lift every resample above the
-figure (Snijders, Borgatti 1999; McCullagh 2000 shows that no resampling of rows and columns is exact). So a
-rater is never compared with a copy. With w_r draws of rater r, the mean distance of a unit's answers is
+A rater who is drawn twice is never compared with their copy, with which they agree perfectly (Snijders, Borgatti
+1999). With w_r draws of rater r, the mean distance of a unit's answers is
 
     sum_{r != s} w_r w_s d(v_r, v_s) / (m^2 - q),  m = sum w_r,  q = sum w_r^2.
 
 A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pigeonhole bootstrap (Owen 2007,
-*Annals of Applied Statistics* 1), whose interval is rather too wide.
+*Annals of Applied Statistics* 1).
 """
 
 from __future__ import annotations

@@ -6,20 +6,12 @@ Mathematical and Statistical Psychology* 61; 2014, *Handbook of Inter-Rater Reli
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
-with r_ik the judges who put unit i into category k, r_i all its judges, n' the units with r_i >= 2, n all
-units, q the categories, and T_w the sum of all weights (q for identity).
+with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
+T_w the sum of all weights.
 
-The weight w(k, l) = 1 - d(k, l) / D is the partial agreement of two categories (Cohen 1968), with D the
-distance of the lowest and the highest:
-
-| weights | distance d of k and l |
-|---|---|
-| identity | 1 if they differ (D = 1) |
-| linear, quadratic, radical | difference, its square, its square root |
-| ratio | ((k - l) / (k + l))^2 |
-| ordinal | pairs of positions from k to l: s (s + 1) / 2 for s steps |
-
-Numbers count by value, text by its position in the given categories; ordinal weights always take positions.
+The weight w(k, l) = 1 - d(k, l) / D is the partial agreement of two categories (Cohen 1968), with d one of
+`kernels.distance` and D that of the lowest and the highest. Numbers count by value, text by its position in the
+given categories; ordinal weights always take positions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cohen's kappa for two raters, also weighted, and Fleiss' kappa for a fixed number of raters.
 
-With n_ij of n units put into label i by the first and j by the second rater, and d(i, j) = [i != j], |i - j|
-("linear") or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
+With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
+or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
 
     kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
 

@@ -141,11 +141,7 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return medians of resamples without drawing them.
-
-    A draw is ordered[floor(N U)] for uniform U. The k-th smallest U has the distribution Beta(k, N + 1 - k),
-    and the next one is the smallest of N - k above it.
-    """
+    """Return medians of resamples without drawing them: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
     n = len(ordered)
     middle = (n + 1) // 2
     lower = generator.beta(middle, n + 1 - middle, resamples)
