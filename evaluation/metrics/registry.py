@@ -133,6 +133,10 @@ def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Computed
     return _mean(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
 
 
+def _overlap_of_words(scores: Callable[[Comparison, View], Floats]) -> Compute:
+    return lambda comparison, view, settings: _mean(scores(comparison, view))
+
+
 def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
     chosen: dict[str, Any] = {name: settings[name] for name in ("n", "sigma", "scale") if name in settings}
     return replace(variant, **chosen)
@@ -147,14 +151,6 @@ def _cider(variant: cider.Variant) -> Compute:
 
 def _explain_cider(variant: cider.Variant) -> Explain:
     return lambda case: cider.explain_cider(case, _variant(variant, case.settings))
-
-
-def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _mean(h13.h13_bleu_scores(comparison, view))
-
-
-def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _mean(h13.h13_rouge_scores(comparison, view))
 
 
 def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
@@ -172,26 +168,25 @@ def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedS
 
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
+    return _rouge(
+        lambda comparison, view, _: rouge.gram_overlap(comparison, view, window=window, spared=spared)
+    )
+
+
+def _rouge(overlap_of: Callable[[Comparison, View, Settings], rouge.Overlap]) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        overlap = rouge.gram_overlap(comparison, view, window=window, spared=spared)
-        return _rouge(comparison, view, overlap, settings)
+        overlap = overlap_of(comparison, view, settings)
+        chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
+        alpha = float(settings["alpha"])
+        return ComputedScores(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
 
     return compute
 
 
-def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _rouge(comparison, view, rouge.lcs_overlap(comparison, view), settings)
-
-
-def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    weight = float(settings["weight"])
-    return _rouge(comparison, view, rouge.weighted_lcs_overlap(comparison, view, weight), settings)
-
-
-def _rouge(comparison: Comparison, view: View, overlap: rouge.Overlap, settings: Settings) -> ComputedScores:
-    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
-    alpha = float(settings["alpha"])
-    return ComputedScores(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
+_rouge_lcs = _rouge(lambda comparison, view, _: rouge.lcs_overlap(comparison, view))
+_rouge_w = _rouge(
+    lambda comparison, view, settings: rouge.weighted_lcs_overlap(comparison, view, float(settings["weight"]))
+)
 
 
 _CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
@@ -315,14 +310,14 @@ METRICS = {
         Metric(
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
-            _h13_bleu,
+            _overlap_of_words(h13.h13_bleu_scores),
             h13.explain_h13_bleu,
             tokenizer="h13",
         ),
         Metric(
             "bleu-pre",
             "bleu-h13 on stems without stop words, as the ROUGE script makes them (H13 §4.3.2)",
-            _h13_bleu,
+            _overlap_of_words(h13.h13_bleu_scores),
             h13.explain_h13_bleu,
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
@@ -331,7 +326,7 @@ METRICS = {
         Metric(
             "rouge-h13",
             "unigram recall summed over references, on stems without stop words (H13 §4.1.1)",
-            _h13_rouge,
+            _overlap_of_words(h13.h13_rouge_scores),
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
             change="@order",

@@ -360,19 +360,8 @@ class Phrases(NamedTuple):
 
 
 def no_phrases() -> Phrases:
-    nothing, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    root = np.full(1, -1, dtype=np.int32)
-    return Phrases(
-        empty_trie(1),
-        trie_bits(1),
-        root,
-        nothing,
-        starts,
-        nothing,
-        starts,
-        nothing,
-        np.zeros(0, dtype=np.int64),
-    )
+    none, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    return Phrases(*_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
 
 
 def phrases_in(words: Words, table: Paraphrases) -> Phrases:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +44,10 @@ ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot corr
 
 # A statistic takes (B, N) values and returns (B,).
 RowStatistic = Callable[[Floats], Floats]
+_ROW_STATISTICS: dict[str, RowStatistic] = {
+    "mean": partial(np.mean, axis=1),
+    "median": partial(np.median, axis=1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +201,7 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
     """Return the name and the function, which raises BadShape unless it returns one number a row."""
     if isinstance(statistic, str):
-        one_of(statistic, ("mean", "median"), "statistic")
-        return statistic, _row_mean if statistic == "mean" else _row_median
+        return statistic, _ROW_STATISTICS[one_of(statistic, tuple(_ROW_STATISTICS), "statistic")]
     if not callable(statistic):
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
@@ -214,14 +218,6 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
         return values
 
     return name, of_rows
-
-
-def _row_mean(rows: Floats) -> Floats:
-    return rows.mean(axis=1)
-
-
-def _row_median(rows: Floats) -> Floats:
-    return np.asarray(np.median(rows, axis=1), dtype=np.float64)
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
