@@ -20,8 +20,9 @@ from annotation.quality.detectors import RULES
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.plans import make_plan, outcome_words
-from evaluation.registration.registering import may_be_registered, register_study
+from evaluation.registration.operations import register
+from evaluation.registration.plans import outcome_words
+from evaluation.registration.registering import may_be_registered
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan
 from judgments.models import Study
@@ -174,8 +175,8 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     if wrong:
         name, errors = next(iter(wrong.items()))
         raise RegistrationError(f"Nothing was registered. {form.fields[name].label}: {errors[0]}")
-    made = register_study(study=study, plan=plan or make_plan(form.plan()), by=signed_in(request))
-    messages.success(request, f"The plan is registered: SHA-256 {made.sha256}.")
+    values = register.read({} if plan else {"plan": form.plan()})
+    messages.success(request, register.run(study, values, by=signed_in(request), wait=False).words)
     return redirect(page_address(study, "register"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
 from evaluation.registration.deviations import registered as registered_plan
-from evaluation.registration.plans import plan_hash, read_plan
+from evaluation.registration.plans import make_plan, plan_hash
 from evaluation.registration.registering import register_study
 from evaluation.report.rendering import render_report
 from evaluation.report.storage import build_report
@@ -49,7 +50,7 @@ text = "People enjoy it."
 
 
 def plan(text: str = PLAN) -> Plan:
-    return read_plan(text, source="plan.toml")
+    return make_plan(tomllib.loads(text)["registration"])
 
 
 def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,9 +82,11 @@ def test_no_plan_is_registered_after_opening() -> None:
         ('[registration]\nhypotheses = [{text = "a", claim = "better"}]', "cannot be checked"),
     ],
 )
-def test_what_is_no_plan_is_refused(text: str, said: str) -> None:
-    with pytest.raises(RegistrationError, match=said):
-        plan(text)
+def test_what_is_no_plan_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    study = make_study("pairwise", opened=False)
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(CommandError, match=said):
+        call_command("register", study.slug, str(tmp_path / "plan.toml"))
 
 
 def registered(count: int) -> StudyOf:
@@ -213,7 +216,7 @@ def test_the_study_file_of_a_registered_study_holds_a_plan_of_another_file(tmp_p
     study = from_file(tmp_path, STUDY_FILE.replace(PLAN, ""))
     assert "registration" not in exported(study, tmp_path / "out.toml")
     register_study(study=study, plan=plan())
-    assert read_plan(exported(study, tmp_path / "out.toml"), source="out") == plan()
+    assert plan(exported(study, tmp_path / "out.toml")) == plan()
     assert deviations(study) == []
 
 
