@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
-import django_filters as filters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -24,17 +23,8 @@ from evaluation.export.operations import ExportRequest, export
 from evaluation.export.parts import CONTENT_TYPES, OTHERS, content_of, content_type, entries
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
-from judgments.api.resources import Filters, JobSerializer, Resource, jobs_about
+from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
 from judgments.models import Job, Study
-
-
-class ExportFilters(Filters):
-    study = filters.CharFilter(field_name="args__study")
-    format = filters.CharFilter(field_name="args__format")
-
-    class Meta:
-        model = Job
-        fields = ["study", "format", "state"]
 
 
 @extend_schema_view(
@@ -63,14 +53,13 @@ class ExportResource(Resource):
     scope = "exports"
     queryset = Job.objects.filter(kind=JOB_KIND)
     serializer_class = JobSerializer
-    filterset_class = ExportFilters
+    filterset_class = filters_of(Job, "state", study="args__study", format="args__format")
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """A job of kind export."""
         return start_named(request, export, route="api:exports-detail")
 
     @action(detail=True, methods=["get"])

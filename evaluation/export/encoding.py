@@ -27,6 +27,7 @@ class Work:
 
     Attributes:
         folder: of its parts.
+        task: of qrels: whether an image asks for captions, or a caption for images.
         revisions: whether revised answers are included.
         prepared: the result of ``Encoding.prepare``.
         counts: rows written so far, for the manifest.
@@ -38,6 +39,7 @@ class Work:
     study: Study
     moment: Snapshot
     folder: Path
+    task: str
     revisions: bool = False
     prepared: Mapping[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)

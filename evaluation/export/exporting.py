@@ -15,7 +15,7 @@ from common.errors import NotThere
 from common.files import HashedFile, check_place, whole_file, write_json
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Work
-from evaluation.export.formats import TASKS, Options, check_fits, format_named
+from evaluation.export.formats import TASKS, check_fits, format_named
 from evaluation.export.parts import (
     StartedExport,
     begin_parts,
@@ -29,7 +29,6 @@ from evaluation.export.parts import (
 from evaluation.export.rows import timestamp
 from evaluation.provenance import signature, versions
 from judgments.design.study_design import StudyDesign
-from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
@@ -81,13 +80,18 @@ def export_judgments(
     check_place(output)
     progress(SHARES[0], f"writing {chosen.name}")
     design = design_of(study)
-    encoding = chosen.encoding(Options(task=task, scale=KINDS[study.protocol].values))
+    encoding = chosen.encoding()
     asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
     with exclusive(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
         work = Work(
-            study, snapshot.moment, parts_folder(output), revisions=revisions, prepared=begun.prepared
+            study,
+            snapshot.moment,
+            parts_folder(output),
+            task=task,
+            revisions=revisions,
+            prepared=begun.prepared,
         )
         tallied = encoding.tallies and begun.last is None
         file = _write(begun, work, output, encoding, progress=progress)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evaluation.report import content
+
 
 def coefficient(value: float | None) -> str:
-    """Two digits without the leading zero; a dash where undefined."""
+    """Format two digits without the leading zero; a dash where undefined."""
     if value is None:
         return "–"
-    text = f"{value:.2f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    return content.coefficient(value)
 
 
 def with_interval(figure: Mapping[str, Any]) -> str:

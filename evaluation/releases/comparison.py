@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.releases.bundle import BundleReader
-from evaluation.releases.verification import Bundle, read_bundle
+from evaluation.releases.verification import ReadBundle, read_bundle
 
 # Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
@@ -130,7 +130,7 @@ def _hash(row: Mapping[str, Any]) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 
-def _headlines(bundle: Bundle) -> dict[str, float | None]:
+def _headlines(bundle: ReadBundle) -> dict[str, float | None]:
     return {
         name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
         for name, figures in bundle.findings.metrics.items()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +36,7 @@ from evaluation.releases.documents import (
 )
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
-from evaluation.releases.storage import Bundle, Terms, check_terms, record_release
+from evaluation.releases.storage import Terms, WrittenBundle, check_terms, record_release
 from evaluation.releases.study_rows import (
     Pseudonyms,
     released_captions,
@@ -90,7 +89,7 @@ def write_release(
     salt: bytes | None = None,
     on: date | None = None,
     progress: Progress = no_progress,
-) -> Bundle:
+) -> WrittenBundle:
     """Write only the bundle; ``record_release`` records it.
 
     Args:
@@ -126,7 +125,7 @@ def write_release(
         finally:
             writer.finish()
         size, digest = file.size, file.hexdigest()
-    return Bundle(
+    return WrittenBundle(
         path, replace(about, signature=findings.signature), findings.counts["judgments"], size, digest
     )
 
@@ -221,14 +220,13 @@ def shareable_design(study: Study) -> dict[str, Any]:
     if design["access"]["code"]:
         design["access"]["code"] = LEFT_OUT
     design["panel"] |= {"codes": {}, "addresses": {}}
-    shared: dict[str, Any] = json.loads(json.dumps(design))
-    return shared
+    return design
 
 
 def _how_evaluated(found: Evaluated) -> dict[str, Any]:
     computed = found.computed
     return {
-        "settings": json.loads(json.dumps(computed.settings)),
+        "settings": dict(computed.settings),
         "signature": computed.signature,
         "signatures": dict(computed.result["signatures"]),
     }

@@ -36,7 +36,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class WrittenBundle:
     path: Path
     about: About
     judgments: int
@@ -125,7 +125,7 @@ def _version_exists(study: Study, version: str) -> str:
     )
 
 
-def record_release(*, study: Study, bundle: Bundle, file: str = "", by: User | None = None) -> Release:
+def record_release(*, study: Study, bundle: WrittenBundle, file: str = "", by: User | None = None) -> Release:
     """Record the release of a written bundle in a row and the log.
 
     Args:

@@ -42,13 +42,13 @@ def verification(what: str, checked: int, found: list[str]) -> Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class ReadBundle:
     manifest: dict[str, Any]
     rows: ReleasedRows
     findings: Findings
 
 
-def read_bundle(reader: BundleReader) -> Bundle:
+def read_bundle(reader: BundleReader) -> ReadBundle:
     """Read a bundle's rows and compute its results. Raise VerificationError."""
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -67,7 +67,7 @@ def read_bundle(reader: BundleReader) -> Bundle:
             rows.add_unit(row)
         for row in reader.rows("judgments.jsonl"):
             rows.add_judgment(row)
-        return Bundle(manifest, rows, find(rows, _registered(reader)))
+        return ReadBundle(manifest, rows, find(rows, _registered(reader)))
     except NOT_OURS as error:
         raise VerificationError(
             f"The rows of {reader.path} are not those of a release: {type(error).__name__} {error}."

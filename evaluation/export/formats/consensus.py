@@ -76,9 +76,6 @@ class Qrels(LineParts):
     omitted.
     """
 
-    def __init__(self, task: str) -> None:
-        self.task = task
-
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         kind, decisions = KINDS[work.study.protocol], work.moment.decisions
         assert kind.relevance is not None  # the format refuses other kinds
@@ -97,30 +94,36 @@ class Qrels(LineParts):
             value = found[place].value if decision is None else float(decision)
             assert value is not None  # these kinds have no ties
             image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
-            query, document = (image, caption) if self.task == "annotation" else (caption, image)
+            query, document = (image, caption) if work.task == "annotation" else (caption, image)
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 
 
-class Flickr8kCrowd(LineParts):
-    """Write CrowdFlowerAnnotations.txt: image, caption id, share of yes, number of yes, number of no."""
+class Flickr8k(LineParts):
+    """Write image, caption id, and the columns of Flickr8k's file for the study's scale.
 
-    def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        for unit in units:
-            n, yes = len(unit.values), sum(unit.values)
-            yield f"{unit.image}\t{unit.caption}\t{yes / n:.15g}\t{yes}\t{n - yes}" if n else None
-
-
-class Flickr8kExpert(LineParts):
-    """Write ExpertAnnotations.txt: image, caption id, three grades sorted ascending.
-
-    Units without exactly three included grades are omitted and counted.
+    Units whose answers do not fill the columns are omitted and counted.
     """
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        columns = FLICKR8K[KINDS[work.study.protocol].values]
         for unit in units:
-            grades = "\t".join(str(grade) for grade in sorted(unit.values))
-            fits = len(unit.values) == GRADES_A_LINE
-            yield f"{unit.image}\t{unit.caption}\t{grades}" if fits else None
+            cells = columns(unit.values)
+            yield f"{unit.image}\t{unit.caption}\t{cells}" if cells else None
+
+
+def _crowd_columns(values: Sequence[int]) -> str:
+    """Return the columns of CrowdFlowerAnnotations.txt: share of yes, number of yes, number of no."""
+    n, yes = len(values), sum(values)
+    return f"{yes / n:.15g}\t{yes}\t{n - yes}" if n else ""
+
+
+def _expert_columns(values: Sequence[int]) -> str:
+    """Return the columns of ExpertAnnotations.txt: exactly three grades, ascending."""
+    return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
+
+
+# Scale -> the columns of its file.
+FLICKR8K = {(0, 1): _crowd_columns, (1, 2, 3, 4): _expert_columns}
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
