@@ -36,11 +36,7 @@ def most_bytes(images: int) -> int:
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
-    """Return every image's caption in the order of ``positions`` (image -> 0, 1, ...).
-
-    Raises:
-        SubmissionRefused: a malformed file, a missing, unknown or repeated image, or an unusable caption.
-    """
+    """Return the captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
     found: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
     twice: list[str] = []
@@ -225,14 +221,12 @@ def places_left(*, challenge: Challenge, user: User) -> Places:
 def submit_captions(
     *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
-    """Check a file, store its captions and queue scoring; equal captions are the same submission.
-
-    Returns:
-        The submission, and whether it is new.
+    """Check a file, store its captions and queue scoring; return the submission, and whether it is new.
 
     Raises:
-        WrongState: the challenge is not open. SubmissionRefused: the file is unusable; it does not count.
-            LimitReached: the account reached its limit.
+        WrongState: the challenge is not open.
+        SubmissionRefused: the file is unusable; it does not count.
+        LimitReached: the account reached its limit.
     """
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))

@@ -92,7 +92,6 @@ class FilesSerializer(serializers.Serializer[Any]):
 
 
 def describes_files(resource: str, *, files: str, file: str, download: str) -> Any:
-    """Describe the calls of a resource with ``ArchiveFiles``."""
     name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
     return extend_schema_view(
         files=extend_schema(
@@ -112,8 +111,6 @@ def describes_files(resource: str, *, files: str, file: str, download: str) -> A
 
 
 class ArchiveFiles(ABC):
-    """A row's archive, whole and file by file."""
-
     what: ClassVar[str]  # a row, in messages
     basename: str
     get_object: Any
@@ -146,7 +143,7 @@ class ArchiveFiles(ABC):
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
-    """Give a file of an archive as an attachment, so that none of it runs as a page of this server."""
+    """Give a file of an archive as an attachment, so that none runs as a page of this server."""
     return bytes_download(
         request,
         content_of(path, name, what=what),

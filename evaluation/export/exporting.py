@@ -65,13 +65,13 @@ def export_judgments(
     The file is a snapshot of its start (``as_of``), whatever arrives meanwhile.
 
     Args:
-        task: qrels only: queries are images for ``annotation``, captions for ``search``.
-        revisions: jsonl, csv and parquet: include revised answers, as excluded.
+        task: of qrels: ``annotation`` or ``search``.
+        revisions: include revised answers, as unused.
         resume: continue a stopped export, with its snapshot.
 
     Raises:
         ExportError: an unknown format or task, an unsuitable study, or a concurrent export of the file.
-            FileProblem: a path that cannot be written.
+        FileProblem: a path that cannot be written.
     """
     chosen = format_named(format)
     if task not in TASKS:
@@ -152,7 +152,6 @@ def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, s
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:
-    """Remove access codes, since manifests are published."""
     access = design.access.model_copy(update={"code": ""})
     return design.model_copy(update={"access": access}).model_dump(mode="json")
 
@@ -160,7 +159,7 @@ def _shareable(design: StudyDesign) -> dict[str, Any]:
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder; a rerun writes the same file. Return the job's result."""
+    """Export into the export folder; a rerun writes the same file."""
     chosen = format_named(format)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -181,11 +180,7 @@ class Download:
 
 
 def exported_file(*, job: Job, manifest: bool = False) -> Download:
-    """Return the file, or the manifest, of an export job.
-
-    Raises:
-        NotThere: the job is no finished export, or its file was removed.
-    """
+    """Return the file, or the manifest, of an export job. Raise NotThere."""
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:

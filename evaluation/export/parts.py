@@ -1,7 +1,7 @@
 """Write long files in parts, so that a stopped export can be resumed; read archives.
 
-A part holds the judgments of thousands of units, in file order, at the snapshot of the export's start.
-Parts are written atomically to a hidden folder beside the file, which is made from parts only.
+A part holds the judgments of thousands of units at the snapshot of the export's start. Parts are written
+atomically to a hidden folder beside the file, which is made from parts only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LAYOUT = 4  # format version of the folder; other versions are not resumed
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: stage, last piece, number of pieces, and counts so far."""
+    """A written part: its last piece, the number of pieces, and counts so far."""
 
     number: int
     stage: int
@@ -54,12 +54,9 @@ def parts_folder(output: Path) -> Path:
 
 @contextmanager
 def exclusive(output: Path) -> Iterator[None]:
-    """Lock out concurrent exports of this file, which would mix snapshots.
+    """Lock out concurrent exports of this file, which would mix snapshots. Raise ExportError.
 
     The lock is on the folder itself, so a kill releases it.
-
-    Raises:
-        ExportError: another process is writing it. FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -137,7 +134,6 @@ def begin_parts(
 
     Raises:
         ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
-            FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -155,7 +151,7 @@ def begin_parts(
 def write_in_parts(
     begun: StartedExport, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
-    """Write the missing parts; ``work.counts`` then covers all of them. Raise FileProblem."""
+    """Write the missing parts; ``work.counts`` then covers all of them."""
     folder, last = work.folder, begun.last
     work.counts = dict(last.counts if last else encoding.counts)
     number = last.number if last else 0
@@ -194,7 +190,6 @@ class _Clock:
         self._since = time.monotonic()
 
     def words(self, stage: Stage, done: int, total: int) -> str:
-        """Return text such as ``1,000 judgments, 500 a second``."""
         count = self._work.counts[self._count] if self._count else done
         rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
         status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {stage.name}"
@@ -287,7 +282,6 @@ def entries(path: Path) -> list[Entry]:
 
 
 def content_of(path: Path, name: str, *, what: str) -> bytes:
-    """Return a file of the archive. Raise NotThere."""
     with ZipFile(path) as archive:
         if name not in archive.namelist():
             raise NotThere(f"The {what} has no file {name!r}.")

@@ -27,11 +27,10 @@ PEOPLE = "one judge"
 
 
 def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
-    """Plot each metric's accuracy, one panel per pair kind; "" without data.
+    """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
-    ``result`` comes from ``evaluate_study``. Shows chance and, if there are judgments, the human level:
-    how often one judge agrees with the majority of the others. Relevance and graded studies show
-    Kendall's tau-b.
+    ``result`` comes from ``evaluate_study``. The human level is how often one judge agrees with the majority
+    of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -156,7 +155,6 @@ def _rows(names: Sequence[str]) -> float:
 
 
 def _left(names: Sequence[str]) -> float:
-    """Return the width of the longest label line, as a share of the plot."""
     return 0.04 + 0.0115 * max(len(line) for name in names for line in _label(name).split("\n"))
 
 
@@ -185,10 +183,7 @@ NO_AGREEMENT = "No two judges judged the same unit yet."
 
 
 def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> str:
-    """Plot alpha by level and pair kind; "" without data.
-
-    ``agreement`` is that part of the result of ``aggregate_study``.
-    """
+    """Plot alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
     dots = [_agreement_dot(f"all units ({agreement['alpha']['level']})", agreement["alpha"], accent=True)]

@@ -102,7 +102,6 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
 
 
 def _sparse(ticks: Sequence[float]) -> list[str]:
-    """Return the ticks of a log axis that do not overlap."""
     texts: list[str] = []
     before = 0.0
     for place, tick in enumerate(ticks):
@@ -145,10 +144,7 @@ APART = 0.07  # of the axis between two labels
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
-    """Plot the cheapest design's curve with intervals, and its neighbours muted.
-
-    ``result`` comes from ``compute_plan``.
-    """
+    """Plot the cheapest design's curve with intervals, and its neighbours muted."""
     lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
         lines.setdefault((row["references"], row["votes"]), []).append(row)

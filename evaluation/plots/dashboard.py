@@ -35,7 +35,7 @@ LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
-    """Plot alpha with its 95 % interval over judgments; ``rows`` from ``agreement_grows``."""
+    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_grows``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
@@ -85,7 +85,6 @@ def metrics_figure(
     correlated: bool,
     simulated: bool = False,
 ) -> str:
-    """Plot each metric with interval, chance and human level; ``leaders`` are accented."""
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
         return ""
@@ -144,7 +143,7 @@ def metrics_figure(
 def earlier_figure(
     kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool, simulated: bool = False
 ) -> str:
-    """Plot each metric's value after fewer judgments, labelled at the line's end."""
+    """Plot each metric's value after fewer judgments."""
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}
     if not known:
@@ -191,7 +190,6 @@ def earlier_figure(
 
 
 def _new_curves(judgments: int) -> tuple[Figure, Axes]:
-    """Return a figure with axes for curves over judgments."""
     figure, axes = new_plot(2.9, NARROW, grid="y")
     axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)

@@ -1,7 +1,6 @@
-"""Plots of a report as SVG, PDF and PNG: dots, curves and matrices.
+"""Plots of a report as SVG, PDF and PNG, in the colours of Okabe and Ito.
 
-Equal numbers give equal bytes: no times, no program names, ids from a fixed salt. Colours are those of Okabe and Ito,
-safe for red-green colour blindness; curves are labelled.
+Equal numbers give equal bytes: no times, no program names, ids from a fixed salt.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ PNG_DPI = 200
 
 
 def drawn(plot: Plot, *, stamp: str) -> Canvas:
-    """Return the figure with the judgment signature at its foot."""
     narrow = isinstance(plot.drawing, Heat) and is_narrow(plot.drawing)
     wide = int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH
     lines = in_lines(stamp, wide)

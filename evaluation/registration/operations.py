@@ -1,5 +1,3 @@
-"""The operation that registers a study's plan."""
-
 from __future__ import annotations
 
 from typing import Any

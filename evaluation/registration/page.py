@@ -1,5 +1,3 @@
-"""The page "Register" of a study."""
-
 from __future__ import annotations
 
 import json
@@ -117,7 +115,6 @@ class RegisteringForm(forms.Form):
         return [self[f"rule-{name}"] for name in RULES]
 
     def plan(self) -> dict[str, Any]:
-        """Return the values of the table ``[registration]`` of a plan file."""
         given = self.cleaned_data
         rows = [(given[f"text-{row}"], given[f"claim-{row}"]) for row in range(ROWS)]
         return {

@@ -24,7 +24,7 @@ from judgments.design.plans import Plan, read_claim
 
 
 def make_plan(values: Any) -> Plan:
-    """Build a plan from the values of a table ``[registration]``; raise RegistrationError for a wrong one."""
+    """Build a plan from a table ``[registration]``. Raise RegistrationError."""
     try:
         return Plan.model_validate(values)
     except ValidationError as error:
@@ -75,7 +75,6 @@ class Outcome:
         return wilson_interval(self.first_only, self.differing)
 
     def as_json(self) -> dict[str, Any]:
-        """Add the first metric's share of the differing pairs; null if not tested."""
         low, high = self.interval if self.differing else (None, None)
         return {
             **asdict(self),
@@ -116,10 +115,7 @@ class Registered:
 
 
 def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
-    """Return whether each metric names people's winner, and the kinds of those pairs.
-
-    Only pairs with a consensus; a metric's tie is wrong.
-    """
+    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return {}, []
     decided = inputs.winners != 0
@@ -162,7 +158,6 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
 
 
 def outcome_words(outcome: Outcome) -> str:
-    """Describe a hypothesis's outcome with its interval."""
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)

@@ -23,14 +23,7 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The parts of a bundle to compare.
-
-    Attributes:
-        judgments: (judgments,) uint64 hashes.
-        used: (judgments,) bool, included.
-        consensus: (unit, pair) -> value, in bundle order.
-        outcomes: as in ``outcomes.json``.
-    """
+    """The parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` whether each is included."""
 
     version: str
     alpha: float | None
@@ -42,11 +35,7 @@ class _Summary:
 
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
-    """Compare judgments, consensus, agreement, metrics and plans of two bundles (docs/releases.md).
-
-    Raises:
-        VerificationError: a file is no bundle.
-    """
+    """Compare two bundles (docs/releases.md). Raise VerificationError."""
     one, two = (_summary(path) for path in (before, after))  # in turn: both at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     then, now = np.split(places, [len(one.judgments)])

@@ -90,14 +90,11 @@ def write_release(
     on: date | None = None,
     progress: Progress = no_progress,
 ) -> WrittenBundle:
-    """Write only the bundle; ``record_release`` records it.
+    """Write only the bundle. Raise ReleaseError.
 
     Args:
         salt: of the pseudonyms, never stored; None: a new one.
         on: the release date; None: today.
-
-    Raises:
-        ReleaseError: unacceptable terms, an unfinished study, or an existing version or file.
     """
     licence = check_licence(terms.licence)
     check_terms(study, terms)
@@ -215,7 +212,7 @@ def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any
 
 
 def shareable_design(study: Study) -> dict[str, Any]:
-    """Remove access codes and a panel's codes and addresses from the design."""
+    """Return the design without access codes and a panel's addresses."""
     design = design_of(study).model_dump(mode="json")
     if design["access"]["code"]:
         design["access"]["code"] = LEFT_OUT

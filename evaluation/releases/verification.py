@@ -29,7 +29,7 @@ NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification; ``differences`` are sentences, at most ``MOST_SAID`` of ``count``."""
+    """The result of a verification; ``differences`` are the first of ``count`` sentences."""
 
     what: str
     checked: int

@@ -1,4 +1,4 @@
-"""The methods section for a paper, with every setting (``methods.toml``) and its citations."""
+"""The methods section for a paper (``methods.toml``), and its citations."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ def fields_of(key: str) -> dict[str, str]:
 
 
 def of_metric(name: str) -> tuple[str, ...]:
-    """Return the keys of a metric's works, whatever its options."""
     base = name.partition("|")[0]
     found = [start for start in METRICS if base.startswith(start)]
     return METRICS[max(found, key=len)] if found else ()

@@ -55,7 +55,6 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    """Add the written figures and tables, which escape every word."""
     said = {figure["sentence"] for figure in section["figures"]}
     return section | {
         "sentences": [text for text in section["sentences"] if text not in said],
@@ -77,7 +76,6 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
 
 
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """Serve a file of the newest report, or without a name all of them."""
     analysis = newest_report(study)
     if analysis is None:
         raise Http404

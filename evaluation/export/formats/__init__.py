@@ -21,12 +21,7 @@ TASKS = ("annotation", "search")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format.
-
-    Attributes:
-        what: one line for people.
-        fits: returns why it cannot represent a study, or "".
-    """
+    """A file format; ``fits`` returns why it cannot represent a study, or ""."""
 
     name: str
     suffix: str
@@ -122,11 +117,7 @@ FORMATS = {one.name: one for one in _FORMATS}
 
 
 def format_named(name: str) -> Format:
-    """Return the format of this name.
-
-    Raises:
-        ExportError: there is none; the message names the nearest.
-    """
+    """Return the format of this name; an ExportError names the nearest."""
     if name not in FORMATS:
         near = get_close_matches(name, FORMATS, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""

@@ -66,14 +66,13 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Yield a unit's lines, or None for nothing."""
+        """Yield each unit's line, or None for one that is left out."""
 
 
 class Qrels(LineParts):
     """Write TREC relevance judgments: ``query 0 document relevance``.
 
-    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``). Units without either are
-    omitted.
+    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``).
     """
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
@@ -99,10 +98,7 @@ class Qrels(LineParts):
 
 
 class Flickr8k(LineParts):
-    """Write image, caption id, and the columns of Flickr8k's file for the study's scale.
-
-    Units whose answers do not fill the columns are omitted and counted.
-    """
+    """Write image, caption id, and the columns of Flickr8k's file for the study's scale."""
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         columns = FLICKR8K[KINDS[work.study.protocol].values]
@@ -164,8 +160,6 @@ class GoldLines(Encoding):
 
 
 class KeywordLines(GoldLines):
-    """Write image, unit, number of workers, and keyword counts by word and by stem."""
-
     lines = "images"
 
     def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
@@ -179,8 +173,6 @@ class KeywordLines(GoldLines):
 
 
 class GroundingLines(GoldLines):
-    """Write a description with its majority links and named boxes."""
-
     lines = "descriptions"
 
     def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
 
 
 class Lines:
-    """A target for csv.writer that passes on UTF-8 lines."""
+    """A target of ``csv.writer`` that passes on UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
@@ -44,10 +44,7 @@ def csv_writer(file: HashedFile) -> Any:
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
-    """Write a line per judgment, guarded against spreadsheet formulas.
-
-    Guarded cells get a leading apostrophe, which the importer removes (docs/exports.md).
-    """
+    """Write a line per judgment, guarded against spreadsheet formulas (docs/exports.md)."""
     columns = columns_of(rows.study)
     writer = csv_writer(file)
     if header:

@@ -1,5 +1,3 @@
-"""``manage.py aggregate``: consensus, agreement and worker quality of a study."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""``manage.py evaluate``: metrics against the consensus of a study."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

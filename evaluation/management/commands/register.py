@@ -1,5 +1,3 @@
-"""``manage.py register``: fix a study's plan before it opens, or hold the study against its plan."""
-
 from __future__ import annotations
 
 import math
@@ -50,7 +48,6 @@ class Command(OperationCommand):
 
 
 def _table_in(path: Path) -> Any:
-    """Return the table ``[registration]`` of a TOML file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig")).get("registration", {})
     except UnicodeDecodeError:

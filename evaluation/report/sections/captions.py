@@ -1,4 +1,4 @@
-"""Single captions: metrics' correlation with people, kappa at thresholds; open answers."""
+"""Single captions: metrics against people, and open answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ def no_ceiling(inputs: ReportInputs) -> str:
 
 
 def metrics(inputs: ReportInputs, one_judge: People) -> Section:
-    """Show Kendall's tau-b and Spearman's rho of each metric with people."""
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     found = inputs.evaluation.result["metrics"]
@@ -86,7 +85,7 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
-    """Compare metrics by Williams' tests of every two metrics' r with people, Holm-adjusted."""
+    """Compare metrics by Williams' tests of every two metrics' r with people."""
     people = inputs.people
     if people is None:
         return []
@@ -135,7 +134,7 @@ def thresholds(inputs: ReportInputs) -> Section | None:
 
 
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
-    """Return threshold -> kappa of one judge with the others; {} if units have no others."""
+    """Return threshold -> kappa of one judge with the others."""
     if inputs.kind.is_open:
         return {}
     counted = inputs.table.counted
