@@ -31,6 +31,12 @@ from judgments.access.tokens import allows
 from judgments.api.bodies import FormParser
 from judgments.api.resources import SLUG, Related, RowSerializer, filters_of
 
+REFUSALS = {
+    404: OpenApiResponse(description="There is no such challenge."),
+    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
+    429: OpenApiResponse(description="As many submissions as it allows were made."),
+}
+
 
 class TooLarge(SubmissionRefused):
     """A request that can hold no file that the challenge takes."""
@@ -170,13 +176,6 @@ class ChallengeResource(
                 ],
             }
         )
-
-
-REFUSALS = {
-    404: OpenApiResponse(description="There is no such challenge."),
-    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
-    429: OpenApiResponse(description="As many submissions as it allows were made."),
-}
 
 
 @extend_schema_view(

@@ -29,6 +29,7 @@ FEW = 3  # images named in a sentence
 BYTES_AN_IMAGE = 500
 BYTES_AT_LEAST = 1 << 20
 _BLANKS = " \t\r\n"
+TRIES = 20  # maximal concurrent uploads of an account
 
 
 def most_bytes(images: int) -> int:
@@ -186,9 +187,6 @@ class _Text:
                 continue  # a number may go on
             self._at = end
             return value
-
-
-TRIES = 20  # maximal concurrent uploads of an account
 
 
 @dataclass(frozen=True, slots=True)

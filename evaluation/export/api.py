@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
+from zipfile import ZipFile
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -17,14 +18,31 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
+from common.errors import NotThere
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import FORMATS
 from evaluation.export.operations import ExportRequest, export
-from evaluation.export.parts import CONTENT_TYPES, OTHERS, content_of, content_type, entries
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
 from judgments.models import Job, Study
+
+OTHERS = "application/octet-stream"
+CONTENT_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".tex": "application/x-tex; charset=utf-8",
+    ".bib": "application/x-bibtex; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".toml": "application/toml",
+}
+FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
+GONE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
 @extend_schema_view(
@@ -70,10 +88,6 @@ class ExportResource(Resource):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
         file = exported_file(job=self.get_object(), manifest=wants in ("true", "1"))
         return file_download(request._request, file.path, name=file.name, content_type=file.content_type)
-
-
-FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
-GONE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
 class FileSerializer(serializers.Serializer[Any]):
@@ -128,12 +142,16 @@ class ArchiveFiles(ABC):
     def files(self, request: Request, pk: str) -> Response:
         row = self.get_object()
         path, _ = self.archive(row)
-        found = []
-        for one in entries(path):
-            address = reverse(f"api:{self.basename}-file", args=[row.pk, one.name], request=request)
-            found.append(
-                {"name": one.name, "bytes": one.size, "content_type": one.content_type, "url": address}
-            )
+        with ZipFile(path) as archive:
+            found = [
+                {
+                    "name": one.filename,
+                    "bytes": one.file_size,
+                    "content_type": content_type(one.filename),
+                    "url": reverse(f"api:{self.basename}-file", args=[row.pk, one.filename], request=request),
+                }
+                for one in archive.infolist()
+            ]
         return Response({"files": found})
 
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
@@ -144,10 +162,18 @@ class ArchiveFiles(ABC):
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
     """Give a file of an archive as an attachment, so that none runs as a page of this server."""
+    with ZipFile(path) as archive:
+        if name not in archive.namelist():
+            raise NotThere(f"The {what} has no file {name!r}.")
+        content = archive.read(name)
     return bytes_download(
         request,
-        content_of(path, name, what=what),
+        content,
         modified=path.stat().st_mtime,
         name=PurePosixPath(name).name,
         content_type=content_type(name),
     )
+
+
+def content_type(name: str) -> str:
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

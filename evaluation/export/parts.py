@@ -1,4 +1,4 @@
-"""Write long files in parts, so that a stopped export can be resumed; read archives.
+"""Write long files in parts, so that a stopped export can be resumed.
 
 A part holds the judgments of thousands of units at the snapshot of the export's start. Parts are written
 atomically to a hidden folder beside the file, which is made from parts only.
@@ -14,14 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 from django.db.models import Q, QuerySet
 
 from common.downloads import batched
-from common.errors import NotThere
 from common.files import FileProblem, whole_file
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Stage, Work, units_of
@@ -34,6 +32,7 @@ from judgments.models import Study
 
 UNITS_A_PART = 20_000
 STATE = "state.json"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
 LAYOUT = 4  # format version of the folder; other versions are not resumed
 
 
@@ -243,50 +242,3 @@ def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int
         position, pk = after
         queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
     return list(queue.order_by("position", "pk").values_list("position", "pk")[:count])
-
-
-EPOCH = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the earliest time in an archive, fixed so that equal files give equal archives
-OTHERS = "application/octet-stream"
-CONTENT_TYPES = {
-    ".svg": "image/svg+xml",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".md": "text/markdown; charset=utf-8",
-    ".tex": "application/x-tex; charset=utf-8",
-    ".bib": "application/x-bibtex; charset=utf-8",
-    ".json": "application/json",
-    ".jsonl": "application/jsonl",
-    ".toml": "application/toml",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    name: str
-    size: int
-    content_type: str
-
-
-def entries(path: Path) -> list[Entry]:
-    with ZipFile(path) as archive:
-        return [Entry(one.filename, one.file_size, content_type(one.filename)) for one in archive.infolist()]
-
-
-def content_of(path: Path, name: str, *, what: str) -> bytes:
-    with ZipFile(path) as archive:
-        if name not in archive.namelist():
-            raise NotThere(f"The {what} has no file {name!r}.")
-        return archive.read(name)
-
-
-def content_type(name: str) -> str:
-    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluation.report import content
+from judgments.management.base import QuorumCommand
 
 
 def coefficient(value: float | None) -> str:
@@ -23,6 +24,14 @@ def with_interval(figure: Mapping[str, Any]) -> str:
 
 def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def say_table(
+    command: QuorumCommand, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    command.say(f"\n{title}")
+    for line in table_lines(columns, rows):
+        command.say(f"  {line}")
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -15,6 +15,7 @@ from evaluation.plots.canvas import (
     draw_coefficients,
     draw_dots,
     draw_level,
+    label_of,
     new_figure,
     quiet_axes,
     to_svg,
@@ -24,6 +25,9 @@ from evaluation.statistics.agreement.alpha import NO_PAIRS
 CHANCE = 0.5
 NOTHING = "No metric was held against people's judgments yet."
 PEOPLE = "one judge"
+# Krippendorff's customary threshold for reliable conclusions.
+RELIABLE = 0.8
+NO_AGREEMENT = "No two judges judged the same unit yet."
 
 
 def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
@@ -142,11 +146,7 @@ def _value(cell: Mapping[str, Any]) -> float:
 
 
 def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
-    return Dot(_label(name), cell["value"], cell["low"], cell["high"], accent=accent)
-
-
-def _label(name: str) -> str:
-    return name.replace("|", "\n")
+    return Dot(label_of(name), cell["value"], cell["low"], cell["high"], accent=accent)
 
 
 def _rows(names: Sequence[str]) -> float:
@@ -155,7 +155,7 @@ def _rows(names: Sequence[str]) -> float:
 
 
 def _left(names: Sequence[str]) -> float:
-    return 0.04 + 0.0115 * max(len(line) for name in names for line in _label(name).split("\n"))
+    return 0.04 + 0.0115 * max(len(line) for name in names for line in label_of(name).split("\n"))
 
 
 def _percent(share: float) -> str:
@@ -175,11 +175,6 @@ def _spoken(metrics: Mapping[str, Any]) -> str:
         )
         parts.append(f"{name}: {accuracies}.")
     return " ".join(parts)
-
-
-# Krippendorff's customary threshold for reliable conclusions.
-RELIABLE = 0.8
-NO_AGREEMENT = "No two judges judged the same unit yet."
 
 
 def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> str:

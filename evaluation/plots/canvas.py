@@ -56,6 +56,11 @@ def short(label: str, longest: int = LONGEST_LABEL) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
+def label_of(metric: str) -> str:
+    """Return a metric's name with each option on its own line."""
+    return metric.replace("|", "\n")
+
+
 def new_figure(height: float, width: float = WIDTH) -> Figure:
     """Return an empty transparent figure; narrow ones, for half a page, keep the text size."""
     figure = Figure(figsize=(width, height))

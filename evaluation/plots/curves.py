@@ -33,6 +33,8 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 End = tuple[float, str, str, str]  # end of a line, its name, colour and marker
 SIGN = 11  # points between the plot and a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MOST_LINES = 4
+APART = 0.07  # of the axis between two labels
 
 
 def curves_figure(drawing: Curves, foot: float) -> Canvas:
@@ -137,10 +139,6 @@ def _direct_labels(axes: Axes, ends: list[End]) -> None:
             axes, words, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
             fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
         )  # fmt: skip
-
-
-MOST_LINES = 4
-APART = 0.07  # of the axis between two labels
 
 
 def power_figure(result: Mapping[str, Any]) -> str:

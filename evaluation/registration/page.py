@@ -36,7 +36,7 @@ from judgments.studies.study_page import (
     take_refusal,
 )
 
-ROWS, SEEN = 20, 3  # hypotheses; the others are folded until they are wanted
+ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
 LONGEST = 2000
 
 
@@ -99,16 +99,8 @@ class RegisteringForm(forms.Form):
         return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(ROWS)]
 
     @property
-    def first_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return self.rows[:SEEN]
-
-    @property
-    def further_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return self.rows[SEEN:]
-
-    @property
     def further_used(self) -> bool:
-        return any(field.value() for row in self.further_rows for field in row)
+        return any(field.value() for row in self.rows[SEEN:] for field in row)
 
     @property
     def rules(self) -> list[forms.BoundField]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
@@ -93,15 +94,12 @@ def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 
 
 def _summary(path: Path) -> _Summary:
-    reader = BundleReader(path)
-    try:
+    with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
         hashes, used = array("Q"), array("b")
         for row in reader.rows("judgments.jsonl"):
             hashes.append(_hash(row))
             used.append(bool(row.get("used")))
-    finally:
-        reader.close()
     return _Summary(
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],

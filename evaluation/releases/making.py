@@ -12,7 +12,6 @@ from statistics import median
 from typing import Any
 
 import tomli_w
-from django.contrib.auth.models import User
 from django.db.models import Max, Min
 from django.utils import timezone
 
@@ -65,7 +64,6 @@ def release_study(
     study: Study,
     terms: Terms,
     output: Path,
-    by: User | None = None,
     salt: bytes | None = None,
     on: date | None = None,
     progress: Progress = no_progress,
@@ -73,7 +71,7 @@ def release_study(
     """Write a bundle to ``output`` and record the release. Raise ReleaseError."""
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
-        release = record_release(study=study, bundle=bundle, by=by)
+        release = record_release(study=study, bundle=bundle)
     except ReleaseError:
         output.unlink()
         raise

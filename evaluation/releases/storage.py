@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from annotation.models import Assignment
@@ -118,9 +117,9 @@ def _version_exists(study: Study, version: str) -> str:
     )
 
 
-def record_release(*, study: Study, bundle: WrittenBundle, file: str = "", by: User | None = None) -> Release:
+def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Release:
     """Record the release in a row and the log. Raise ReleaseError if the version was released meanwhile."""
-    about, by = bundle.about, by or acting_person()
+    about, by = bundle.about, acting_person()
     try:
         with transaction.atomic():
             release = Release.objects.create(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -25,6 +26,8 @@ NEAR = 1e-9  # relative: sums differ in the last bits between processors
 MOST_SAID = 50
 # Raised when malformed rows are added.
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+# Added since earlier versions, whose bundles stay valid.
+ADDED = frozenset({"coefficients"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,6 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT}.")
     try:
         rows = ReleasedRows(Settings(**manifest["settings"]))
-        if rows.settings.kind is None:
-            raise ValueError
         rows.pairs.extend(reader.rows("pairs.jsonl"))
         rows.scores.extend(reader.rows("scores.jsonl"))
         for row in reader.rows("proposals.jsonl"):
@@ -106,11 +107,8 @@ def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
 
 def verify_bundle(path: Path) -> Verification:
     """Check a bundle's hashes, recompute every result from its rows, and compare."""
-    reader = BundleReader(path)
-    try:
+    with closing(BundleReader(path)) as reader:
         return _verify(reader)
-    finally:
-        reader.close()
 
 
 def _verify(reader: BundleReader) -> Verification:
@@ -141,7 +139,7 @@ def _verify(reader: BundleReader) -> Verification:
         for name, file in bundle.manifest.get("files", {}).items():
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
                 found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
-    return verification(f"{reader.path.name}", checked, found)
+    return verification(reader.path.name, checked, found)
 
 
 def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
@@ -186,10 +184,6 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(one)
     else:
         yield value
-
-
-# Added since earlier versions, whose bundles stay valid.
-ADDED = frozenset({"coefficients"})
 
 
 def different(stated: Any, found: Any, where: str) -> list[str]:

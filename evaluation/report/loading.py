@@ -31,6 +31,7 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
 
 Texts = tuple[list[PairTexts], list[References]]
+ROWS_AT_ONCE = 2_000
 
 
 def no_texts() -> Texts | None:
@@ -111,9 +112,6 @@ def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
         return float(found.value if found.share is None or pk in consensus.decisions else found.share)
 
     return np.array([value_of(pk) for pk in pks], dtype=np.float64)
-
-
-ROWS_AT_ONCE = 2_000
 
 
 def load_inputs(

@@ -44,6 +44,7 @@ PRESETS = {
     "wang-gaizauskas-2016": "wang2016",
     "mason-charniak-2012": "mason2012",
 }
+SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def _read(text: str) -> dict[str, str]:
@@ -74,9 +75,6 @@ def in_text(key: str) -> str:
     names = [name.split(",")[0] for name in fields["author"].split(" and ")]
     authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     return f"{authors}, {fields['year']}"
-
-
-SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def methods(

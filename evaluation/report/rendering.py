@@ -41,6 +41,8 @@ TEX = {
     "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
 }  # fmt: skip
 LAST_LATIN = "\u017f"
+FOLDER = Path(__file__).parent
+WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
@@ -72,9 +74,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
     return made
 
 
-FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")
-WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -176,11 +176,11 @@ def _rendered(template: str, form: str, **values: Any) -> str:
     return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS, **values)
 
 
-def render_table(table: Table, form: str, signature: str = "", *, most: int | None = None) -> str:
-    """Return a table as ``html``, ``md``, ``tex`` or ``csv``; ``most`` limits the rows of Markdown and LaTeX."""
+def render_table(table: Table, form: str, signature: str = "") -> str:
+    """Return a table as ``html``, ``md``, ``tex`` or ``csv``."""
     if form == "csv":
         return csv_of(*table.data())
-    return _rendered("table", form, table=table, stamp=signature, most=most)
+    return _rendered("table", form, table=table, stamp=signature, most=None)
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:

@@ -32,6 +32,8 @@ from evaluation.report.sections import sections_of
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
+MANIFEST = "manifest.json"
+
 
 def build_report(
     study: Study,
@@ -85,9 +87,6 @@ def assemble(
         signatures=signatures,
         versions=versions(),
     )
-
-
-MANIFEST = "manifest.json"
 
 
 def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
@@ -233,8 +232,3 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     with zipfile.ZipFile(path) as archive:
         there = set(archive.namelist())
         return {name: archive.read(name).decode() for name in names if name in there}
-
-
-def html_sections_of(analysis: Analysis) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = analysis.result["sections"]
-    return found

@@ -28,6 +28,7 @@ from judgments.kinds.keywords import stemmed
 from judgments.models import Study, Unit
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
+ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +218,6 @@ def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tu
     for unit, _ in some:
         if unit in found:
             yield units[unit], found[unit]
-
-
-ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)

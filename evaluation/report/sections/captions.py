@@ -33,6 +33,8 @@ TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
 People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
 PEOPLE = "one judge"
 LAST = -2.0  # sort undefined coefficients below all others
+MOST_CAPTIONS = 25
+FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def ceilings(inputs: ReportInputs) -> People:
@@ -163,10 +165,6 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
         apart=int(bool(people)),
         levels=(Level("chance", 0.0), Level("full agreement", 1.0, dashed=False)),
     )
-
-
-MOST_CAPTIONS = 25
-FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def sections(inputs: ReportInputs) -> list[Section]:

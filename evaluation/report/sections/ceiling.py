@@ -26,14 +26,12 @@ def _sign(values: NDArray[Any]) -> Ints:
     return np.sign(np.round(values, 9)).astype(np.int64)
 
 
-def halves_of_votes(
-    unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int, splits: int = SPLITS
-) -> dict[str, Estimate]:
+def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int) -> dict[str, Estimate]:
     """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
 
     V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs
     of one. A half's winner wins most of its units (or votes); a tied or empty half drops the pair. The value
-    is the mean over ``splits``, with Wilson's interval over the mean number of pairs.
+    is the mean over ``SPLITS`` splits, with Wilson's interval over the mean number of pairs.
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
@@ -56,7 +54,7 @@ def halves_of_votes(
     }
     generator = np.random.default_rng(seed)
     same: dict[str, list[tuple[int, int]]] = {name: [] for name in wanted}
-    for _ in range(splits):
+    for _ in range(SPLITS):
         # Equal halves of each pair: the lower half of a random order.
         order = np.lexsort((generator.random(len(parts)), group))
         starts = np.searchsorted(group[order], np.arange(len(pairs)))

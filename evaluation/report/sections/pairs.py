@@ -41,6 +41,8 @@ MOST_DRAWS, TEXTS_SCORED = 20, 40_000
 MOST_CURVES = 8
 # Pair kind ("all" for all pairs) -> human level and its name.
 Ceilings = Mapping[str, tuple[str, Estimate]]
+MOST_SHOWN = 40
+HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
 
 
 def ceilings(inputs: ReportInputs) -> Ceilings:
@@ -214,10 +216,6 @@ def _references_section(
     data = table("references", rows)
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
-
-
-MOST_SHOWN = 40
-HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
 
 
 def systems(inputs: ReportInputs) -> Section | None:

@@ -18,6 +18,20 @@ from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_valu
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 
+# Task -> table name, title suffix, description, query, ranked item.
+TASKS = {
+    ANNOTATION: (
+        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
+    ),
+    SEARCH: (
+        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
+    ),
+}  # fmt: skip
+MOST_CURVES = 8
+MEANS = "interval"  # the level of what is averaged
+NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
+
 
 def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
     """Return the (K, K) p of all pairs; nan on the diagonal and where undefined."""
@@ -99,21 +113,6 @@ def letters_of(differs: Flags) -> list[str]:
         "".join(name for name, column in zip(names, ordered, strict=True) if thing in column)
         for thing in range(count)
     ]
-
-
-# Task -> table name, title suffix, description, query, ranked item.
-TASKS = {
-    ANNOTATION: (
-        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
-    ),
-    SEARCH: (
-        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
-    ),
-}  # fmt: skip
-MOST_CURVES = 8
-MEANS = "interval"  # the level of what is averaged
-NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
-THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
 
 
 def grades(inputs: ReportInputs) -> Section | None:
