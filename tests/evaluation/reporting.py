@@ -84,6 +84,10 @@ def address(study: Study, name: str = "report") -> str:
 def make_report(client: Client, study: Study) -> None:
     """As the page does it."""
     client.post(reverse("admin:judgments_study_do", args=[study.pk, "make-report"]))
+    run_report_job()
+
+
+def run_report_job() -> None:
     job = Job.objects.get(kind="report")
     assert run_job(job.pk)
     job.refresh_from_db()

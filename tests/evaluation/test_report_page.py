@@ -12,8 +12,9 @@ from django.urls import reverse
 
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import create_token
-from judgments.models import Job
-from tests.evaluation.reporting import address, graded, make_report, pairwise, words
+from judgments.models import Job, Study
+from tests.evaluation.reporting import address, graded, make_report, pairwise, run_report_job, words
+from tests.evaluation.studies import StudyOf
 
 pytestmark = pytest.mark.django_db
 
@@ -67,11 +68,17 @@ def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
 ) -> None:
     settings.EXPORT_ROOT = tmp_path
     study = pairwise().study
-    make_report(designer, study)
     _, secret = create_token(
-        user=User.objects.get(username="designer"), name="program", scopes=["reports:read"]
+        user=User.objects.get(username="designer"), name="program", scopes=["reports:read", "reports:write"]
     )
     program, headers = Client(), {"Authorization": f"Token {secret}"}
+    draft = StudyOf(study.dataset, "graded", name="Draft").study
+    Study.objects.filter(pk=draft.pk).update(state=Study.State.DRAFT)
+    asked = [
+        program.post(f"/api/studies/{one.slug}/report/", headers=headers) for one in (draft, study, study)
+    ]
+    assert [answer.status_code for answer in asked] == [409, 202, 409]  # no draft, and no second at once
+    run_report_job()
     (head,) = program.get("/api/reports/", {"what": "report"}, headers=headers).json()["results"]
     found = program.get(f"/api/reports/{head['id']}/", headers=headers).json()["result"]
     (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
