@@ -1,4 +1,4 @@
-"""The board, look closer, plans, rehearsals, registrations, and known items over HTTP."""
+"""The board, look closer, plans, rehearsals and known items over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Assignment
 from annotation.rehearsal.rehearsal import rehearsals_of
-from evaluation.models import Analysis, Registration
+from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import SCOPES, create_token
@@ -306,24 +306,7 @@ def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
     assert call("get", "rehearsals/", owner).json()["results"] == []
 
 
-# --- registrations, known items, presets ---------------------------------------------------
-
-
-def test_a_plan_is_registered_once_and_what_became_of_it_is_told(designer: dict[str, str]) -> None:
-    study = make_study("pairwise", opened=False)
-    plan = {"hypotheses": [{"text": "Better.", "claim": "rouge-l > bleu-1 on HC"}], "metrics": METRICS}
-    wrong = call(
-        "post", "registrations/", designer, {"study": study.slug, "plan": {"hypotheses": [{"text": ""}]}}
-    )
-    assert (wrong.status_code, Registration.objects.count()) == (400, 0)
-    made = call("post", "registrations/", designer, {"study": study.slug, "plan": plan})
-    assert made.status_code == 201
-    assert made.json()["content"]["plan"]["metrics"] == METRICS
-    path = made["Location"].partition("/api/")[2]
-    told = call("get", f"{path}outcomes/", designer).json()
-    assert told["outcomes"][0]["verdict"] == "undecided"
-    assert (told["outcomes"][0]["p"], told["deviations"]) == (None, [])
-    assert call("post", "registrations/", designer, {"study": study.slug, "plan": plan}).status_code == 400
+# --- known items, presets ---------------------------------------------------
 
 
 def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: dict[str, str]) -> None:

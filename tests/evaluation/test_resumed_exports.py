@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -242,16 +241,6 @@ def test_a_refused_export_leaves_no_folder(study: StudyOf, tmp_path: Path) -> No
     with pytest.raises(ExportError):
         export_judgments(study=study.study, format="mtme", output=path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_counts_go_on_as_well(study: StudyOf, tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    with pytest.raises(Stopped):
-        export_judgments(study=study.study, format="jsonl", output=path, progress=stop_after(2))
-    said = json.loads((parts.parts_folder(path) / "000002.json").read_text(encoding="utf-8"))
-    assert said["counts"]["judgments"] == 12
-    made = export_judgments(study=study.study, format="jsonl", output=path, resume=True)
-    assert made.manifest["counts"]["judgments"] == 27
 
 
 KILLED = """
