@@ -133,8 +133,8 @@ def _read(study: Study) -> Snapshot:
 def _last_row(model: type[Model]) -> int:
     """Return a table's highest row id, once no lower one can appear.
 
-    PostgreSQL assigns ids before commit, so a lower id may appear later. A lock that waits for writers
-    and is released at once prevents that; SQLite has one writer.
+    PostgreSQL assigns ids before commit. A lock that waits for writers and is released at once rules out a
+    lower id; SQLite has one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":

@@ -23,11 +23,7 @@ AS_PLANNED = (
 
 
 def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
-    """Return the plan with its deviations; None for an unregistered study.
-
-    Args:
-        log_in_words: whether deviations quote the log, which may name people.
-    """
+    """Return the plan with its deviations, which quote the log only if asked, as it may name people."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None
@@ -40,7 +36,6 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
 
 
 def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
-    """Return the deviations from the registered plan."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -87,7 +82,6 @@ def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Dev
 
 
 def _of_votes(study: Study) -> list[Deviation]:
-    """Find units with more votes than planned, or fewer in a closed study."""
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
     found = []

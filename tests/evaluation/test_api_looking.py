@@ -1,4 +1,4 @@
-"""The board, look closer, plans, rehearsals, registrations, known items and reports over HTTP."""
+"""The board, look closer, plans, rehearsals and known items over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Assignment
 from annotation.rehearsal.rehearsal import rehearsals_of
-from evaluation.models import Analysis, Registration
+from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import SCOPES, create_token
@@ -306,24 +306,7 @@ def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
     assert call("get", "rehearsals/", owner).json()["results"] == []
 
 
-# --- registrations, known items, presets, reports ---------------------------------------------------
-
-
-def test_a_plan_is_registered_once_and_what_became_of_it_is_told(designer: dict[str, str]) -> None:
-    study = make_study("pairwise", opened=False)
-    plan = {"hypotheses": [{"text": "Better.", "claim": "rouge-l > bleu-1 on HC"}], "metrics": METRICS}
-    wrong = call(
-        "post", "registrations/", designer, {"study": study.slug, "plan": {"hypotheses": [{"text": ""}]}}
-    )
-    assert (wrong.status_code, Registration.objects.count()) == (400, 0)
-    made = call("post", "registrations/", designer, {"study": study.slug, "plan": plan})
-    assert made.status_code == 201
-    assert made.json()["content"]["plan"]["metrics"] == METRICS
-    path = made["Location"].partition("/api/")[2]
-    told = call("get", f"{path}outcomes/", designer).json()
-    assert told["outcomes"][0]["verdict"] == "undecided"
-    assert (told["outcomes"][0]["p"], told["deviations"]) == (None, [])
-    assert call("post", "registrations/", designer, {"study": study.slug, "plan": plan}).status_code == 400
+# --- known items, presets ---------------------------------------------------
 
 
 def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: dict[str, str]) -> None:
@@ -360,19 +343,3 @@ def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None
     assert call("delete", "saved-presets/ours/", other).status_code in (403, 404)
     assert call("delete", "saved-presets/ours/", designer).status_code == 204
     assert not SavedPreset.objects.exists()
-
-
-def test_a_report_is_made_and_its_files_are_fetched(watched: Study, designer: dict[str, str]) -> None:
-    aggregate_study(study=watched)
-    assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 202
-    assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 409
-    done("report")
-    (row,) = call("get", f"reports/?study={watched.slug}&what=report", designer).json()["results"]
-    assert call("get", f"reports/{row['id']}/download/", designer).getvalue()[:2] == b"PK"
-    one = call("get", f"reports/{row['id']}/files/report.json/", designer)
-    assert json.loads(one.content)["study"] == watched.slug
-    assert call("get", f"reports/{row['id']}/files/none/", designer).status_code == 404
-    (other,) = call("get", f"reports/?study={watched.slug}&what=aggregation", designer).json()["results"]
-    assert call("get", f"reports/{other['id']}/download/", designer).status_code == 404
-    draft = make_study(opened=False)
-    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
