@@ -19,7 +19,7 @@ from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key
 from judgments.drawing.stopping import expected_share, stops_early
 from judgments.jobs import enqueue
-from judgments.models import HIT, CandidatePair, HITUnit, Job, Outlook, Study
+from judgments.models import HIT, CandidatePair, HITUnit, Job, OutcomeBounds, Study
 from judgments.studies.studies import design_of
 
 MOST_POINTS = 200
@@ -65,7 +65,7 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 def _stopping(study: Study) -> dict[str, Any]:
     """Return the saved votes and slots of early stopping, with the design's expectation."""
     design = design_of(study)
-    units = Outlook.objects.filter(unit__study=study)
+    units = OutcomeBounds.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
     found = units.aggregate(
         n=Count("pk"),

@@ -34,7 +34,7 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, IncludedJudgment
-from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
@@ -311,7 +311,7 @@ def full_depth_units(study: Study) -> set[int] | None:
     """Return the unstopped sample of units; None without early stopping."""
     if not stops_early(study):
         return None
-    return set(Outlook.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
+    return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
 
 
 def decisions_of(study: Study) -> dict[int, Decision]:

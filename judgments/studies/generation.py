@@ -27,7 +27,7 @@ from judgments.models import (
     Dataset,
     HITUnit,
     Item,
-    Outlook,
+    OutcomeBounds,
     Output,
     PublishedPair,
     Study,
@@ -147,7 +147,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
         insert_rows(
-            Outlook,
+            OutcomeBounds,
             ("unit_id", "full_depth"),
             (
                 (units[unit.key], number in full)
