@@ -54,7 +54,7 @@ def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sent
     """Yield a sentence about each row.
 
     Args:
-        words: what is wrong; the names in braces are the columns to read.
+        words: what is wrong; names in braces are columns.
         study: the path to the row's study.
     """
     sentence = f"Study {{{study}__slug}}: {words}"
@@ -267,8 +267,7 @@ def generated_studies_have_hits() -> Sentences:
 def units_stand_in_one_hit() -> Sentences:
     """Each unit of a designed study is in exactly one HIT.
 
-    Exceptions: quiz items and controls withdrawn before opening are in none; controls withdrawn later
-    stay.
+    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay.
     """
     units = (
         Unit.objects.filter(study__source=DESIGNED)
@@ -345,8 +344,7 @@ def slots_match_assignments() -> Sentences:
 def hits_ask_for_what_the_design_says() -> Sentences:
     """HITs want ``judgments_per_unit`` workers plus extensions.
 
-    More only where a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
-    slot.
+    More only where a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free slot.
     """
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
@@ -408,8 +406,7 @@ def a_worker_judges_a_unit_once() -> Sentences:
 def exclusions_hold() -> Sentences:
     """Excluded workers have no included work.
 
-    Invalidated work names an active exclusion of its worker and its earlier state; the worker's status
-    agrees.
+    Invalidated work names an active exclusion of its worker; the worker's status agrees.
     """
     standing = Exclusion.objects.filter(lifted_at=None)
     own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))

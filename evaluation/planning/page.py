@@ -1,4 +1,4 @@
-"""The pages "Plan", for a study and before there is one, and "Rehearsal"."""
+"""The pages "Plan" and "Rehearsal"."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class PlanningForm(forms.Form):
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """Return title, question to which the group belongs alone, and fields of each group."""
+        """Return title, the only question to which it belongs, and fields of each group."""
         return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
@@ -185,7 +185,7 @@ def _shown_plan(result: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """Plan before there is a study: the plan is kept with its job."""
+    """Plan before there is a study; the job keeps the plan."""
     user = signed_in(request)
     own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -237,11 +237,7 @@ def _plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _assumed(form: PlanningForm) -> dict[str, Any]:
-    """Return the posted assumptions for the job.
-
-    Raises:
-        WrongState, EvaluationError: with the first problem.
-    """
+    """Return the posted assumptions. Raise WrongState or EvaluationError with the first problem."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
         raise WrongState(f"Nothing was simulated. {form.fields[name].label}: {errors[0]}")
@@ -273,7 +269,7 @@ MOST_SHOWN = 20
 
 
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the form, the copies and the newest result; of a copy, its own result."""
+    """Show the copies and the newest result; of a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():

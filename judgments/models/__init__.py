@@ -3,7 +3,7 @@
 from judgments.models.access import ApiToken, StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.models.jobs import CachedFigures, Job
-from judgments.models.studies import HIT, CandidatePair, HITUnit, Outlook, SavedPreset, Study, Unit
+from judgments.models.studies import HIT, CandidatePair, HITUnit, OutcomeBounds, SavedPreset, Study, Unit
 
 __all__ = [
     "HIT",
@@ -15,7 +15,7 @@ __all__ = [
     "HITUnit",
     "Item",
     "Job",
-    "Outlook",
+    "OutcomeBounds",
     "Output",
     "PublishedPair",
     "SavedPreset",

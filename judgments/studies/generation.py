@@ -29,7 +29,7 @@ from judgments.models import (
     Dataset,
     HITUnit,
     Item,
-    Outlook,
+    OutcomeBounds,
     Output,
     PublishedPair,
     Study,
@@ -125,7 +125,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
         _insert(
-            Outlook,
+            OutcomeBounds,
             (
                 {"unit_id": units[unit.key], "full_depth": number in full}
                 for number, hit in enumerate(batch.hits)

@@ -20,7 +20,7 @@ from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
-from judgments.models import HIT, Outlook, Study, Unit
+from judgments.models import HIT, OutcomeBounds, Study, Unit
 from tests.annotation.leasing import slots_add_up
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
@@ -79,15 +79,15 @@ def test_a_triplet_is_left_alone_once_the_rest_of_its_pair_cannot_turn_it() -> N
     work(study, joined(study, "ada"), always_first)
     work(study, joined(study, "bea"), always_first)
     # with two references a pair can still be tied: both are asked to the end
-    assert set(Outlook.objects.values_list("low", "high", "done")) == {(1, 1, True)}
+    assert set(OutcomeBounds.objects.values_list("low", "high", "done")) == {(1, 1, True)}
     assert (first.open_slots, second.open_slots) == (3, 3)
     assert set(HIT.objects.values_list("spared", flat=True)) == {1}
 
 
 def test_a_majority_of_triplets_settles_the_pair_and_spares_the_others_whole() -> None:
     study = stopping_study(sampling={"pairs": {"HC": 1}, "references": 2}, units_per_hit=1)
-    extra = Unit.objects.get(outlook__unit__places__hit__position=1)
-    Outlook.objects.filter(pk=extra.pk).update(low=0, high=0, done=True)  # as a tied triplet
+    extra = Unit.objects.get(bounds__unit__places__hit__position=1)
+    OutcomeBounds.objects.filter(pk=extra.pk).update(low=0, high=0, done=True)  # as a tied triplet
     HIT.objects.filter(position=1).update(open_slots=0, spared=3)
     work(study, joined(study, "ada"), always_first)
     work(study, joined(study, "bea"), always_first)
@@ -204,13 +204,13 @@ def test_full_depth_hits_are_answered_to_the_end_and_agreement_is_measured_on_th
     study = stopping_study("pairwise", full_depth=0.4)
     for name in ("ada", "bea", "cy", "di"):
         work(study, joined(study, name), always_first)
-    full = HIT.objects.filter(units__outlook__full_depth=True).distinct()
+    full = HIT.objects.filter(units__bounds__full_depth=True).distinct()
     assert full.count() == round(0.4 * HIT.objects.count())
     assert set(full.values_list("spared", flat=True)) == {0}
     assert set(HIT.objects.exclude(pk__in=full).values_list("spared", flat=True)) == {1}
     agreement = compute_aggregation(study=study).result["agreement"]
-    assert agreement["alpha"]["n"] == Outlook.objects.filter(full_depth=True).count()
-    assert agreement["full_depth"]["units"] == Outlook.objects.filter(full_depth=True).count()
+    assert agreement["alpha"]["n"] == OutcomeBounds.objects.filter(full_depth=True).count()
+    assert agreement["full_depth"]["units"] == OutcomeBounds.objects.filter(full_depth=True).count()
 
 
 def test_the_margin_rule_stops_a_unit_at_its_lead() -> None:
@@ -286,7 +286,7 @@ def test_looking_at_everything_again_changes_nothing() -> None:
     work(study, joined(study, "bea"), always_first, most=2)
 
     def rows() -> list[Any]:
-        return [*Outlook.objects.order_by("pk").values(), *HIT.objects.order_by("pk").values()]
+        return [*OutcomeBounds.objects.order_by("pk").values(), *HIT.objects.order_by("pk").values()]
 
     before = rows()
     settle_study(study=study)
@@ -350,6 +350,6 @@ def test_a_rule_that_cannot_be_followed_is_refused(values: dict[str, Any], said:
         make_design({"name": "x", "dataset": "animals", "protocol": "triplet"} | values)
 
 
-def test_a_study_without_a_rule_keeps_no_outlooks() -> None:
+def test_a_study_without_a_rule_keeps_no_bounds() -> None:
     make_study()
-    assert not Outlook.objects.exists()
+    assert not OutcomeBounds.objects.exists()

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judgments", "0015_jobs_without_messages")]
+    dependencies = [("judgments", "0017_outcome_bounds")]
 
     operations = [
         migrations.RemoveConstraint(model_name="unit", name="only_control_items_can_be_struck"),
