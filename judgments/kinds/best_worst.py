@@ -21,7 +21,7 @@ from evaluation.statistics.aggregation import (
     implied_comparisons,
     split_half_reliability,
 )
-from judgments.design.wordings import BEST_WORST_WORDS, CAPTION
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
@@ -292,21 +292,14 @@ class BestWorst(OpenKind):
     """
 
     name = "best-worst"
-    title = "Best-worst: which caption is the best, which the worst?"
-    wordings = BEST_WORST_WORDS
-    wording = BEST_WORST_WORDS[CAPTION]
-    defaults = {
-        "question": "Which caption describes the image best, and which worst?",
-        "units_per_hit": 10,
-        "seconds_per_unit": 20.0,
-    }
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 20.0}
     page = Page(
         "annotation/kinds/best_worst.html",
         script="js/kinds/best_worst.js",
-        keys=(
-            (("1", "…"), _("the best caption first, then the worst")),
-            ((_("Shift 1"), "…"), _("the worst caption at once")),
-        ),
+        keys=((("1", "…"), wording.keys[0]), ((_("Shift 1"), "…"), wording.keys[1])),
     )
     sides = OptionOrder()
     aggregation = MostOften()

@@ -12,7 +12,7 @@ import numpy as np
 from evaluation.statistics.aggregation import relevance_vote
 from evaluation.statistics.aggregation.stopping import relevance_range
 from judgments.design.tables import CROSSED
-from judgments.design.wordings import CAPTION, RELEVANCE_WORDS
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions
 from judgments.drawing.controls import (
     DEGRADED,
@@ -75,16 +75,13 @@ class Relevance(ImageCaptionKind):
     """Judge groups of captions under one image; ``value`` 1 means that the caption describes it."""
 
     name = "relevance"
-    title = "Relevance: which captions describe the image?"
-    wordings = RELEVANCE_WORDS
-    wording = RELEVANCE_WORDS[CAPTION]
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
     values = (0, 1)
     grouped = True
-    choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
-    defaults = {
-        "question": "Which of these captions describe the image?",
-        "seconds_per_unit": 3.0,
-    }
+    choices = (Choice(0, wording.choices[0]), Choice(1, wording.choices[1]))
+    defaults = {"question": wording.question, "seconds_per_unit": 3.0}
     page = Page("annotation/kinds/relevance.html")
     aggregation = TwoThirds()
     comparison = Comparison(cuts=(0.33, 0.66, 1.0))
