@@ -7,15 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from judgments.importers.coco import CocoCandidates, CocoDataset
-from judgments.importers.elsewhere.crowdflower import CROWDFLOWER
-from judgments.importers.elsewhere.label_studio import LABEL_STUDIO
-from judgments.importers.elsewhere.potato import POTATO
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mturk.judgments import EXAMPLE, MTURK, TURKLE, ResultColumns, ResultJudgments
 from judgments.importers.readers import read_csv, read_json_lines
 from judgments.importers.records import CandidateSource, DatasetSource, JudgmentSource
+from judgments.importers.results.crowdflower import CROWDFLOWER
+from judgments.importers.results.judgments import EXAMPLE, ResultColumns, ResultJudgments
+from judgments.importers.results.label_studio import LABEL_STUDIO
+from judgments.importers.results.mturk import MTURK, TURKLE
+from judgments.importers.results.potato import POTATO
 from judgments.importers.tables import InputTable, TableCandidates, TableDataset
 from judgments.importers.textio import ImportProblem
 

@@ -14,9 +14,9 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import cell_of, csv_records, json_array
 from judgments.importers.records import Record, quoted
+from judgments.importers.results.rows import ResultRow, ResultSource
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 # The key of each control tag's answer.
@@ -119,7 +119,7 @@ def _row(
     }
     seconds = _seconds(path, line, annotation.get("lead_time"))
     return ResultRow(
-        path, line, {**cells, **said}, {}, zone, seconds=seconds, control=truth is not None, truth=truth
+        path, line, {**cells, **said}, zone, seconds=seconds, control=truth is not None, truth=truth
     )
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from pathlib import Path
 
-from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import csv_records
 from judgments.importers.records import Record, quoted
+from judgments.importers.results.rows import ResultRow, ResultSource
 from judgments.importers.textio import ImportNotes, ImportProblem, unguard_formula
 
 GOLD = "_gold"
@@ -43,7 +43,7 @@ def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNo
                 path, 1, None, "neither _worker_id nor _trusted_judgments", "a full or an aggregated report"
             )
         yield ResultRow(
-            path, record.line, cells | said, {}, zone, control=golden, truth=_truth(cells, golden, notes)
+            path, record.line, cells | said, zone, control=golden, truth=_truth(cells, golden, notes)
         )
 
 
