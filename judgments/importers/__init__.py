@@ -1,4 +1,4 @@
-"""Read files as typed records. Pure: no database, no Django, no writing."""
+"""Read files as typed records, without the database."""
 
 from judgments.importers.results.judgments import ResultColumns
 from judgments.importers.sources import (

@@ -114,8 +114,8 @@ class ResultJudgments(TableJudgments):
         path: Path,
         how: ResultColumns,
         *,
-        protocol: str | None = None,
-        encoding: str | None = None,
+        protocol: str | None,
+        encoding: str | None,
         source: ResultSource,
     ) -> None:
         super().__init__(path, self._read, protocol=protocol, encoding=encoding)

@@ -1,9 +1,8 @@
-"""Label Studio's exports: JSON (a task with its annotations per record), JSON-MIN and CSV (an annotation
-per record).
+"""Label Studio's exports: JSON (a record per task), JSON-MIN and CSV (a record per annotation).
 
-See labelstud.io/guide/task_format and label-studio-converter. In JSON an answer is in ``result`` under
-its ``from_name``; in the others it is a column of that name, shortened for one choice or text. Columns
-here are the task's data (``image`` and ``data.image`` alike) and the names of the control tags.
+See labelstud.io/guide/task_format and label-studio-converter. In JSON an answer is in ``result`` under its
+``from_name``; in the others it is a column of that name, shortened for one choice or text. Columns here are the
+task's data (``image`` and ``data.image`` alike) and the names of the control tags.
 """
 
 from __future__ import annotations

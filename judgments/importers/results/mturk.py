@@ -38,11 +38,8 @@ def read_results(
     """Yield the assignments of a result file, without rows of unfinished HITs.
 
     Args:
-        required: canonical columns that a result file must have.
+        required: canonical columns that the file must have.
         zone: of times without one.
-
-    Raises:
-        ImportProblem: no such header, a repeated column, a row of another length, an unclosed quote.
     """
     lines = read_lines(path, encoding=encoding, newline="")
     header = _read_header(path, lines, required)

@@ -1,5 +1,4 @@
-"""Potato's output: a folder per annotator with ``user_state.json`` or ``annotated_instances.jsonl``, or
-one CSV.
+"""Potato's output: one CSV, or folders of annotators with ``user_state.json`` or ``annotated_instances.jsonl``.
 
 Formats of github.com/davidjurgens/potato: the state has ``instance_id_to_label_to_value``, the lines
 ``{"id", "displayed_text", "label_annotations": {scheme: {label: value}}, "behavioral_data"}``, the CSV
