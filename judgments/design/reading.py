@@ -53,7 +53,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield f"labels has {len(design.labels)} texts; for {kind.name}, expected {wanted}"
     elif len(set(design.labels)) < len(design.labels):
         yield "labels has the same text twice, so that two answers could not be told apart"
-    size = design.images_per_hit if kind.grouped else design.units_per_hit
+    size = kind.hit_size(design)
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
     if alone and not kind.page.self_contained:
         yield (

@@ -25,11 +25,7 @@ GRADES = (1, 2, 3, 4)
 
 
 class MeanGrade(Aggregation):
-    """The mean grade (H13); share, margin and tie do not apply.
-
-    Args:
-        listed: grades whose votes are listed even if nobody gave them.
-    """
+    """The mean grade (H13); votes of the ``listed`` grades are listed even if nobody gave them."""
 
     rule = "mean"
     level = "interval"

@@ -19,6 +19,7 @@ from judgments.kinds.base import (
     Page,
     RelevanceScale,
     Results,
+    or_none,
 )
 from judgments.kinds.graded import Graded, MeanGrade, nearest_grade
 
@@ -36,7 +37,7 @@ class StandardisedMeans(Results):
         )
         rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
         return KindResults(
-            units={unit: {"z": None if math.isnan(z) else z, "z_n": n} for unit, z, n in rows},
+            units={unit: {"z": or_none(z), "z_n": n} for unit, z, n in rows},
             study={
                 "standardised": {
                     "workers": len(result.raters),
