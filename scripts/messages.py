@@ -21,7 +21,7 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
 CODE = (
-    "annotation", "judgments/hit_templates", "judgments/kinds", "judgments/design/wordings.py", "config",
+    "annotation", "judgments/hit_templates", "judgments/kinds", "config",
     "evaluation/challenges/page.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
 )  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
@@ -56,6 +56,7 @@ def _data() -> Iterator[tuple[str, str]]:
     from judgments.countries import COUNTRIES
     from judgments.design.presets import PRESETS
     from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
 
@@ -63,6 +64,10 @@ def _data() -> Iterator[tuple[str, str]]:
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
+    for wordings in WORDINGS.values():
+        for one in wordings.values():
+            texts = (one.question, *one.choices, *one.poles, one.label, one.hint, *one.keys, one.twice)
+            yield from (("judgments/design/wordings.toml", str(text)) for text in texts if text)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
     for name, preset in PRESETS.items():
         yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)

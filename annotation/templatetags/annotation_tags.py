@@ -16,7 +16,9 @@ from annotation.work import presentation
 from common.markup import render_inline
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import phrase
-from judgments.hit_templates import checked_answer, fill_page, filled_questions, first_answer, read_template
+from judgments.hit_templates.answers import checked_answer, first_answer
+from judgments.hit_templates.filling import fill_page, filled_questions
+from judgments.hit_templates.reading import read_template
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
 

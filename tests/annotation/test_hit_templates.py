@@ -12,8 +12,8 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict, DesignError
-from judgments.hit_templates import TemplateProblem
 from judgments.hit_templates.importing import check_template, import_template
+from judgments.hit_templates.reading import TemplateProblem
 from judgments.importers import ImportProblem
 from judgments.models import Dataset, HITUnit, Item, Study
 from judgments.studies.generation import generate_hits

@@ -16,16 +16,10 @@ from annotation.quality.rules import copy_rules
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
-from judgments.hit_templates import (
-    ExpectedProblem,
-    expected_again,
-    expected_of,
-    fill_page,
-    filled_questions,
-    meets,
-    read_template,
-)
+from judgments.hit_templates.expected import ExpectedProblem, expected_again, expected_of, meets
+from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.importing import check_template
+from judgments.hit_templates.reading import read_template
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits

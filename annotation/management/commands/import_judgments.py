@@ -13,7 +13,7 @@ from judgments.importers import (
     ImportProblem,
     ResultColumns,
 )
-from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
+from judgments.importers.results.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
 

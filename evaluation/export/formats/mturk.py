@@ -22,7 +22,14 @@ from common.files import HashedFile
 from evaluation.export.encoding import Encoding, Stage, Work
 from evaluation.export.formats.judgments import Lines
 from judgments.design.study_design import StudyDesign
-from judgments.importers.mturk.cells import ANSWER, COLUMNS, INPUT, REVIEW_COLUMNS, format_cents, format_time
+from judgments.importers.results.mturk_cells import (
+    ANSWER,
+    COLUMNS,
+    INPUT,
+    REVIEW_COLUMNS,
+    format_cents,
+    format_time,
+)
 from judgments.importers.textio import guard_formula
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, HITUnit, Study, Unit

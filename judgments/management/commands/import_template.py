@@ -3,8 +3,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import QuorumError
-from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template, read_source
-from judgments.importers import ImportProblem
+from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template
+from judgments.importers.textio import ImportProblem, read_whole
 from judgments.management.base import QuorumCommand, progress_bar
 
 
@@ -28,7 +28,7 @@ class Command(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug: str = options["study"]
-        source = read_source(options["template"], encoding=options["encoding"])
+        source = read_whole(options["template"], encoding=options["encoding"])
         if options["dry_run"]:
             found = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
             self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
