@@ -1,8 +1,6 @@
 """Long work: no killed worker or restart loses any, and none is done twice."""
 
 import json
-import os
-import signal
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -25,6 +23,7 @@ from psycopg import sql
 from judgments import jobs
 from judgments.bell import CHANNEL
 from judgments.models import Job
+from tests import forking
 from tests.installations import Installation, until
 from tests.judgments import job_kinds
 
@@ -216,8 +215,7 @@ def test_work_cut_off_by_a_kill_is_done_exactly_once_after_the_restart(installat
     job = enqueue(installation, count=10, slow=str(slow))
     first = installation.start_worker(include=KINDS)
     until(Path(f"{slow}.reached").exists, what="the middle of the writing")
-    os.killpg(first.pid, signal.SIGKILL)
-    first.wait()
+    forking.kill(first)
     found = row(installation, job)
     assert (found["state"], found["groups"]) == ("running", 0)
     slow.unlink()
@@ -267,7 +265,8 @@ def test_a_worker_that_is_asked_to_end_gives_its_work_back(installation: Install
     worker = installation.start_worker(include=KINDS)
     until(lambda: row(installation, job)["words"] == "thinking", what="the middle of the work")
     worker.terminate()
-    assert worker.wait() == 0
+    worker.join()
+    assert worker.exitcode == 0
     found = row(installation, job)
     assert (found["state"], found["attempts"], found["words"]) == ("queued", 0, "")
     assert left.exists()
@@ -284,7 +283,8 @@ def test_work_that_cannot_be_interrupted_is_given_back_as_well(installation: Ins
     worker = installation.start_worker(include=KINDS)
     until(lambda: row(installation, job)["words"] == "thinking", what="the middle of the work")
     worker.terminate()
-    assert worker.wait() == 0
+    worker.join()
+    assert worker.exitcode == 0
     found = row(installation, job)
     assert (found["state"], found["attempts"], found["groups"]) == ("queued", 0, 0)
     gate.unlink()
@@ -312,9 +312,7 @@ for number in range(60):
 
     for share in (10, 30):
         until(partial(done, share), what=f"{share} jobs")
-        killed = workers.pop(0)
-        os.killpg(killed.pid, signal.SIGKILL)
-        killed.wait()
+        forking.kill(workers.pop(0))
         workers.append(installation.start_worker(include=KINDS))
     until(partial(done, 60), what="all jobs")
     names = installation.query("SELECT name FROM auth_group WHERE name <> 'Researchers'")
