@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -396,14 +397,15 @@ def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_th
             f"webhook = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
             "ping_webhook(webhook=webhook)"
         )
-        started: list[int] = []
-        there.before = lambda: os.killpg(started[0], signal.SIGKILL)
+        started: Queue[int] = Queue()
+        there.before = lambda: os.kill(started.get(), signal.SIGKILL)
         process = installation.start("manage", "send_webhooks", log="sending.log")
-        started.append(process.pid)
-        process.wait()
+        assert process.pid is not None
+        started.put(process.pid)
+        process.join()
         there.before = None
         log = Path(installation.folder / "sending.log").read_text()
-        assert process.returncode == -signal.SIGKILL, log
+        assert process.exitcode == -signal.SIGKILL, log
         rows = "SELECT state, attempts FROM annotation_webhookdelivery"
         assert installation.query(rows) == [("sending", 1)]
         installation.python(

@@ -1,8 +1,6 @@
 """Long work: no killed worker or restart loses any, and none is done twice."""
 
 import json
-import os
-import signal
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -25,6 +23,7 @@ from psycopg import sql
 from judgments import jobs
 from judgments.bell import CHANNEL
 from judgments.models import Job
+from tests import forking
 from tests.installations import Installation, until
 from tests.judgments import job_kinds
 
@@ -228,8 +227,7 @@ def test_work_cut_off_by_a_kill_is_done_exactly_once_after_the_restart(installat
     job = enqueue(installation, count=10, slow=str(slow))
     first = installation.start_worker(include=KINDS)
     until(Path(f"{slow}.reached").exists, what="the middle of the writing")
-    os.killpg(first.pid, signal.SIGKILL)
-    first.wait()
+    forking.kill(first)
     found = row(installation, job)
     assert (found["state"], found["groups"]) == ("running", 0)
     slow.unlink()
@@ -273,7 +271,8 @@ def test_a_worker_that_is_asked_to_end_gives_its_work_back(installation: Install
     for job in jobs_held:
         until(lambda job=job: row(installation, job)["words"] == "thinking", what="the middle of the work")  # type: ignore[misc]
     worker.terminate()
-    assert worker.wait() == 0
+    worker.join()
+    assert worker.exitcode == 0
     assert left.exists()
     for job in jobs_held:
         found = row(installation, job)
@@ -305,9 +304,7 @@ for number in range(30):
 
     for share in (5, 15):
         until(partial(done, share), what=f"{share} jobs")
-        killed = workers.pop(0)
-        os.killpg(killed.pid, signal.SIGKILL)
-        killed.wait()
+        forking.kill(workers.pop(0))
         workers.append(installation.start_worker(include=KINDS))
     until(partial(done, 30), what="all jobs")
     names = installation.query("SELECT name FROM auth_group WHERE name <> 'Researchers'")
