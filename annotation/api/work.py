@@ -48,6 +48,9 @@ class Problem(Schema):
     errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
 
 
+NOT_NOW = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
+
+
 class TextField(serializers.CharField):
     """A text as it was sent, which a service checks."""
 

@@ -1,10 +1,11 @@
-"""The quiz over HTTP, for clients that never open the pages (docs/api.md)."""
+"""The quiz over HTTP (docs/api.md): attempts for researchers, and the test itself for workers' clients."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,8 +17,37 @@ from annotation.quiz.sheet import asked_at, explained, may_explain
 from annotation.work.joining import require_participation
 from annotation.work.presentation import Place, quiz_picture_url
 from common.errors import NotThere
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
+
+
+class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
+    """A worker's try at a quiz: what was asked, what was answered."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+    items = serializers.ListField(read_only=True)
+    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as the worker saw it.")
+
+    class Meta:
+        model = QuizAttempt
+        fields = [
+            *("id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed"),
+            *("simulated", "started_at", "finished_at"),
+        ]
+
+
+class QuizAttemptResource(Resource):
+    """Attempts at quizzes, those under way too."""
+
+    reading, scope = "annotation.view_quizattempt", "workers"
+    queryset = QuizAttempt.objects.select_related("study", "worker")
+    serializer_class = QuizAttemptSerializer
+    filterset_class = filters_of(
+        QuizAttempt, "qualification", "passed", "simulated", study=study_filter(), worker="worker__name"
+    )
+    orderings = {"id": "pk", "started_at": "started_at"}
 
 
 class QuizView(WorkView):
