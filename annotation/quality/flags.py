@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
-from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, StudyAlarm, Worker
+from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE
 from annotation.quality.detectors import Finding, Rule, findings
 from annotation.quality.detectors.base import pages_since_look
@@ -28,7 +27,7 @@ from annotation.quality.rules import (
 from annotation.webhooks.webhooks import note_exclusion
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from common.errors import WrongState
-from judgments.models import HIT, Study, Unit
+from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 
 Standing = Participation.Standing
@@ -207,21 +206,6 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
     Participation.objects.filter(study=study, worker=worker, standing=Standing.PAUSED).update(
         standing=Standing.ACTIVE
     )
-
-
-@transaction.atomic
-def flag_used_up_controls(
-    *, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]
-) -> None:
-    """Count an assignment that lacks control items (row ids), because the worker has met them all."""
-    own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
-    # for the designer, all captions of a control image are one control item
-    items = len({unit.item_id for unit in units if unit.pk in missing})
-    raised = StudyAlarm.objects.filter(**own).update(
-        pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
-    )
-    if not raised:  # a worker claims one HIT at a time: nobody else creates this row
-        StudyAlarm.objects.create(**own, pages=1, missing=items)
 
 
 def run_detectors(*, assignment: Assignment) -> list[Case]:
