@@ -78,10 +78,7 @@ def exclude_worker(
 ) -> Exclusion:
     """Exclude ``worker`` from ``study``: invalidate their answers and reopen their slots.
 
-    A repeated call returns the first exclusion and changes nothing.
-
-    Args:
-        rule: the detector that excluded the worker, '' for a person.
+    A repeated call returns the first exclusion. ``rule`` is the detector, '' for a person.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
@@ -211,8 +208,8 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A detector with a flag on the worker is silent. A study without enabled detectors costs one query, a page
-    without a due look two.
+    A detector with a flag on the worker is silent. Without enabled detectors this costs one query, without a due look
+    two.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))

@@ -66,7 +66,7 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker: as candidate, reference, or option in ``Unit.content``.
+    """Exclude HITs that show a caption by this worker: as candidate, reference, or option.
 
     Most workers wrote none in the dataset; they cost one query.
     """
@@ -226,9 +226,8 @@ def find_candidate(
 ) -> Claim | Candidate | None:
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
-    Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
-    nothing else is left. A current HIT may be finished, also while the worker or the study is paused.
-    ``besides`` is a current assignment to ignore.
+    Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished, also while the worker
+    or the study is paused. ``besides`` is a current assignment to ignore.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)

@@ -37,7 +37,6 @@ class OwnStudy:
     Attributes:
         pages: number of assignments by state.
         approved_before: approved assignments that were invalidated since.
-        judgments, seconds: current answers, and the active time on them.
         controls: accuracy on control items, if the study shows it.
         quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
