@@ -1,3 +1,5 @@
+"""The addresses below /api/."""
+
 from __future__ import annotations
 
 from django.urls import include, path, re_path
