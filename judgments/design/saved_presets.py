@@ -23,7 +23,6 @@ CHANGED = "design-changed"
 
 
 def saved_presets() -> dict[str, Preset]:
-    """Return this installation's presets for ``make_design``, with one query."""
     return {
         one.slug: Preset(
             title=one.title,
@@ -41,7 +40,6 @@ def newest_presets(most: int) -> list[SavedPreset]:
 
 
 def preset_values(design: StudyDesign) -> dict[str, Any]:
-    """Return the parts of a design to reuse in another one."""
     values = design.model_dump(mode="json")
     for key in OWN_KEYS:
         values.pop(key, None)

@@ -132,7 +132,6 @@ class _Folder:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
     def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
-        """Yield candidate pairs with their records."""
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):

@@ -139,8 +139,6 @@ class KeywordRehearsal(Rehearsal):
 
 
 class Keywords(OpenKind):
-    """Choose words and collocations of the text."""
-
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
     no_source = "keywords shows the text of each item already"

@@ -133,7 +133,6 @@ def step_form(
 def _input(
     field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
 ) -> dict[str, Any]:
-    """Return the context of a field's input."""
     name = str(field.style.get("name", field.field_name))
     initial = field.get_initial() if fresh else ""
     value = begin.get(name, initial)

@@ -227,9 +227,6 @@ def test_the_published_pairs_of_the_real_data_hold_no_two_alike(name: str, left:
     assert notes == (wanted_notes if name == "pascal-50s" else {})
 
 
-# --- pairs with fewer references than asked for ---------------------------------------------------------
-
-
 def with_references(counts: list[int], kind: str = "MM") -> Material:
     """A published pair for each count, which has so many references."""
     pairs = tuple(

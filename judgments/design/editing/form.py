@@ -48,8 +48,6 @@ class AllOrNumberField(forms.CharField):
 
 
 class TypedField(forms.CharField):
-    """A value that is typed as several lines."""
-
     def __init__(self, *, rows: int, **options: Any) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
@@ -116,7 +114,6 @@ class SeveralField(forms.MultipleChoiceField):
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    """Return a complete design to start from, without name, slug and dataset."""
     asked = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
     return make_design(asked, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
 
@@ -307,7 +304,6 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:
-    """Return the value of a dotted key in nested dicts, or None."""
     found: Any = values
     for part in key.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -315,7 +311,6 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 
 
 def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
-    """Return the form field of a key, by the type the design gives it."""
     options: dict[str, Any] = {"label": entry.label, "help_text": entry.help}
     text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
     if key == "dataset":
@@ -369,7 +364,6 @@ def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> for
 
 
 def _limits(field: FieldInfo) -> dict[str, Any]:
-    """Return the bounds and the greatest length of a field, by pydantic's names."""
     return {
         name: getattr(rule, name)
         for rule in field.metadata
@@ -379,8 +373,6 @@ def _limits(field: FieldInfo) -> dict[str, Any]:
 
 
 class StudyFileForm(forms.Form):
-    """A study file, typed or uploaded."""
-
     text = forms.CharField(
         label="Study file",
         required=False,

@@ -138,7 +138,6 @@ def _row(
 
 
 def _seconds(behaviour: Any) -> float | None:
-    """Return how long the instance was open, if recorded."""
     if not isinstance(behaviour, dict):
         return None
     total = behaviour.get("total_time_ms")
