@@ -374,11 +374,10 @@ def _with_foreign(
 
 def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
     """Draw which candidate is first and exclude human candidates from the references."""
-    flip = bool(rng.integers(2))
-    first, second = (option.second, option.first) if flip else (option.first, option.second)
-    systems = (
-        (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
-    )
+    if rng.integers(2):
+        option = _Option(option.second, option.first, option.second_system, option.first_system)
+    first, second = option.first, option.second
+    systems = option.first_system, option.second_system
     human = [
         text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
     ]

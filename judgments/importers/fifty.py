@@ -167,6 +167,18 @@ class _Folder:
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
 
+def _judgment(row: PairRow, **values: Any) -> JudgmentRow:
+    return JudgmentRow(
+        image=row.image,
+        first_text=row.first_text,
+        second_text=row.second_text,
+        kind=row.kind,
+        pair=row.pair,
+        anonymous=True,
+        **values,
+    )
+
+
 class _FiftyReader(Source):
     def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
         super().__init__(path, encoding)
@@ -216,17 +228,12 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
             self.notes.count("anonymous-totals")
             for place, vote in enumerate(votes, 1):
-                yield JudgmentRow(
+                yield _judgment(
+                    row,
                     unit=f"{self._folder.name}-pair-{row.pair}",
                     worker=f"anon-{place}",
                     value=vote,
                     protocol="pairwise",
-                    image=row.image,
-                    first_text=row.first_text,
-                    second_text=row.second_text,
-                    kind=row.kind,
-                    pair=row.pair,
-                    anonymous=True,
                 )
 
 
@@ -253,19 +260,14 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
                     raise record.problem("image", f"no caption {quoted(reference)}", "it in the dataset")
-                yield JudgmentRow(
+                yield _judgment(
+                    row,
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
                     worker="anon-1",
                     value=vote,
                     protocol="triplet",
-                    image=row.image,
                     reference=reference,
                     reference_text=reference_text,
-                    first_text=row.first_text,
-                    second_text=row.second_text,
-                    kind=row.kind,
-                    pair=row.pair,
-                    anonymous=True,
                     aggregated=True,
                 )
 

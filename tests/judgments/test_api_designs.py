@@ -102,8 +102,8 @@ def test_reviews_answer_with_what_they_changed(designer: dict[str, str]) -> None
     study = make_study()
     work = finished(study)
     for changed in (1, 0):
-        body = {"assignments": [work]}
-        assert call("post", f"{study.slug}/approve", body, designer).json() == {"changed": changed}
+        answer = call("post", f"{study.slug}/approve", {"assignments": [work]}, designer)
+        assert answer.json() == {"changed": changed}
     body = {"worker": "w-0007", "why": "Clicked through."}
     made = call("post", f"{study.slug}/exclude", body, designer).json()
     assert (made["worker"], made["made_by"], made["lifted_at"]) == ("w-0007", "designer", None)

@@ -228,7 +228,11 @@ class DesignForm(forms.Form):
         """Return the errors in the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
-        return found + [(self[name], list(self.errors[name])) for name in self.fields if name in self.errors]
+        return found + [
+            (self[name], [str(one) for one in self.errors[name]])
+            for name in self.fields
+            if name in self.errors
+        ]
 
     def _take_requirements_off(self) -> None:
         """Clear what a ready set of requirements filled in, if another one or none is chosen now, and none edited."""
