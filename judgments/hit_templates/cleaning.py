@@ -128,10 +128,6 @@ def _box(element: Element) -> Nodes:
     return [Element("div", _without(element.attributes, "header", "heading", "image"), element.inside)]
 
 
-def _inside(element: Element) -> Nodes:
-    return list(element.inside)
-
-
 def _nothing(element: Element) -> Nodes:
     return []
 

@@ -106,11 +106,6 @@ class RowsField(TypedField):
         return rows
 
 
-class SeveralField(forms.MultipleChoiceField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(widget=UnfoldAdminCheckboxSelectMultipleWidget, **options)
-
-
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
@@ -334,7 +329,8 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if words := extra.get("words"):
         choices = list(words.items())
         if get_origin(field.annotation) is tuple:
-            return SeveralField(choices=choices, **options)
+            several = UnfoldAdminCheckboxSelectMultipleWidget
+            return forms.MultipleChoiceField(choices=choices, widget=several, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
     if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):
