@@ -3,7 +3,7 @@
 HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human
 with a machine caption, MM two machine captions. Human candidates come from the references and are
 excluded from that pair's references, with any equal text. Equal texts are never paired. Two texts are
-compared for an image once per study, in any order and kind. Machines take part about equally often.
+compared for an image once per study. Machines take part about equally often.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PASCAL-50S and ABSTRACT-50S (V15 §4, App. I): references, candidate pairs, votes and winners.
 
-Both are folders with `references.jsonl` (`image`, `references`) and `pairs.jsonl`. PASCAL-50S has fifty
-references per image, of which its pairs use the first 48, eleven pairwise votes per pair, and each pair's
-triplet winner without votes. ABSTRACT-50S has a majority vote for each of 48 triplets.
+Both are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image, of which its
+pairs use the first 48, eleven pairwise votes per pair, and each pair's triplet winner without votes. ABSTRACT-50S
+has a majority vote for each of 48 triplets.
 """
 
 from __future__ import annotations

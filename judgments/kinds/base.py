@@ -139,8 +139,7 @@ class Aggregation(ABC):
     """How judgments become a consensus, and how their agreement is measured.
 
     Attributes:
-        rule: its name in the judgment signature.
-        tie_rule: the rule for tied units, in a word.
+        rule, tie_rule: their names in the judgment signature.
         level: level of measurement for agreement.
         no_alpha: why agreement cannot be measured; "" if it can.
         settles: whether a consensus can be decided before all votes are in (``outcome_range``).

@@ -74,7 +74,7 @@ class EditorPage:
     """The page of a design.
 
     Attributes:
-        base: values of what the form does not ask; they travel with it.
+        base: values of what the form does not ask.
         toml: the study file of the form, or refused text that was typed in its place.
         key: of the design that preview and numbers show; '' without one.
         asked: whether the person asked for a preview: then the numbers are counted at once.
