@@ -137,8 +137,10 @@ class NamedDesign:
 
 
 def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design of a study among ``studies`` (``SLUG``, or ``SLUG@NUMBER`` before that log entry), of a
-    preset (``preset:NAME``, or ``NAME`` if no study has it), or with ``files`` of the file at a path.
+    """Return the design of a study that the requester sees, of a preset, or with ``files`` of a study file.
+
+    ``words`` are ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, a preset's bare name that no
+    study has, or a path.
     """
     slug, _, number = words.partition("@")
     study = studies.filter(slug=slug).first()

@@ -230,7 +230,7 @@ class DesignForm(forms.Form):
         ]
 
     def _take_requirements_off(self) -> None:
-        """Clear what a ready set of requirements filled in, if another one or none is chosen now, and none edited."""
+        """Clear what the set of requirements chosen before filled in, unless one of its fields was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
