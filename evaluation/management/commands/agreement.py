@@ -1,3 +1,5 @@
+"""manage.py agreement: Krippendorff's alpha of a judgments file, or how far two sources of judgments agree."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""manage.py explain_score: where a metric's score of one caption comes from."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
