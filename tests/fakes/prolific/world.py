@@ -254,13 +254,6 @@ class World:
             self.approve(one)
         elif kind == "REQUEST_RETURN":
             one.return_requested = self.now()
-        elif kind == "ADD_TO_PARTICIPANT_GROUP":
-            self.groups[action["participant_group"]].members.setdefault(one.participant, self.now())
-        elif kind == "REMOVE_FROM_PARTICIPANT_GROUP":
-            self.groups[action["participant_group"]].members.pop(one.participant, None)
-        elif kind == "FIXED_SCREEN_OUT_PAYMENT":
-            one.status = "SCREENED OUT"
-            self.spend(int(action["fixed_screen_out_reward"]))
 
     def give_back(self, submission_id: str) -> None:
         """A participant returns their submission: unpaid, and the place is free again (R)."""
