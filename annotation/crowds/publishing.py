@@ -53,7 +53,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             f"({spell_cents(budget.budget_cents)}) {spell_cents(budget.left_cents)} are left."
         )
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
-    numbers = dict(rows.order_by("number").values_list("hit", "number"))
+    numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
     for plan, price in zip(wanted, prices, strict=True):
         number = numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.place, study.pk, study.slug, plan.hit, number)

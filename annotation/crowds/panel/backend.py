@@ -39,8 +39,6 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
-
-
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 CODE_LENGTH = 10
 LONGEST_ID = 100
