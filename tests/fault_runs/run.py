@@ -145,7 +145,6 @@ class FaultRun:
         self.outcome.seconds = time.monotonic() - began
         return self.outcome
 
-    # --- doing ------------------------------------------------------------------------------------
     def scene(self, call: str) -> dict[str, Any]:
         """A function of ``scenes`` inside the installation; what it told."""
         told = self.installation.python(f"from tests.fault_runs import scenes\nscenes.{call}")
@@ -209,7 +208,6 @@ class FaultRun:
         )
         return int(rows[0][0])
 
-    # --- comparing --------------------------------------------------------------------------------
     def nothing_twice(self) -> None:
         """After publishing: one HIT for each, and the money of each reserved."""
         rows, there = self.scene("rows()"), self.emulator.dump()["hits"]
