@@ -41,7 +41,6 @@ class Votes:
 
 
 def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
-    """Return ascending numbers of judgments to evaluate at, ending with ``count``."""
     return sorted({max(1, round(count * step / most)) for step in range(1, most + 1)}) if count else []
 
 

@@ -49,6 +49,8 @@ from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
 
+WORKERS_SHOWN = 200
+
 
 def candidate_scores(study: Study) -> dict[str, Any]:
     """Return metric -> scores (two per pair) ``of`` pairs or units, or a ``reason`` for none."""
@@ -130,9 +132,6 @@ def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict
         "growth_said": growth_sentence(known),
         "kinds": kinds,
     }
-
-
-WORKERS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +263,6 @@ def _evaluation(
 def _workers(
     study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
-    """Return workers to review first, control results and side preference."""
     people = loaders.worker_rows(study)
     rows = worker_table(
         table, people, records, loaders.work_times(study, loaders.without_times(table, people))

@@ -123,7 +123,7 @@ def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
 
 
 def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, dict[int, int]]:
-    """Return metric -> pair -> its winner, 0 for none."""
+    """Return metric -> pair -> its winner, or 0."""
     if evaluation is None or evaluation.judged.pks is None:
         return {}
     pks = evaluation.judged.pks.tolist()
@@ -155,7 +155,6 @@ def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
 
 
 def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
-    """Return systems with their shares of won pairs, best by truth first."""
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
@@ -250,7 +249,6 @@ def _work(study: Study) -> dict[str, Any]:
 
 @transaction.atomic
 def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
-    """Store it with its consensus and evaluation."""
     aggregation = store_aggregation(rehearsal.aggregation)
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)

@@ -106,7 +106,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the answers of open kinds without own figures."""
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []
