@@ -349,17 +349,7 @@ def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None
     assert not SavedPreset.objects.exists()
 
 
-def test_a_report_is_made_and_its_files_are_fetched(watched: Study, designer: dict[str, str]) -> None:
-    aggregate_study(study=watched)
-    assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 202
-    assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 409
-    done("report")
-    (row,) = call("get", f"reports/?study={watched.slug}&what=report", designer).json()["results"]
-    assert call("get", f"reports/{row['id']}/download/", designer).getvalue()[:2] == b"PK"
-    one = call("get", f"reports/{row['id']}/files/report.json/", designer)
-    assert json.loads(one.content)["study"] == watched.slug
-    assert call("get", f"reports/{row['id']}/files/none/", designer).status_code == 404
-    (other,) = call("get", f"reports/?study={watched.slug}&what=aggregation", designer).json()["results"]
-    assert call("get", f"reports/{other['id']}/download/", designer).status_code == 404
+def test_a_draft_has_no_report(designer: dict[str, str]) -> None:
     draft = make_study(opened=False)
     assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
+    assert not Job.objects.exists()

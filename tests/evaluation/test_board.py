@@ -70,9 +70,9 @@ def test_what_comes_in_while_figures_are_computed_is_counted_once(study: Study) 
 
     store_snapshot(compute_snapshot(study=study, progress=meanwhile))
     there = Judgment.objects.filter(assignment__study=study).count()
-    pulse = change_mark(study)
-    assert pulse.new > 0
-    assert live_counters(study, pulse, {}).judgments == there
+    mark = change_mark(study)
+    assert mark.new > 0
+    assert live_counters(study, mark, {}).judgments == there
 
 
 def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
@@ -184,9 +184,9 @@ def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost(stud
     snapshot = BoardSnapshot.objects.get(study=study)
     BoardSnapshot.objects.filter(study=study).update(seconds=1.0)  # however busy the machine is
     work(study, joined(study, "late"), always_first, most=1)
-    pulse = change_mark(study)
-    assert not is_stale(study, pulse, snapshot.made_at + timedelta(seconds=14))
-    assert is_stale(study, pulse, snapshot.made_at + timedelta(seconds=16))
+    mark = change_mark(study)
+    assert not is_stale(study, mark, snapshot.made_at + timedelta(seconds=14))
+    assert is_stale(study, mark, snapshot.made_at + timedelta(seconds=16))
     BoardSnapshot.objects.filter(study=study).update(seconds=30.0)
     assert not is_stale(study, change_mark(study), snapshot.made_at + timedelta(seconds=299))
 
