@@ -27,7 +27,7 @@ from annotation.models import (
     RawId,
     WrittenCaption,
 )
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import FINISHED, LIVE
 from annotation.money.ledger import ledger_sums, reserved_cents, spell_cents
 from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
@@ -37,7 +37,6 @@ from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
-FINISHED = [Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED]
 Status, Booked = CrowdSession.Status, CrowdSession.Booked
 Sentences = Iterator[str]
 

@@ -15,7 +15,8 @@ from annotation.models.workers import Worker
 from judgments.models import HIT, Caption, Study, Unit
 
 # states that occupy a slot of the HIT
-LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
+FINISHED = ("submitted", "approved", "rejected")
+LIVE = ("reserved", "accepted", *FINISHED)
 # states of finished work that is excluded
 NOT_COUNTED = ("invalidated", "apart")
 
@@ -30,7 +31,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
     def finished(self) -> AssignmentQuerySet:
         """Filter submitted ones, whatever was decided."""
-        return self.filter(state__in=["submitted", "approved", "rejected"])
+        return self.filter(state__in=FINISHED)
 
 
 class Assignment(models.Model):

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
+from annotation.models.assignments import FINISHED
 from annotation.money.costs import Spending, local_cost_cents, spending_of
 from evaluation.export.rows import timestamp
 from evaluation.models import BoardSnapshot
@@ -24,7 +25,6 @@ from judgments.studies.studies import design_of
 
 MOST_POINTS = 200
 ROWS_AT_ONCE = 2_000
-FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 HELD_SHOWN = 20
 EVERY = 15.0  # seconds between two snapshots, at least
 COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s

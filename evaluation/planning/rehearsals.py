@@ -181,10 +181,7 @@ def _power(
     """Simulate decisions between the best two metrics, and the two systems that meet most often."""
     if people is None:
         return []
-    design, units = (
-        design_of(study),
-        Unit.objects.filter(study=study, control=False, pair__isnull=False).count(),
-    )
+    units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(pairs.truth))))
     asked: list[tuple[str, str, str, int, Question]] = []
     try:
@@ -212,7 +209,7 @@ def _power(
             )
     rows = []
     for what, first, second, count, question in asked:
-        size = Size(count, references, design.judgments_per_unit)
+        size = Size(count, references, design_of(study).judgments_per_unit)
         (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {
             key: value if isinstance(value, int) else plain(value)
