@@ -15,10 +15,10 @@ from annotation.models.workers import Worker
 from judgments.models import HIT, Caption, Study, Unit
 
 # states that occupy a slot of the HIT
-FINISHED = ("submitted", "approved", "rejected")
-LIVE = ("reserved", "accepted", *FINISHED)
+LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
 # states of finished work that is excluded
 NOT_COUNTED = ("invalidated", "apart")
+FINISHED = ("submitted", "approved", "rejected")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -31,7 +31,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
     def finished(self) -> AssignmentQuerySet:
         """Filter submitted ones, whatever was decided."""
-        return self.filter(state__in=FINISHED)
+        return self.filter(state__in=["submitted", "approved", "rejected"])
 
 
 class Assignment(models.Model):

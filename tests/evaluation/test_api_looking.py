@@ -1,4 +1,4 @@
-"""The dashboard, error analysis, plans, rehearsals, registrations, known items and reports over HTTP."""
+"""The dashboard, error analysis, plans, rehearsals, known items and reports over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotation.models import Assignment
 from annotation.rehearsal.rehearsal import rehearsals_of
-from evaluation.models import Analysis, Registration
+from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import SCOPES, create_token
@@ -296,23 +296,6 @@ def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
     assert call("get", "rehearsals/", owner).json()["results"] == []
 
 
-def test_a_plan_is_registered_once_and_what_became_of_it_is_told(designer: dict[str, str]) -> None:
-    study = make_study("pairwise", opened=False)
-    plan = {"hypotheses": [{"text": "Better.", "claim": "rouge-l > bleu-1 on HC"}], "metrics": METRICS}
-    wrong = call(
-        "post", "registrations/", designer, {"study": study.slug, "plan": {"hypotheses": [{"text": ""}]}}
-    )
-    assert (wrong.status_code, Registration.objects.count()) == (400, 0)
-    made = call("post", "registrations/", designer, {"study": study.slug, "plan": plan})
-    assert made.status_code == 201
-    assert made.json()["content"]["plan"]["metrics"] == METRICS
-    path = made["Location"].partition("/api/")[2]
-    told = call("get", f"{path}outcomes/", designer).json()
-    assert told["outcomes"][0]["verdict"] == "undecided"
-    assert (told["outcomes"][0]["p"], told["deviations"]) == (None, [])
-    assert call("post", "registrations/", designer, {"study": study.slug, "plan": plan}).status_code == 400
-
-
 def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: dict[str, str]) -> None:
     work(watched, joined(watched, "cleo"), always_first)
     aggregate_study(study=watched)
@@ -332,6 +315,12 @@ def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: d
     assert call("post", path, stranger, {"chosen": fit}).status_code == 409
 
 
+def test_a_draft_has_no_report(designer: dict[str, str]) -> None:
+    draft = make_study(opened=False)
+    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
+    assert not Job.objects.exists()
+
+
 def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None:
     study = make_study(opened=False)
     body = {"study": study.slug, "slug": "ours", "title": "Ours"}
@@ -347,9 +336,3 @@ def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None
     assert call("delete", "saved-presets/ours/", other).status_code in (403, 404)
     assert call("delete", "saved-presets/ours/", designer).status_code == 204
     assert not SavedPreset.objects.exists()
-
-
-def test_a_draft_has_no_report(designer: dict[str, str]) -> None:
-    draft = make_study(opened=False)
-    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
-    assert not Job.objects.exists()
