@@ -19,7 +19,7 @@ from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from evaluation.dashboard.progress import study_counts
 from evaluation.dashboard.replay import (
-    Votes,
+    VotesInOrder,
     accuracy_so_far,
     agreement_grows,
     correlation_so_far,
@@ -221,17 +221,17 @@ def _stored_scores(study: Study) -> dict[str, Any] | None:
     return kept if kept and "of" in kept else None
 
 
-def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
+def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> VotesInOrder:
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
     known = np.array(sorted(code_of), dtype=np.int64)
     codes = np.array([code_of[pk] for pk in known.tolist()], dtype=np.int64)
     unit = codes[np.searchsorted(known, table.unit[rows])] if len(known) else table.unit[:0]
-    return Votes(unit=unit, value=table.value[rows], units=len(known))
+    return VotesInOrder(unit=unit, value=table.value[rows], units=len(known))
 
 
 def _evaluation(
-    study: Study, votes: Votes, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
+    study: Study, votes: VotesInOrder, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
 ) -> dict[str, Any]:
     """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):

@@ -20,7 +20,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.extending import pause_study
 from evaluation.dashboard.progress import change_mark, is_stale, live_counters
 from evaluation.dashboard.replay import (
-    Votes,
+    VotesInOrder,
     accuracy_so_far,
     agreement_grows,
     checkpoints,
@@ -84,7 +84,7 @@ def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
 
 def test_winners_are_those_of_the_votes_so_far() -> None:
     # two units of one pair: 1, then 2 twice on the first unit, then 2 on the second
-    votes = Votes(unit=np.array([0, 0, 0, 1]), value=np.array([1.0, 2.0, 2.0, 2.0]), units=2)
+    votes = VotesInOrder(unit=np.array([0, 0, 0, 1]), value=np.array([1.0, 2.0, 2.0, 2.0]), units=2)
     found = [(upto, winners.tolist()) for upto, winners in winners_so_far(votes, np.array([0, 0]), 1)]
     assert found == [(1, [1]), (2, [0]), (3, [2]), (4, [2])]
     last = list(winners_so_far(votes, np.array([0, 0]), 1, {0: 1}))[-1]
@@ -92,7 +92,7 @@ def test_winners_are_those_of_the_votes_so_far() -> None:
 
 
 def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
-    votes = Votes(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
+    votes = VotesInOrder(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
     winners = list(winners_so_far(votes, np.array([0, 1]), 2))
     scores = {"right": np.array([[1.0, 0.0], [0.0, 1.0]]), "wrong": np.array([[0.0, 1.0], [1.0, 0.0]])}
     found = accuracy_so_far(winners, scores, {"all": np.array([True, True])})["all"]
@@ -126,7 +126,9 @@ def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:
     assert grown[-1]["n"] == aggregated["n"]
     assert grown[-1]["value"] == aggregated["value"]  # None where all say the same
     rows = agreement_grows(
-        Votes(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2), "nominal", seed=1
+        VotesInOrder(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2),
+        "nominal",
+        seed=1,
     )
     # after all four: o = 2 of 4 values disagree within a unit; 1 - 3 * (0 + 2) / (16 - 9 - 1) = 0
     assert rows[-1]["value"] == pytest.approx(0.0)
