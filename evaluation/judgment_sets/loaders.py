@@ -338,7 +338,7 @@ class ReferenceSet:
     of_item: dict[int, list[tuple[str, str]]]
     splits: list[str]
 
-    def documents(self, leading: int | None = None) -> list[list[str]]:
+    def documents(self, leading: int | None = None) -> list[Sequence[str]]:
         return [[text for _, text in rows[:leading]] for rows in self.of_item.values()]
 
 

@@ -72,7 +72,7 @@ def usual(animals: None) -> dict[str, Study]:
 @pytest.fixture(scope="module")
 def careful(animals: None) -> dict[str, Study]:
     """Protocol -> a study of people who hardly err, nobody excluded."""
-    design = {"controls": {"per_hit": 1, "threshold": 0.0}}
+    design: dict[str, Any] = {"controls": {"per_hit": 1, "threshold": 0.0}}
     return {
         protocol: rehearsed(protocol, f"careful-{protocol}", accuracy=1.0, **design) for protocol in PROTOCOLS
     }
