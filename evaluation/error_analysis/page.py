@@ -166,7 +166,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
         "metric": metric,
         "metrics": _metric_rows(study, analysis, inspection, metric) if analysis else [],
         "explained": _explained(study, analysis, inspection, metric) if analysis else None,
-        "back": f"{page_address(study, 'inspection')}?{urlencode({'metric': metric})}"
+        "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
         if metric
         else page_address(study, "closer"),
     }
