@@ -133,7 +133,7 @@ def test_mechanical_turks_columns_are_those_that_scripts_written_for_it_expect(a
 
 def test_several_rows_in_a_hit_are_numbered(tmp_path):
     study = make_template_study(tmp_path, slug="three", units_per_hit=3)
-    _, headers = make_worker(study, "ann")
+    _, headers = make_worker(study, "dan")
     held = accept(study, headers).json()
     submit(held["id"], [{"position": n, "answer": {"tone": "pos"}} for n in (1, 2, 3)], headers)
     target = tmp_path / "results.csv"
