@@ -115,9 +115,8 @@ def test_an_export_is_asked_for_followed_and_downloaded(
     ],
 )
 def test_an_export_that_makes_no_sense_is_refused_by_name(
-    body: Any, status: int, words: str, designer: dict[str, str]
+    body: Any, status: int, words: str, study: Study, designer: dict[str, str]
 ) -> None:
-    make_study("graded", controls={"per_hit": 0})
     response = send("post", "/api/exports/", body, designer)
     assert response.status_code == status, response.content
     assert response["Content-Type"] == "application/problem+json"

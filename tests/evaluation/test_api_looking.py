@@ -296,8 +296,6 @@ def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
     assert call("get", "rehearsals/", owner).json()["results"] == []
 
 
-
-
 def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: dict[str, str]) -> None:
     work(watched, joined(watched, "cleo"), always_first)
     aggregate_study(study=watched)
@@ -315,6 +313,12 @@ def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: d
     stranger = of_role(draft, "owner", "olga")
     assert call("get", path, stranger).json()["results"] == []
     assert call("post", path, stranger, {"chosen": fit}).status_code == 409
+
+
+def test_a_draft_has_no_report(designer: dict[str, str]) -> None:
+    draft = make_study(opened=False)
+    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
+    assert not Job.objects.exists()
 
 
 def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None:

@@ -68,8 +68,8 @@ def tables(study: Study) -> dict[str, Any]:
     return {"systems": found.get("systems"), "rankings": found.get("rankings"), "pairs": pairs}
 
 
-@pytest.fixture
-def relevance() -> StudyOf:
+@pytest.fixture(scope="module")
+def relevance(module_db: None) -> StudyOf:
     """Three images; one system ranks from 0, one from 1 with a gap; a control item has a credited text too."""
     made = StudyOf(make_dataset("toy", IMAGES), "relevance")
     outputs("zero", made.dataset, {"a.jpg": ["one dog", "two dogs"], "b.jpg": ["one cat"]}, first=0)

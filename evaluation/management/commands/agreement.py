@@ -197,7 +197,7 @@ class Command(QuorumCommand):
             missing=options["missing"] or MISSING[0],
             resamples=options["resamples"],
             seed=options["seed"],
-        ).as_json()
+        )
         if options["output"] is not None:
             for line in _report(result):
                 self.stderr.write(line)
