@@ -86,7 +86,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
-    """Code whole numbers that lie close together by subtraction; return None for others."""
+    """Code whole numbers that lie close together by subtraction."""
     if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
         return None
     codes = array.astype(np.int64)

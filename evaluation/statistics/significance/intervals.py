@@ -158,7 +158,7 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
 
 
 def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
-    """Return (N,) values of the statistic without each value in turn, in any order."""
+    """Return (N,) statistics without each value in turn, in any order."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
@@ -221,10 +221,9 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Wilson's score interval of p = `successes` / n (Wilson 1927); nan, nan for n = 0.
+    """Return Wilson's score interval of p = `successes` / n, which may be a mean of counts (Wilson 1927).
 
-    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of
-    `confidence`. `successes` may be a mean of counts.
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the quantile of `confidence`.
     """
     check_confidence(confidence)
     if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):
