@@ -102,6 +102,7 @@ class CohenKappa:
 
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         check_weights(self.weights)
+        scale: Sequence[Any] | NDArray[Any]
         if self.labels is None:
             scale, first, second = encode_both(*data, "first", "second")
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,8 +44,8 @@ ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot corr
 # A statistic takes (B, N) values and returns (B,).
 RowStatistic = Callable[[Floats], Floats]
 _ROW_STATISTICS: dict[str, RowStatistic] = {
-    "mean": partial(np.mean, axis=1),
-    "median": partial(np.median, axis=1),
+    "mean": lambda rows: rows.mean(axis=1),
+    "median": lambda rows: np.asarray(np.median(rows, axis=1), dtype=np.float64),
 }
 
 
