@@ -159,7 +159,12 @@ def encode_both(
         together, places = encode(np.concatenate([labels, others]), name)
     else:
         together, places = encode([*labels.tolist(), *others.tolist()], name)
-    return together, places[: len(labels)][one], places[len(labels) :][two]
+    return together, _moved(one, places[: len(labels)]), _moved(two, places[len(labels) :])
+
+
+def _moved(codes: Ints, places: Ints) -> Ints:
+    """Return places[codes], without a copy where each is where it was."""
+    return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
 
 
 def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
