@@ -155,7 +155,8 @@ class _Cells:
         self._weights = weights
         self.labels = labels
         self.n = len(first)
-        keys = first * labels
+        keys = first  # made by `sample`, so it may be written over
+        keys *= labels
         keys += second
         if self.labels**2 <= max(1 << 16, 4 * self.n):
             table = np.bincount(keys, minlength=self.labels**2)
