@@ -12,7 +12,7 @@ from evaluation.comparing.comparison import compare_sources
 from evaluation.comparing.sources import Source
 from evaluation.judgment_sets.files import read_source
 
-AT_LEAST = {"first_at_least": 0.66, "second_at_least": 3.33}
+AT_LEAST: dict[str, Any] = {"first_at_least": 0.66, "second_at_least": 3.33}
 
 
 @pytest.fixture(scope="module")
