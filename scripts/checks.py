@@ -48,7 +48,7 @@ def coverage() -> int:
     install("requirements-dev.txt")
     environment = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
     environment |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
-    command = [PYTHON, "-m", "pytest", "-q", "-m", "not large", "--hypothesis-profile=brief"]
+    command = [PYTHON, "-m", "pytest", "-q", "-m", "not large"]
     command += ["--cov-branch", "--cov-report=term-missing:skip-covered"]
     command += [f"--cov={package}" for package in NUMERIC_PACKAGES]
     command += ["--cov-fail-under=100", "tests/metrics", "tests/statistics", "tests/test_signatures.py"]

@@ -21,8 +21,6 @@ from tests.installations import Installation, Installations
 
 # No test depends on how busy the machine is: neither may Hypothesis, nor what is awaited on a page.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# For `make coverage`, which asks what is reached, not how often: the same few examples every time.
-settings.register_profile("brief", settings.get_profile("steady"), max_examples=25, derandomize=True)
 settings.load_profile("steady")
 expect.set_options(timeout=120_000)  # milliseconds; what is there sooner is waited for no longer
 
