@@ -109,7 +109,7 @@ def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: d
     bodies: list[Any] = [[], None, 1, "x", {}, {"study": study.slug, "no such member": 1}]
     names = ["study", "answers", "units", "assignments", "worker", "why", "metrics", "plan", "count"]
     odd: tuple[Any, ...] = ("x" * 300_000, 10**30, -(2**63) - 1, 1e308, None, True)
-    values = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
+    values: tuple[Any, ...] = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
     bodies += [{**dict.fromkeys(names, value), "study": study.slug} for value in values]
     bodies += [dict.fromkeys(names, value) for value in (10**30, [[]])]
     texts = [json.dumps(body).encode() for body in bodies]
