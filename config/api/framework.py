@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
 from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template import loader
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request as default_bad_request
@@ -29,6 +31,7 @@ from annotation.work.joining import worker_for_token
 from common.errors import QuorumError
 from common.files import can_be_stored
 from common.parameters import sentence_of
+from config.outages import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 
@@ -220,14 +223,27 @@ def problem_page(status: int, detail: str) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Handle status 500: a problem document below /api/, a page elsewhere."""
+    """Handle an unforeseen error, status 500 or 503: a problem document below /api/, a page elsewhere."""
+    if outage := _outage(request, sys.exception()):
+        return outage
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     return default_server_error(request)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Handle status 400 likewise."""
+    """Handle status 400 likewise. Django takes a session that cannot be stored for a bad request."""
+    if outage := _outage(request, exception):
+        return outage
     if request.path.startswith("/api/"):
         return problem_page(400, "The request is malformed.")
     return default_bad_request(request, exception)
+
+
+def _outage(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+    """Return the response of status 503 if the error comes from an outage."""
+    if error is None or not note_outage(error):
+        return None
+    if request.path.startswith("/api/"):
+        return as_outage(problem_page(503, "The server can store nothing right now; try again in a moment."))
+    return as_outage(HttpResponse(loader.get_template("503.html").render()))
