@@ -10,8 +10,6 @@ from common.errors import NotThere, QuorumError
 
 
 class JoinRefused(QuorumError):
-    """The study is closed, the code is wrong, or consent is missing."""
-
     status = 403
     title = "You cannot join"
 
@@ -21,8 +19,6 @@ class NameProblem(QuorumError):
 
 
 class CountryProblem(QuorumError):
-    """The country does not exist, or differs from the one declared before."""
-
     title = "The country is not valid"
 
 
@@ -32,17 +28,12 @@ class NotJoined(NotThere):
 
 
 class NameTaken(QuorumError):
-    """The name belongs to another worker."""
-
     status = 409
     title = "The name is taken"
 
 
 class AnswerProblem(QuorumError):
-    """An answer is invalid or its position does not exist.
-
-    ``position`` names the bad answer if it is on the page: the others can be sent without it.
-    """
+    """``position`` names the bad answer if it is on the page: the others can be sent without it."""
 
     title = "An answer is not valid"
 
@@ -52,7 +43,7 @@ class AnswerProblem(QuorumError):
 
 
 class AnswersMissing(QuorumError):
-    """The submission is incomplete and was saved. ``missing`` are the open positions."""
+    """The submission is incomplete and was saved; ``missing`` are the open positions."""
 
     title = "Answers are missing"
 
@@ -67,8 +58,6 @@ class AnswersMissing(QuorumError):
 
 
 class NoMoreTime(QuorumError):
-    """No extension of the lease is left."""
-
     status = 409
     title = "No more time"
 
@@ -108,7 +97,7 @@ class WorkTakenBack(AlreadyEnded):
 
 
 class ArrivalRefused(QuorumError):
-    """The address of a crowd's page does not lead to our work; nothing was recorded."""
+    """The address of a crowd's page does not lead to our work."""
 
     status = 403
     title = "This HIT cannot be opened"
@@ -122,7 +111,7 @@ class NotAdmitted(QuorumError):
 
 
 class QuizNotPassed(NotAdmitted):
-    """The study's quiz comes before its work; ``quiz`` is its API address."""
+    """``quiz`` is the API address of the study's quiz."""
 
     title = "A test comes first"
 

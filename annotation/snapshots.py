@@ -14,18 +14,19 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
 from judgments.models import Study
 
+MUCH = 5_000  # assignments
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot: the judgments at one moment, and which of them were included.
+    """The judgments at one moment, and which of them were included.
 
     Attributes:
-        at: the time.
         last: row id of the last judgment.
-        gone: invalidated work -> the rule, as files name it.
+        gone: invalidated work -> the detector, as files name it.
         unnamed: paid work that the crowd has not confirmed.
         unused: row ids of workers excluded by the control rule.
-        struck: row ids of withdrawn control items.
+        withdrawn: row ids of withdrawn control items.
         decisions: adjudicated values by unit row id.
         outputs: row id of the last system output; ``searched`` if some are found images.
         in_part: partly known systems by task (``Dataset.known_in_part``).
@@ -35,7 +36,7 @@ class Snapshot:
     last: int
     gone: Mapping[UUID, str]
     unnamed: frozenset[UUID]
-    struck: frozenset[int]
+    withdrawn: frozenset[int]
     decisions: Mapping[int, int]
     unused: frozenset[int] = frozenset()
     outputs: int = 0
@@ -47,10 +48,8 @@ class Snapshot:
     ) -> JudgmentQuerySet:
         """Return every judgment of the snapshot, revised ones included.
 
-        Args:
-            units: only those of these units.
-            work: only those of these assignments. The study is then not part of the query: SQLite, which does not
-                know table sizes, would scan all of its work.
+        With ``work``, the study is not part of the query: SQLite, which does not know table sizes, would scan all of
+        its work.
         """
         rows = Judgment.objects.filter(pk__lte=self.last)
         if units is None and work is None:
@@ -76,7 +75,7 @@ class Snapshot:
             "last": self.last,
             "gone": {one.hex: rule for one, rule in self.gone.items()},
             "unnamed": sorted(one.hex for one in self.unnamed),
-            "struck": sorted(self.struck),
+            "struck": sorted(self.withdrawn),
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.unused),
             "outputs": self.outputs,
@@ -91,7 +90,7 @@ def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
         last=kept["last"],
         gone={UUID(one): rule for one, rule in kept["gone"].items()},
         unnamed=frozenset(map(UUID, kept["unnamed"])),
-        struck=frozenset(kept["struck"]),
+        withdrawn=frozenset(kept["struck"]),
         decisions=dict(kept["decisions"]),
         unused=frozenset(kept["unused"]),
         outputs=kept["outputs"],
@@ -100,9 +99,5 @@ def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
     )
 
 
-MUCH = 5_000  # assignments
-
-
 def counting_is_slow(study: Study) -> Exists:
-    """Return a query that is true if counting the study's judgments is too slow for a page."""
     return Exists(Assignment.objects.filter(study=study).order_by()[MUCH - 1 : MUCH])

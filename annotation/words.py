@@ -10,7 +10,6 @@ from django.utils.translation import ngettext
 
 
 def spell_duration(seconds: float) -> str:
-    """Return a duration: 'less than a minute', 'about 4 min', 'about 3 h 10 min'."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return _("less than a minute")
@@ -18,14 +17,13 @@ def spell_duration(seconds: float) -> str:
 
 
 def spell_seconds(seconds: float) -> str:
-    """Return a duration for researchers in a fitting unit: '35 s', '12 min', '24 h'."""
     if seconds >= 2 * 3600:
         return f"{seconds / 3600:,.1f} h".replace(".0 h", " h")
     return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
 
 
 def spell_left(seconds: float) -> str:
-    """Return the rest of a lease, rounded down: '52 min left', '3 h 10 min left', '6 days left'."""
+    """Return the rest of a lease, rounded down."""
     minutes = int(seconds // 60)
     if minutes < 1:
         return _("less than a minute left")
@@ -35,7 +33,6 @@ def spell_left(seconds: float) -> str:
 
 
 def spell_pay(cents: int) -> str:
-    """Return the pay of a page of work in the designer's currency; '' for nothing."""
     if not cents:
         return ""
     return ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
@@ -44,7 +41,6 @@ def spell_pay(cents: int) -> str:
 
 
 def spell_money(cents: int) -> str:
-    """Return an amount in the crowd's currency; '' for nothing."""
     return number_format(Decimal(cents) / 100, decimal_pos=2) if cents else ""
 
 

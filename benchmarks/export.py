@@ -94,22 +94,22 @@ def fill(units: int) -> None:
                 study=study,
                 hit=hit,
                 worker=worker,
-                seat=seat,
+                slot=slot,
                 state="submitted",
                 accepted_at=now,
                 submitted_at=now,
             )
             for hit in hits
-            for seat, worker in enumerate(workers)
+            for slot, worker in enumerate(workers)
         ],
         batch_size=5_000,
     )
     Judgment.objects.bulk_create(
         [
-            Judgment(assignment=work[number // HIT_SIZE * WORKERS + seat], unit=unit,
-                     value=1 + (number + seat) % 4, seconds=3.5)
+            Judgment(assignment=work[number // HIT_SIZE * WORKERS + slot], unit=unit,
+                     value=1 + (number + slot) % 4, seconds=3.5)
             for number, unit in enumerate(made)
-            for seat in range(WORKERS)
+            for slot in range(WORKERS)
         ],
         batch_size=5_000,
     )  # fmt: skip

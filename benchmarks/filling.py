@@ -343,7 +343,7 @@ def _work(
 
     insert_rows(
         Assignment,
-        ("id", "study_id", "hit_id", "worker_id", "state", "seat", "accepted_at", "submitted_at"),
+        ("id", "study_id", "hit_id", "worker_id", "state", "slot", "accepted_at", "submitted_at"),
         (
             (key, study.pk, int(hits[n // VOTES]), workers[who(first + n)], "submitted", n % VOTES,
              START + timedelta(seconds=3 * (first + n)), START + timedelta(seconds=3 * (first + n) + 110))

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -88,8 +87,7 @@ def kill_after(installation: Installation, server: Server, done: threading.Semap
     """Once ``count`` HITs are done, end the server without a goodbye and start it again elsewhere."""
     for _ in range(count):
         done.acquire()
-    os.killpg(installation.processes[-1].pid, signal.SIGKILL)
-    installation.processes.pop().wait()
+    installation.stop()
     server.url = installation.start_server()
 
 

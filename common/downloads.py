@@ -21,9 +21,11 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import content_disposition_header, http_date, parse_http_date_safe
 
+from common.errors import PROBLEM_TYPE, problem
+
 # 19 digits suffice for any file
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
-PROBLEM_TYPE = "application/problem+json"
+T = TypeVar("T")
 
 
 class RangeNotSatisfiable(Exception):
@@ -31,16 +33,16 @@ class RangeNotSatisfiable(Exception):
 
 
 class Slice:
-    """A part of an open file, read once from front to back."""
+    """A part of an open file."""
 
     def __init__(self, file: BinaryIO, start: int, count: int) -> None:
         file.seek(start)
         self._file, self._left = file, count
 
     def read(self, size: int = -1) -> bytes:
-        held = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(held)
-        return held
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
 
     def close(self) -> None:
         self._file.close()
@@ -51,9 +53,6 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
 
     A failed ``If-Match`` or ``If-Unmodified-Since`` gives 412, a range behind the end 416, both with a problem
     document. ``If-Range`` with another validator gives the whole file.
-
-    Raises:
-        FileNotFoundError: it does not exist.
     """
     file = path.open("rb")
     found = os.fstat(file.fileno())
@@ -91,7 +90,6 @@ def _download(
     modified: int,
     send: Callable[[int, int, int], HttpResponseBase],
 ) -> HttpResponseBase:
-    """Answer with ``send``: (first byte, count, status) -> response."""
     answer = _unchanged(request, etag, modified)
     if answer is None:
         try:
@@ -114,7 +112,6 @@ def _download(
 
 
 def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
-    """Return 304 or 412, or None if the file must be sent."""
     found = get_conditional_response(request, etag=etag, last_modified=modified)
     if found is not None and found.status_code == 412:
         return _problem(
@@ -124,11 +121,7 @@ def _unchanged(request: HttpRequest, etag: str, modified: int) -> HttpResponseBa
 
 
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
-    """Return the first and last byte (from 0) of the requested range; None for the whole file.
-
-    Raises:
-        RangeNotSatisfiable: the range is behind the end.
-    """
+    """Return the first and last byte (from 0) of the requested range; None for the whole file."""
     asked = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
     if request.method != "GET" or asked is None or not _same(request, etag, modified):
         return None
@@ -147,7 +140,7 @@ def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tupl
 
 
 def _same(request: HttpRequest, etag: str, modified: int) -> bool:
-    """Return True unless If-Range names another file. A date counts only if its second is certainly over."""
+    """Return whether If-Range names this file. A date counts only if its second is certainly over."""
     asked = request.headers.get("If-Range", "").strip()
     if not asked:
         return True
@@ -157,23 +150,17 @@ def _same(request: HttpRequest, etag: str, modified: int) -> bool:
 
 
 def _problem(status: int, title: str, detail: str) -> HttpResponse:
-    problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return JsonResponse(problem, status=status, content_type=PROBLEM_TYPE)
-
-
-T = TypeVar("T")
+    body = problem(status, detail, title=title)
+    return JsonResponse(body, status=status, content_type=PROBLEM_TYPE)
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of ``size``; the last may be shorter."""
     stream = iter(rows)
     while batch := list(islice(stream, size)):
         yield batch
 
 
 class Fingerprint:
-    """A SHA-256 over rows."""
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 

@@ -1,14 +1,19 @@
-"""Named errors.
+"""Named errors, each with a sentence for its user and an HTTP status.
 
-Each has one sentence for its user and an HTTP status. A command prints the sentence and exits with 1; a page
-shows it; the API returns it in an RFC 9457 problem document.
+A command prints the sentence and exits with 1; a page shows it; the API returns it in an RFC 9457 problem document.
 """
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from typing import Any
+
+PROBLEM_TYPE = "application/problem+json"
+LONGEST_DETAIL = 600  # characters of a sentence that goes out
+
 
 class QuorumError(Exception):
-    """An error that a user can correct. ``str()`` is one sentence: what, where, what was expected."""
+    """An error that a user can correct. ``str()`` is a sentence: what, where, what was expected."""
 
     status = 400
     title = "Bad request"
@@ -45,8 +50,31 @@ class WrongState(QuorumError):
     title = "Not possible now"
 
 
+class Busy(WrongState):
+    """Something else does the same at this moment; a job tries again later."""
+
+
 class Changed(QuorumError):
     """The object was changed by somebody else since it was read."""
 
     status = 412
     title = "Changed meanwhile"
+
+
+def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
+    """Return an RFC 9457 problem document with ``members`` as extensions; long input is shortened."""
+    return {
+        "type": "about:blank",
+        "title": title or HTTPStatus(status).phrase,
+        "status": status,
+        "detail": shortened(detail),
+        **members,
+    }
+
+
+def shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return [shortened(one) for one in value]
+    if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
+        return value
+    return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"

@@ -66,11 +66,7 @@ def check_place(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[HashedFile]:
-    """Open a file that replaces ``path`` if the block ends without an error.
-
-    Raises:
-        FileProblem: the folder does not exist or is not writable.
-    """
+    """Open a file that replaces ``path`` if the block ends without an error. Raise FileProblem if that fails."""
     check_place(path)
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
     try:
@@ -84,7 +80,7 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as indented JSON; it must not contain undefined numbers."""
+    """Write indented JSON; undefined numbers are refused."""
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     with whole_file(path) as file:
         file.write_text(f"{text}\n")

@@ -67,10 +67,7 @@ def render_markdown(text: str) -> SafeString:
 
 @lru_cache(maxsize=512)
 def render_inline(text: str) -> SafeString:
-    """Return a question as HTML with emphasis and code only.
-
-    It is used in labels, legends and quotations, where no block or link belongs; typed tags are shown as text.
-    """
+    """Return a question as HTML with emphasis and code only; typed tags are shown as text."""
     reader = markdown.Markdown(output_format="html")
     for name in BLOCKS:
         reader.parser.blockprocessors.deregister(name)

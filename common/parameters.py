@@ -61,7 +61,7 @@ class Parameters(serializers.Serializer[Any]):
             needed: optional parameters that are required this time.
 
         Raises:
-            rest_framework.exceptions.ValidationError: one of them is missing or wrong.
+            rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
         serializer = cls(data=data)
         for name in needed:
@@ -81,7 +81,7 @@ class Parameters(serializers.Serializer[Any]):
 
 
 def _wrong_type(field: Any, value: Any) -> str:
-    """Return the field's own message about a JSON value of the wrong type, '' for one of the right type."""
+    """Return the field's own message about a JSON value of the wrong type, or ''."""
     if value is None:
         return ""  # the field checks null itself
     if isinstance(field, serializers.ListField) and isinstance(value, list):
@@ -130,7 +130,7 @@ class Reason(Parameters):
 
 
 def sentence_of(detail: Any) -> str:
-    """Return one sentence about the first mistake in ``ValidationError.detail``, after the parameter's name."""
+    """Return a sentence about the first mistake in ``ValidationError.detail``, after the parameter's name."""
     if isinstance(detail, Mapping):
         name, inner = next(iter(detail.items()))
         sentence = sentence_of(inner)

@@ -14,6 +14,9 @@ from django.db.models import QuerySet
 
 from common.downloads import batched
 
+ROWS_AT_ONCE = 5_000
+READ_AT_ONCE = 20_000
+
 
 class LogIsAppendOnly(Exception):
     """A row of a log or ledger must not be changed or deleted."""
@@ -28,8 +31,6 @@ class AppendOnlyQuerySet(models.QuerySet[Any]):
 
 
 class AppendOnlyRow(models.Model):
-    """A row that cannot be changed or deleted."""
-
     objects = AppendOnlyQuerySet.as_manager()
 
     class Meta:
@@ -44,15 +45,9 @@ class AppendOnlyRow(models.Model):
         raise LogIsAppendOnly(f"{type(self).__name__} rows are never deleted")
 
 
-ROWS_AT_ONCE = 5_000
-
-
 def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
     """Insert ``rows`` with values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their
     number.
-
-    Raises:
-        IntegrityError: a constraint of the table is violated.
     """
     connection = connections[router.db_for_write(model)]
     quote = connection.ops.quote_name
@@ -86,7 +81,7 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
     """Update PostgreSQL's table statistics, within the caller's transaction.
 
     Autovacuum does it about once a minute; until then, plans for a new study of 10,000 HITs make a claim 50 %
-    slower. SQLite plans by its indexes alone.
+    slower.
     """
     connection = connections[router.db_for_write(tables[0])]
     if connection.vendor != "postgresql":
@@ -97,7 +92,7 @@ def refresh_statistics(*tables: type[models.Model]) -> None:
 
 
 def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
-    """Return the conversion of a Python value to this column; most values need none."""
+    """Return the conversion of a Python value to this column."""
     target = field.target_field if field.is_relation else field
     if isinstance(target, (models.IntegerField, models.CharField, models.BooleanField, models.FloatField)):
         return _as_it_is
@@ -108,9 +103,6 @@ def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-READ_AT_ONCE = 20_000
 
 
 def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
@@ -128,9 +120,6 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
 
     The model's converters are skipped, as they cost more than reading: UUIDs, JSON, dates and booleans are not
     allowed.
-
-    Args:
-        rows: ``values_list`` of ``count`` columns.
 
     Returns:
         (count, N) float64; integers are exact below 2^53.

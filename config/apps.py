@@ -8,6 +8,4 @@ class ConfigConfig(AppConfig):
     verbose_name = "Installation"
 
     def ready(self) -> None:
-        from config import checks
-
-        checks.register_all()
+        from config import checks  # noqa: F401 - registers them

@@ -1,6 +1,6 @@
 """Checks of dangerous settings for `manage.py check`; with --deploy also for public servers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from urllib.parse import urlsplit
 
@@ -11,140 +11,121 @@ from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
+SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
+LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; replaces all migrations of 0.5.0
 
 
+@checks.register(checks.Tags.database)
 def check_sqlite_keeps_its_word(
     app_configs: Sequence[AppConfig] | None, **_: object
-) -> list[checks.CheckMessage]:
+) -> Iterator[checks.CheckMessage]:
     if connection.vendor != "sqlite":
-        return []
+        return
     options = connection.settings_dict["OPTIONS"]
-    found: list[checks.CheckMessage] = []
     if options.get("transaction_mode") != "IMMEDIATE" or options.get("timeout", 0) < 30:
-        found.append(
-            checks.Error(
-                "SQLite transactions must be IMMEDIATE and wait 30 seconds or more for the write lock.",
-                hint="Leave DATABASES to config/settings.py.",
-                id="quorum.E001",
-            )
+        yield checks.Error(
+            "SQLite transactions must be IMMEDIATE and wait 30 seconds or more for the write lock.",
+            hint="Leave DATABASES to config/settings.py.",
+            id="quorum.E001",
         )
     if "synchronous=FULL" not in options.get("init_command", ""):
-        found.append(
-            checks.Error(
-                "SQLite must run with synchronous=FULL: an acknowledged judgment has to be on the disk.",
-                id="quorum.E002",
-            )
+        yield checks.Error(
+            "SQLite must run with synchronous=FULL: an acknowledged judgment has to be on the disk.",
+            id="quorum.E002",
         )
-    return found
 
 
+@checks.register(checks.Tags.database)
 def check_database_is_of_0_5_0_or_newer(
     app_configs: Sequence[AppConfig] | None, **_: object
-) -> list[checks.CheckMessage]:
+) -> Iterator[checks.CheckMessage]:
     """Refuse a database whose migrations are gone."""
     applied = set(MigrationRecorder(connection).applied_migrations())
     for app in ("judgments", "annotation", "evaluation"):
         steps = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
         if applied & steps and steps - applied:
-            return [
-                checks.Error(
-                    "This database is older than Quorum 0.5.0: upgrade it to 0.5.0 first, then to this version.",
-                    hint="docs/install.md, Updates.",
-                    id="quorum.E004",
-                )
-            ]
-    return []
+            yield checks.Error(
+                "This database is older than Quorum 0.5.0: upgrade it to 0.5.0 first, then to this version.",
+                hint="docs/install.md, Updates.",
+                id="quorum.E004",
+            )
+            return
 
 
+@checks.register(checks.Tags.security)
 def check_uploads_are_private(
     app_configs: Sequence[AppConfig] | None, **_: object
-) -> list[checks.CheckMessage]:
+) -> Iterator[checks.CheckMessage]:
     media, static = settings.MEDIA_ROOT.resolve(), settings.STATIC_ROOT.resolve()
     if media.is_relative_to(static) or static.is_relative_to(media):
-        return [
-            checks.Error(
-                f"Uploads ({media}) lie within the public static files ({static}) or around them.",
-                hint="Set DATA_DIR and STATIC_ROOT to folders apart from each other.",
-                id="quorum.E003",
-            )
-        ]
-    return []
+        yield checks.Error(
+            f"Uploads ({media}) lie within the public static files ({static}) or around them.",
+            hint="Set DATA_DIR and STATIC_ROOT to folders apart from each other.",
+            id="quorum.E003",
+        )
 
 
-def check_public_server(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    found: list[checks.CheckMessage] = []
+@checks.register(checks.Tags.security, deploy=True)
+def check_public_server(
+    app_configs: Sequence[AppConfig] | None, **_: object
+) -> Iterator[checks.CheckMessage]:
     if set(settings.ALLOWED_HOSTS) <= LOCAL_HOSTS or "*" in settings.ALLOWED_HOSTS:
-        found.append(
-            checks.Warning(
-                "ALLOWED_HOSTS does not name the host under which people reach this server.",
-                hint="Set ALLOWED_HOSTS, for example to quorum.example.org.",
-                id="quorum.W001",
-            )
+        yield checks.Warning(
+            "ALLOWED_HOSTS does not name the host under which people reach this server.",
+            hint="Set ALLOWED_HOSTS, for example to quorum.example.org.",
+            id="quorum.W001",
         )
     if not settings.HTTPS:
-        found.append(
-            checks.Warning(
-                "HTTPS is off: passwords and judgments cross the network in the clear.",
-                hint="Put a proxy that speaks https in front and set HTTPS=true.",
-                id="quorum.W002",
-            )
+        yield checks.Warning(
+            "HTTPS is off: passwords and judgments cross the network in the clear.",
+            hint="Put a proxy that speaks https in front and set HTTPS=true.",
+            id="quorum.W002",
         )
-    return found
 
 
-SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
-LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-
-
-def check_mechanical_turk(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
-    found: list[checks.CheckMessage] = []
+@checks.register(checks.Tags.security)
+def check_mechanical_turk(
+    app_configs: Sequence[AppConfig] | None, **_: object
+) -> Iterator[checks.CheckMessage]:
     host = urlsplit(settings.MTURK_ENDPOINT).hostname
     if settings.MTURK_LIVE and host == SANDBOX_HOST:
-        found.append(
-            checks.Error(
-                "MTURK_LIVE is on, and AWS_ENDPOINT_URL_MTURK is the address of the sandbox.",
-                hint="Leave AWS_ENDPOINT_URL_MTURK empty: each place has its own address.",
-                id="quorum.E010",
-            )
+        yield checks.Error(
+            "MTURK_LIVE is on, and AWS_ENDPOINT_URL_MTURK is the address of the sandbox.",
+            hint="Leave AWS_ENDPOINT_URL_MTURK empty: each place has its own address.",
+            id="quorum.E010",
         )
     if not settings.MTURK_LIVE and host == LIVE_HOST:
-        found.append(
-            checks.Error(
-                "AWS_ENDPOINT_URL_MTURK is the address where real money is spent, and MTURK_LIVE is off.",
-                hint="Leave AWS_ENDPOINT_URL_MTURK empty: each place has its own address.",
-                id="quorum.E011",
-            )
+        yield checks.Error(
+            "AWS_ENDPOINT_URL_MTURK is the address where real money is spent, and MTURK_LIVE is off.",
+            hint="Leave AWS_ENDPOINT_URL_MTURK empty: each place has its own address.",
+            id="quorum.E011",
         )
     if settings.MTURK_LIVE and settings.DEBUG:
-        found.append(
-            checks.Error(
-                "MTURK_LIVE and DEBUG are both on: real money is never spent by a server under development.",
-                hint="Set DEBUG=false, or MTURK_LIVE=false.",
-                id="quorum.E012",
-            )
+        yield checks.Error(
+            "MTURK_LIVE and DEBUG are both on: real money is never spent by a server under development.",
+            hint="Set DEBUG=false, or MTURK_LIVE=false.",
+            id="quorum.E012",
         )
     address = urlsplit(settings.PUBLIC_URL)
     if settings.MTURK_LIVE and (address.scheme != "https" or address.hostname in LOOPBACK):
-        found.append(
-            checks.Warning(
-                f"MTURK_LIVE is on, and PUBLIC_URL is {settings.PUBLIC_URL!r}, which workers cannot reach.",
-                hint="Set PUBLIC_URL to the https address of this server.",
-                id="quorum.W010",
-            )
+        yield checks.Warning(
+            f"MTURK_LIVE is on, and PUBLIC_URL is {settings.PUBLIC_URL!r}, which workers cannot reach.",
+            hint="Set PUBLIC_URL to the https address of this server.",
+            id="quorum.W010",
         )
-    return found
 
 
+@checks.register(checks.Tags.database)
 def check_live_studies(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: object
-) -> list[checks.CheckMessage]:
-    """Warn of open live studies while the setting is off: nobody is paid, approved or closed there."""
+) -> Iterator[checks.CheckMessage]:
+    """Warn of open live studies while the setting is off: nobody is paid there."""
     from judgments.models import Study  # models are available after app loading
 
     if settings.MTURK_LIVE or not databases:  # like Django's own, only for migrate and check --database
-        return []
+        return
     try:
         slugs = list(
             Study.objects.filter(
@@ -155,22 +136,11 @@ def check_live_studies(
             .values_list("slug", flat=True)
         )
     except (OperationalError, ProgrammingError):  # before the first migration
-        return []
-    return [
-        checks.Warning(
+        return
+    for slug in slugs:
+        yield checks.Warning(
             f"Study {slug!r} is up at the live Mechanical Turk, and MTURK_LIVE is off: its workers are neither "
             "approved nor paid by this server.",
             hint="Set MTURK_LIVE=true until the study is finished.",
             id="quorum.W011",
         )
-        for slug in slugs
-    ]
-
-
-def register_all() -> None:
-    checks.register(check_sqlite_keeps_its_word, checks.Tags.database)
-    checks.register(check_database_is_of_0_5_0_or_newer, checks.Tags.database)
-    checks.register(check_uploads_are_private, checks.Tags.security)
-    checks.register(check_public_server, checks.Tags.security, deploy=True)
-    checks.register(check_mechanical_turk, checks.Tags.security)
-    checks.register(check_live_studies, checks.Tags.database)

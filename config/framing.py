@@ -54,16 +54,14 @@ SAID_SECONDS = 3600
 
 
 def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the content policy's frame and form rules for these sites."""
     return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
 
 
 class FramedPagesMiddleware:
     """Removes the ticket from an address, and answers for its worker.
 
-    The ticket is a secret like a cookie elsewhere: other sites do not know it, so forms need no CSRF token and no
-    cookie is set. The middleware must be outside of those that set cookies and X-Frame-Options, and inside of the
-    one that writes the content policy.
+    The ticket is a secret like a cookie: forms need no CSRF token, and no cookie is set. The middleware must be outside
+    of those that set cookies and X-Frame-Options, and inside of the one that writes the content policy.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -87,12 +85,11 @@ class FramedPagesMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
     ) -> None:
-        """Raise Http404 for pages other than the study's work."""
         frame, match = frame_of(request), request.resolver_match
         if frame is None:
             return
-        ours = match is not None and match.app_name == "annotation" and match.url_name in PAGES
-        if not ours or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
+        available = match is not None and match.app_name == "annotation" and match.url_name in PAGES
+        if not available or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
             raise Http404("This page is not part of the work.")
 
 
@@ -107,7 +104,7 @@ def _no_ticket(request: HttpRequest) -> HttpResponse:
 
 
 def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
-    """Remove cookies, and keep the secret address out of the referrer."""
+    """Remove cookies, and hide the secret address from the referrer."""
     response.cookies.clear()
     del response.headers["X-Frame-Options"]
     response.headers.setdefault("Referrer-Policy", "no-referrer")
@@ -121,10 +118,10 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return [], False
         try:
-            said = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
+            stored = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
         except signing.BadSignature:
-            said = []
-        return [Message(level, text) for level, text in said], True
+            stored = []
+        return [Message(level, text) for level, text in stored], True
 
     def _store(
         self, messages: list[Message], response: HttpResponseBase, *args: Any, **kwargs: Any
@@ -132,10 +129,10 @@ class FramedMessages(BaseStorage):
         if frame_of(self.request) is None:
             return messages
         if messages and isinstance(response, HttpResponseRedirectBase):
-            said = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
+            signed = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
             address, mark, fragment = response.headers["Location"].partition("#")
             joint = "&" if "?" in address else "?"
-            response.headers["Location"] = f"{address}{joint}said={said}{mark}{fragment}"
+            response.headers["Location"] = f"{address}{joint}said={signed}{mark}{fragment}"
         return []
 
 

@@ -8,7 +8,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def data_folder(name: str) -> Path:
-    """Return the folder `name`; create it if needed. Raise ImproperlyConfigured if that fails."""
     path = Path(name).expanduser().resolve()
     try:
         path.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -21,7 +20,7 @@ def data_folder(name: str) -> Path:
 
 
 def load_secret_key(path: Path) -> str:
-    """Return the key in `path`; create it at the first call. Raise ImproperlyConfigured if it cannot be stored."""
+    """Return the key in ``path``; create it at the first call."""
     try:
         if not path.exists():
             _make(path)

@@ -55,8 +55,6 @@ GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
         ],
     ),
 ]
-
-
 FOR_ALL_STAFF = ("judgments.apitoken",)  # personal to each account
 
 

@@ -16,14 +16,14 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 env.read_env(BASE_DIR / ".env")  # the environment overrides the file
 
-# --- where things are kept ------------------------------------------------------------------------
+# Where things are kept
 DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
 MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: a view serves uploads and checks rights
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
 EXPORT_ROOT = DATA_DIR / "exports"
 
-# --- who may ask, and how -------------------------------------------------------------------------
+# Who may ask, and how
 DEBUG = env.bool("DEBUG", default=False)
 PORT = env.int("PORT", default=8000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -59,16 +59,13 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
         "frame-src": [SELF],
         "manifest-src": [SELF],
-    },
+    }
 }
 # Unfold's admin uses Alpine, which evaluates expressions in attributes, and writes style elements and attributes.
 # Only staff see these pages; see config.middleware.
-ADMIN_POLICY_CHANGES = {
-    "script-src": [UNSAFE_EVAL],
-    "style-src": [UNSAFE_INLINE],
-}
+ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
-# --- crowds (docs/crowds) -------------------------------------------------------------------------
+# Crowds (docs/crowds)
 # Names of people whom crowds send are made with it; another key would take everybody for somebody new.
 PSEUDONYM_KEY = env.str("PSEUDONYM_KEY", default="") or SECRET_KEY
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")  # public address of this server: https://host
@@ -101,13 +98,13 @@ CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
 CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
 CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # interval of syncs of open studies
 
-# --- webhooks (docs/webhooks.md) -------------------------------------------------------------------
+# Webhooks (docs/webhooks.md)
 WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # interval of sending
 WEBHOOK_LOG_DAYS = env.int("WEBHOOK_LOG_DAYS", default=30)
 # Designers type in addresses: allow only if they may reach this server's own network.
 WEBHOOK_PRIVATE = env.bool("WEBHOOK_PRIVATE", default=False)
 
-# --- the parts ------------------------------------------------------------------------------------
+# The parts
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it overrides
     "unfold.contrib.filters",
@@ -166,14 +163,14 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "annotation.crowds.mturk.pages.frame_context",
-            ],
+            ]
         },
-    },
+    }
 ]
 
 MESSAGE_STORAGE = "config.framing.PageMessages"
 
-# --- the database ---------------------------------------------------------------------------------
+# The database
 if env.str("DATABASE_URL", default=""):
     if urlsplit(env.str("DATABASE_URL")).scheme not in env.DB_SCHEMES:
         raise ImproperlyConfigured(
@@ -195,7 +192,7 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
-# --- long work ------------------------------------------------------------------------------------
+# Long work
 # The table judgments_job is the queue, and workers poll it. A Redis only wakes them (docs/decisions/0002-jobs.md).
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
 if CELERY_BROKER_URL:
@@ -208,7 +205,7 @@ if CELERY_BROKER_URL:
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=15)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=60)
 
-# --- people ---------------------------------------------------------------------------------------
+# People
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -218,7 +215,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 
-# --- words and times ------------------------------------------------------------------------------
+# Words and times
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # of the workers' pages; the admin is English
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -227,7 +224,7 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-# --- files ----------------------------------------------------------------------------------------
+# Files
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
@@ -235,14 +232,14 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage",
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
 FILE_UPLOAD_PERMISSIONS = 0o640
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT posts sixty answers with times
 
-# --- the HTTP interface ---------------------------------------------------------------------------
+# The HTTP interface
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -250,10 +247,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["judgments.access.roles.IsStaff"],
-    "DEFAULT_FILTER_BACKENDS": [
-        "judgments.access.roles.VisibleRows",
-        "config.api.pages.StrictFilters",
-    ],
+    "DEFAULT_FILTER_BACKENDS": ["judgments.access.roles.VisibleRows", "config.api.pages.StrictFilters"],
     "DEFAULT_PAGINATION_CLASS": "config.api.pages.CursorPages",
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.framework.StrictJSONParser"],
@@ -309,11 +303,11 @@ UNFOLD = {
             "800": "#183a93",
             "900": "#192f68",
             "950": "#121f43",
-        },
+        }
     },
 }
 
-# --- what is written down -------------------------------------------------------------------------
+# What is written down
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -322,7 +316,7 @@ LOGGING = {
             "()": "config.logs.OneLine",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
-        },
+        }
     },
     "filters": {"without_outages": {"()": "config.outages.WithoutOutages"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},

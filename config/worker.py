@@ -9,7 +9,6 @@ import django
 
 
 def main() -> None:
-    """Run a worker until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(
         prog="python -m config.worker", description="Run the jobs that pages and programs ask for."
     )

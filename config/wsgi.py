@@ -1,5 +1,3 @@
-"""The WSGI application for gunicorn."""
-
 import os
 
 from django.core.wsgi import get_wsgi_application

@@ -4,14 +4,13 @@
 
 writes `dataset.jsonl`, `systems/nearest.jsonl` and `systems/random.jsonl` below FOLDER (default: `demo/`).
 
-`nearest` retrieves by words, as the nearest-neighbour baseline of H13 §3: a photograph is the bag of words of its five
-captions, bags are compared by F1 with words weighted by inverse document frequency over the photographs, and the
-caption is the first one of the nearest other photograph. It reads captions of the photograph that it describes, so it
-is a stand-in for a model.
+`nearest` is the nearest-neighbour baseline of H13 §3: a photograph is the bag of words of its five captions, bags are
+compared by F1 with words weighted by inverse document frequency, and the caption is the first of the nearest other
+photograph. It reads captions of the photograph that it describes, so it is a stand-in for a model.
 
 `random` gives the first caption of another photograph, drawn at random.
 
-Neither gives a photograph a text that is one of its own captions.
+Neither gives a photograph one of its own captions.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ Bag = Counter[str]
 
 
 def read_captions(path: Path) -> dict[str, list[str]]:
-    """Return photograph -> captions, both in the file's order."""
     captions: dict[str, list[str]] = {}
     for row in open_dataset("jsonl", path).references():
         captions.setdefault(row.image, []).append(row.text)
@@ -74,7 +72,7 @@ def usable(captions: Captions, image: str) -> dict[str, str]:
 
 
 def nearest(captions: Captions) -> dict[str, str]:
-    """Return photograph -> first caption of the nearest other one; of equally near ones the first by name."""
+    """Return photograph -> first caption of the nearest other one; ties go by name."""
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
     chosen = {}
@@ -96,14 +94,12 @@ def at_random(captions: Captions, seed: int) -> dict[str, str]:
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write JSON lines in UTF-8, with the same bytes on every machine."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def make_demo(folder: Path) -> None:
-    """Write the dataset and the systems below `folder`."""
     captions = read_captions(HERE / "captions.jsonl")
     write_lines(
         folder / "dataset.jsonl",

@@ -1,6 +1,7 @@
-"""Names for the types of the arrays that statistics and metrics are computed from, and their division."""
+"""Names for the types of the arrays that statistics and metrics are computed from, and what both do with them."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,3 +19,8 @@ def ratio(
     result = np.full(np.broadcast(part, whole).shape, otherwise)
     np.divide(part, whole, out=result, where=whole > 0 if where is None else where)
     return result
+
+
+def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
+    """Return (lists + 1,) int64: the starts of adjacent lists, and the end of the last one."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))

@@ -3,9 +3,8 @@
 Machine code is cached beside the source or, where that folder cannot be written, in the user's cache folder.
 With NUMBA_DISABLE_JIT=1 the functions run as plain Python, to measure their coverage.
 
-Numba compiles a kernel together with the kernels that it calls and the constants that it reads, but watches
-the kernel's own file alone. So the cached name carries a digest of that file and of every module of Quorum
-that it imports, directly or not.
+Numba watches the kernel's own file alone, and not those of kernels and constants that it uses. So the cached name
+carries a digest of that file and of every module of Quorum that it imports, directly or not.
 """
 
 import ast
@@ -50,9 +49,8 @@ def _digest(module: str) -> str:
     own = _file(module)
     for path in own.parent.glob(f"__pycache__/{own.stem}.*.nb[ci]"):
         if digest not in path.name:
-            with contextlib.suppress(
-                OSError
-            ):  # a folder that cannot be written, or another process was first
+            # The folder may not be writable, or another process was first.
+            with contextlib.suppress(OSError):
                 path.unlink()
     return digest
 

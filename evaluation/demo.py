@@ -1,6 +1,6 @@
 """The demo: a small dataset with pictures, two systems, four open studies and a simulated one.
 
-Loading is idempotent; an interrupted load continues.
+An interrupted load continues.
 """
 
 from __future__ import annotations

@@ -1,8 +1,14 @@
-"""Named errors of analysis and export; one sentence each: what, where, what was expected."""
+"""Named errors of analysis and export: what, where, what was expected."""
 
 from __future__ import annotations
 
 from common.errors import QuorumError
+
+
+def as_sentence(words: object) -> str:
+    """Return an error or warning of the numeric packages, which begin in lower case, as a sentence."""
+    text = str(words)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 class EvaluationError(QuorumError):

@@ -128,7 +128,7 @@ def report(run: Run, *, study: str) -> None:
 
 
 def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
-    """Write a release bundle to the export folder; the release's row is stored with the job's end."""
+    """Write a bundle to the export folder; the release's row is stored with the job's end."""
     found = find_study(study)
     path = place_for_release(study=found, version=version, job_id=run.job_id, run=run.name)
     written = write_release(

@@ -54,7 +54,7 @@ def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sent
     """Yield a sentence about each row.
 
     Args:
-        words: what is wrong; the names in braces are the columns to read.
+        words: what is wrong; names in braces are columns.
         study: the path to the row's study.
     """
     sentence = f"Study {{{study}__slug}}: {words}"
@@ -267,23 +267,22 @@ def generated_studies_have_hits() -> Sentences:
 def units_stand_in_one_hit() -> Sentences:
     """Each unit of a designed study is in exactly one HIT.
 
-    Exceptions: quiz items and controls withdrawn before opening are in none; controls withdrawn later
-    stay.
+    Quiz items and controls withdrawn before opening are in none; controls withdrawn later stay.
     """
     units = (
         Unit.objects.filter(study__source=DESIGNED)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
         .annotate(count=Count("places"))
         .exclude(
-            Q(struck=False, count=1)
-            | Q(struck=True, count=0)
-            | Q(struck=True, count=1, study__opened_at__isnull=False)
+            Q(withdrawn=False, count=1)
+            | Q(withdrawn=True, count=0)
+            | Q(withdrawn=True, count=1, study__opened_at__isnull=False)
         )
     )
-    for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
+    for slug, key, withdrawn, count in units.values_list("study__slug", "key", "withdrawn", "count").iterator(
         ROWS_AT_ONCE
     ):
-        expected = "0, it was withdrawn" if struck else "1"
+        expected = "0, it was withdrawn" if withdrawn else "1"
         yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
 
 
@@ -337,16 +336,15 @@ def slots_match_assignments() -> Sentences:
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
-    seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
-    wrong = seats.filter(seat__gte=F("hit__required"))
-    yield from _sentences(wrong, "assignment {pk} takes slot {seat}, which its HIT does not have.")
+    live = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
+    wrong = live.filter(slot__gte=F("hit__required"))
+    yield from _sentences(wrong, "assignment {pk} takes slot {slot}, which its HIT does not have.")
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
     """HITs want ``judgments_per_unit`` workers plus extensions.
 
-    More only where a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free
-    slot.
+    More only where a slot was refilled (docs/stopping.md), or a crowd admitted someone without a free slot.
     """
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
@@ -408,8 +406,7 @@ def a_worker_judges_a_unit_once() -> Sentences:
 def exclusions_hold() -> Sentences:
     """Excluded workers have no included work.
 
-    Invalidated work names an active exclusion of its worker and its earlier state; the worker's status
-    agrees.
+    Invalidated work names an active exclusion of its worker; the worker's status agrees.
     """
     standing = Exclusion.objects.filter(lifted_at=None)
     own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))

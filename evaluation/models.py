@@ -1,4 +1,4 @@
-"""Models of results. Every row can be recomputed from raw rows."""
+"""Models of results, which can be recomputed from raw rows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.filter(study=study, what=what).order_by("-created_at", "-pk")
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis in the caller's transaction; replace one of the same procedure and judgments."""
+        """Store an analysis in the caller's transaction; replace that of the same procedure and judgments."""
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
@@ -88,10 +88,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
 
 
 class Analysis(models.Model):
-    """A stored result with its settings.
-
-    ``data_hash`` is the SHA-256 of its judgments, so that pages can mark stale results.
-    """
+    """A stored result; pages compare its ``data_hash`` to mark stale results."""
 
     class What(models.TextChoices):
         AGGREGATION = "aggregation", "consensus, agreement and workers"

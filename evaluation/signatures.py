@@ -1,8 +1,7 @@
 """Signatures: one-line texts that say how a number was made, as sacrebleu's for BLEU (Post 2018).
 
 `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0` is a name, then fields, then a version. A value is a bare
-word or JSON; the marks | : % and line breaks inside it are percent-encoded, so that every signature can be
-parsed.
+word or JSON; the marks | : % and line breaks inside it are percent-encoded.
 """
 
 import hashlib

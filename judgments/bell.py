@@ -1,6 +1,6 @@
 """Wake waiting workers through the Redis that CELERY_BROKER_URL names.
 
-The table of jobs is the queue. A worker that misses a message finds the job when it polls.
+A worker that misses a message finds the job when it polls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def ring() -> None:
 
 
 class Listener:
-    """The pauses of one thread between two polls."""
+    """The pauses of a thread between two polls."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping

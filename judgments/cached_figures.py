@@ -1,8 +1,7 @@
 """Cache the figures of large studies in rows, since counting a million rows is slow.
 
-Figures less than a minute old are shown as they are; older ones while a job recomputes them. On the first
-view of a large study, the page says that they are being computed and fills in later. Figures over few rows
-are computed at each view and never cached.
+Figures younger than a minute are shown as they are; older ones while a job recomputes them. Missing figures of a
+large study are computed by a job, and the page fills in later. Figures over few rows are never cached.
 
 After a person's action on the study, quick figures are recomputed at once, so that the person sees the
 effect; others are marked as being recomputed.
@@ -21,7 +20,7 @@ from django.utils import timezone
 
 from judgments.drawing.material import content_key
 from judgments.jobs import enqueue
-from judgments.models import Job, KeptFigures, Study
+from judgments.models import CachedFigures, Job, Study
 
 T = TypeVar("T")
 MANY_ROWS = 20_000
@@ -36,7 +35,7 @@ def plain_value(value: Any) -> Any:
 
 
 def version_of(study: Study) -> object:
-    """Return a version that changes with every logged action on the study."""
+    """Return what changes with every logged action on the study."""
     last = study.events.aggregate(last=Max("pk"))["last"]
     return str(study.created_at), study.state, str(study.paused_at), last
 
@@ -50,7 +49,7 @@ class Figures(Generic[T]):
         version: as JSON, what else than time makes cached figures stale.
         exact: whether they depend on the version only: they never expire, and other versions are not shown.
         many: a quick database expression for whether the first computation needs a job.
-        beyond_a_page: the same for figures that a page never computes; others are computed at each view.
+        beyond_a_page: the same for figures that a page never computes.
     """
 
     name: str
@@ -70,7 +69,7 @@ class ShownFigures(Generic[T]):
 
     Attributes:
         value: None only while a job computes them for the first time.
-        made_at: when they were computed; None: just now.
+        made_at: None for figures computed just now.
         again: whether a job is recomputing them.
     """
 
@@ -105,43 +104,38 @@ class FiguresPending(Exception):
 
 
 def required_figures(shown: ShownFigures[T]) -> T:
-    """Return figures that a page cannot do without; raise FiguresPending if there are none yet."""
     if shown.value is None:
         raise FiguresPending
     return shown.value
 
 
 def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> ShownFigures[T]:
-    """Return the figures of a study, computed now or cached.
-
-    Args:
-        wait: for programs: compute missing figures at once, whatever their size.
-    """
+    """Return the figures of a study. With ``wait``, missing ones are computed at once, whatever their size."""
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return ShownFigures(figures.compute(study))
-    kept, many = _cached(study, figures)
-    if kept is None:
+    cached, many = _cached(study, figures)
+    if cached is None:
         if beyond or (many and not wait):
             _start_unless_failed(study, figures.name)
             return ShownFigures(None, again=True)
         return ShownFigures(_compute_for_page(study, figures))
-    same = kept.version == _version(study, figures)
-    if not same and not beyond and kept.seconds <= QUICK:
+    same = cached.version == _version(study, figures)
+    if not same and not beyond and cached.seconds <= QUICK:
         return ShownFigures(_compute_for_page(study, figures))
-    again = not same or (not figures.exact and _is_old(kept))
+    again = not same or (not figures.exact and _is_old(cached))
     if again:
         request_figures(study, [figures.name])
     if figures.exact and not same:
         return ShownFigures(None, again=True)
-    return ShownFigures(figures.from_json(kept.value), kept.made_at, again)
+    return ShownFigures(figures.from_json(cached.value), cached.made_at, again)
 
 
-def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
+def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
     """Return the cached figures, and whether they are large, in one query."""
     if figures.many is None:
-        return KeptFigures.objects.filter(study=study, name=figures.name).first(), False
-    own = FilteredRelation("kept_figures", condition=Q(kept_figures__name=figures.name))
+        return CachedFigures.objects.filter(study=study, name=figures.name).first(), False
+    own = FilteredRelation("cached_figures", condition=Q(cached_figures__name=figures.name))
     version, value, seconds, made_at, many = (
         Study.objects.annotate(own=own)
         .values_list("own__version", "own__value", "own__seconds", "own__made_at", figures.many(study))
@@ -149,7 +143,7 @@ def _cached(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bo
     )
     if made_at is None:
         return None, bool(many)
-    return KeptFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
+    return CachedFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
 
 
 def newest_figures_job(study: Study) -> Job | None:
@@ -166,17 +160,14 @@ def _start_unless_failed(study: Study, name: str) -> None:
 
 def request_figures(study: Study, names: Iterable[str]) -> None:
     """Start a job for the figures, unless one is running."""
-    under_way = Job.objects.filter(
-        kind=JOB, args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
-    )
+    under_way = Job.objects.under_way().filter(kind=JOB, args__study=study.slug)
     asked = {name for args in under_way.values_list("args", flat=True) for name in args["names"]}
     wanted = sorted(set(names) - asked)
     if wanted:
         enqueue(kind=JOB, args={"study": study.slug, "names": wanted})
 
 
-def recompute_figures(study: Study, names: Iterable[str]) -> list[KeptFigures]:
-    """Compute the figures of these names, for ``store_figures``."""
+def recompute_figures(study: Study, names: Iterable[str]) -> list[CachedFigures]:
     rows = []
     for name in names:
         figures = _named(name)
@@ -189,8 +180,8 @@ def recompute_figures(study: Study, names: Iterable[str]) -> list[KeptFigures]:
     return rows
 
 
-def store_figures(rows: Iterable[KeptFigures]) -> None:
-    KeptFigures.objects.bulk_create(
+def store_figures(rows: Iterable[CachedFigures]) -> None:
+    CachedFigures.objects.bulk_create(
         rows,
         update_conflicts=True,
         unique_fields=["study", "name"],
@@ -210,8 +201,8 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
 
 def _row(
     study: Study, figures: Figures[T], found: T, version: str, made_at: datetime, seconds: float
-) -> KeptFigures:
-    return KeptFigures(
+) -> CachedFigures:
+    return CachedFigures(
         study=study,
         name=figures.name,
         version=version,
@@ -225,6 +216,6 @@ def _version(study: Study, figures: Figures[Any]) -> str:
     return content_key(figures.version(study))
 
 
-def _is_old(kept: KeptFigures) -> bool:
-    age = (timezone.now() - kept.made_at).total_seconds()
-    return age >= max(FRESH, COST * kept.seconds)
+def _is_old(cached: CachedFigures) -> bool:
+    age = (timezone.now() - cached.made_at).total_seconds()
+    return age >= max(FRESH, COST * cached.seconds)

@@ -1,8 +1,7 @@
 """Countries by ISO 3166-1 two-letter codes, for workers' residence.
 
-The codes and English names in countries.csv are those of the public-domain table iso3166.tab of the IANA
-time zone database; libraries of the Unicode CLDR have other names ("Caribbean NL"). Translations in
-locale/ are the CLDR's.
+countries.csv has the codes and names of the public-domain table iso3166.tab of the IANA time zone database; libraries
+of the Unicode CLDR have other names ("Caribbean NL"). Translations in locale/ are the CLDR's.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ COUNTRIES = _read()  # code -> English name
 
 
 def country_name(code: str) -> str:
-    """Return its name in the reader's language, or the code if unknown."""
+    """Return its name in the reader's language, or an unknown code."""
     return gettext(COUNTRIES.get(code, code))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Any
 
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
@@ -12,41 +15,44 @@ from judgments.studies.generation import draw_hits, store_hits
 from judgments.studies.studies import find_study
 
 
-def import_dataset(
-    run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
-) -> None:
-    with uploads.opened(upload) as files:
-        pictures = files.pictures or images or None
-        with run.commit() as result:
-            summary = importing.import_dataset(
-                format=format,
-                path=files.path,
-                name=name,
-                images=pictures,
-                attribution=attribution,
-                progress=run.progress,
-            )
-            result |= asdict(summary)
+@contextmanager
+def _stored(run: Run, upload: str) -> Iterator[tuple[uploads.Files, dict[str, Any]]]:
+    """Open an upload and the transaction of the job's end; discard the upload afterwards."""
+    with uploads.opened(upload) as files, run.commit() as result:
+        yield files, result
     uploads.discard(upload)
 
 
+def import_dataset(
+    run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
+) -> None:
+    with _stored(run, upload) as (files, result):
+        summary = importing.import_dataset(
+            format=format,
+            path=files.path,
+            name=name,
+            images=files.pictures or images or None,
+            attribution=attribution,
+            progress=run.progress,
+        )
+        result |= asdict(summary)
+
+
 def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
-    with uploads.opened(upload) as files, run.commit() as result:
+    with _stored(run, upload) as (files, result):
         summary = importing.import_candidates(
             format=format, path=files.path, dataset=dataset, system=system, progress=run.progress
         )
         result |= asdict(summary)
-    uploads.discard(upload)
 
 
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
     """Import uploaded rankings; ``format`` is their task."""
-    with uploads.opened(upload) as files, run.commit() as result:
+    with _stored(run, upload) as (files, result):
         summary = importing.import_rankings(
             path=files.path, dataset=dataset, task=format, progress=run.progress
         )
         result |= asdict(summary)
-    uploads.discard(upload)
 
 
 def generate(run: Run, *, study: str) -> None:

@@ -1,9 +1,8 @@
-"""Long work that survives killed workers and is done once.
+"""Long work that survives killed workers and is done once (docs/decisions/0002-jobs.md).
 
 The table of jobs is the queue. A worker claims a row and renews its lease by heartbeats. The handler reads
 and computes outside any transaction, reports progress, and writes inside `run.commit()`, whose one
-transaction also marks the row done: a kill leaves both or neither. `sweep_jobs` requeues jobs whose lease
-ended. docs/decisions/0002-jobs.md has the reasons.
+transaction also marks the row done. `sweep_jobs` requeues jobs whose lease ended.
 """
 
 import logging
@@ -28,13 +27,14 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from common.audit import acting_as
+from common.errors import Busy
 from judgments import bell
 from judgments.models.jobs import Job, JobQuerySet
 
 log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
-RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed
+RETRY_AFTER = timedelta(seconds=30)  # pause after the database failed, or while something else is in the way
 STOP_AFTER = timedelta(seconds=5)  # time for a stopping worker to be gone before another takes its job
 LOOK_EVERY = 1.0  # seconds between checks for progress to write
 BEATS = 6  # heartbeats for each lease
@@ -58,7 +58,7 @@ class LostClaim(Exception):
 
 
 class WorkerStops(BaseException):
-    """The worker was asked to end: the handler is interrupted, and another worker runs the job."""
+    """The worker was asked to end; another worker runs the job."""
 
 
 class Progress(Protocol):
@@ -97,9 +97,6 @@ def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None 
 
     Args:
         args: JSON values, passed to the handler by name; slugs and ids, never data.
-
-    Raises:
-        UnknownJobKind: nobody registered ``kind``.
     """
     if kind not in _handlers:
         known = ", ".join(sorted(_handlers)) or "none"
@@ -122,20 +119,23 @@ class Run:
     finished: bool = False
     share: float = 0.0
     words: str = ""
+    lost: bool = False
     _heart: "_Heart" = field(init=False, repr=False)
 
     @property
     def name(self) -> str:
-        """Tell this run from the job's other runs: 8 random hexadecimal digits."""
+        """Return 8 random hexadecimal digits that tell this run from the job's other runs."""
         return self.owner.rpartition(":")[2]
 
     def progress(self, share: float, words: str = "") -> None:
         """Report progress; a separate thread writes it, so this is cheap.
 
-        Raise WorkerStops if the worker was asked to end.
+        Raise WorkerStops if the worker was asked to end, and LostClaim if the job belongs to another worker by now.
         """
         if stopping.is_set():
             raise WorkerStops
+        if self.lost and not self.finished:
+            raise self._lost_claim()
         self.share, self.words = min(max(share, 0.0), 1.0), words[:200]
 
     @contextmanager
@@ -156,8 +156,11 @@ class Run:
                 finished_at=timezone.now(),
             )
             if not changed:
-                raise LostClaim(f"Job {self.job_id} was given to another worker.")
+                raise self._lost_claim()
         self.finished = True
+
+    def _lost_claim(self) -> LostClaim:
+        return LostClaim(f"Job {self.job_id} was given to another worker.")
 
     def _mine(self) -> JobQuerySet:
         return Job.objects.filter(pk=self.job_id, state=Job.State.RUNNING, owner=self.owner)
@@ -179,6 +182,9 @@ class Run:
         if not isinstance(error, Exception):
             self._mine().give_back(counted=False)
             return isinstance(error, WorkerStops)
+        if isinstance(error, Busy):
+            self._mine().give_back(after=RETRY_AFTER, counted=False)
+            return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
             self._mine().give_back(after=RETRY_AFTER)
@@ -187,10 +193,7 @@ class Run:
         name = type(error).__name__
         sentence = str(error) if named else f"The work stopped on an unexpected error ({name}); see the log."
         self._mine().update(
-            state=Job.State.FAILED,
-            error=sentence or name,
-            owner="",
-            finished_at=timezone.now(),
+            state=Job.State.FAILED, error=sentence or name, owner="", finished_at=timezone.now()
         )
         return named  # a named error explains itself; others are logged with a traceback
 
@@ -207,7 +210,6 @@ class _Heart(threading.Thread):
         self.run_, self.stopped = run, threading.Event()
 
     def run(self) -> None:
-        """Check every second until stopped."""
         written, silent = (0.0, ""), 0.0
         beat_every = settings.JOB_STALE_SECONDS / BEATS
         try:
@@ -221,11 +223,12 @@ class _Heart(threading.Thread):
 
     def _write(self, share: float, words: str) -> bool:
         try:
-            self.run_._mine().update(progress=share, words=words, heartbeat=Now())
+            living = self.run_._mine().update(progress=share, words=words, heartbeat=Now())
         except DATABASE_FAILURES as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
             connection.close()  # a broken connection does not recover by itself
             return False
+        self.run_.lost = not living
         return True
 
     def stop(self) -> None:
@@ -234,7 +237,7 @@ class _Heart(threading.Thread):
 
 
 def run_next() -> bool:
-    """Run the oldest job that is due; return False if there is none. Raise as ``run_job``."""
+    """Run the oldest job that is due; return False if there is none."""
     return _run_first(Job.objects.due()) is not None
 
 
@@ -313,12 +316,12 @@ def sweep_jobs() -> Swept:
     lapsed = Job.objects.filter(state=Job.State.RUNNING, heartbeat__lt=silent_before).exclude(owner__in=own)
     requeued, given_up = [], []
     for job in lapsed:
-        held = lapsed.filter(pk=job.pk, owner=job.owner)
+        run = lapsed.filter(pk=job.pk, owner=job.owner)
         if job.attempts >= MAX_ATTEMPTS:
             error = f"The worker was gone before the work was done, {job.attempts} times over."
-            if held.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
+            if run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now()):
                 given_up.append(job.pk)
-        elif held.give_back():
+        elif run.give_back():
             requeued.append(job.pk)
     return Swept(tuple(requeued), tuple(given_up))
 
@@ -332,5 +335,5 @@ def wait_for_patient(seconds: float) -> None:
 
 def give_back_all() -> None:
     """Requeue the jobs that still run in this process, which is about to end."""
-    held = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
-    held.give_back(after=STOP_AFTER, counted=False)
+    running = Job.objects.filter(state=Job.State.RUNNING, owner__in=tuple(_claims))
+    running.give_back(after=STOP_AFTER, counted=False)

@@ -23,12 +23,6 @@ WORDS = {
     "verify_release": "Check of a release",
     "compare_releases": "Comparison of releases",
 }
-
-
-def work_in_words(job: Job) -> str:
-    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
-
-
 LABELS = {
     "hits": "HITs filled",
     "returned": "HITs given back",
@@ -42,19 +36,22 @@ SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
 FOR_MACHINES = {"what", "analysis", "created"}
 
 
+def work_in_words(job: Job) -> str:
+    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
+
+
 def result_in_words(job: Job) -> list[tuple[str, str]]:
-    """Return a job's result as labelled values; pages that know nested ones show those."""
     if not isinstance(job.result, dict):
         return []
     rows = {**job.result, **(job.result.get("counts") or {})}
-    told = [
+    values = [
         (LABELS.get(name, name.replace("_", " ")), _value_in_words(name, value))
         for name, value in rows.items()
         if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        told.append(("changed", "nothing: the same was there already"))
-    return told
+        values.append(("changed", "nothing: the same was there already"))
+    return values
 
 
 def _value_in_words(name: str, value: Any) -> str:

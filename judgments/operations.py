@@ -1,4 +1,4 @@
-"""What is done to a study whatever its crowd: drawing its HITs, using its design again, giving roles."""
+"""Operations on a study whatever its crowd: drawing HITs, reusing its design, giving roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations on a study, each declared once: page, HTTP call and command read the declaration, the client its name.
+"""Operations on a study, each declared once for page, HTTP call, command and client.
 
 An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the right
 that it needs, and what follows it::
@@ -9,7 +9,6 @@ that it needs, and what follows it::
         pause_study(study=study, why=why, by=by)
         return Outcome("The study is paused.")
 
-The doors read it: ``judgments.api.operations``, ``judgments.admin.operations`` and ``judgments.management.base``.
 docs/decisions/0010-operations.md tells how to add one.
 """
 
@@ -31,7 +30,6 @@ from judgments.jobs import enqueue
 from judgments.models import Job, Study
 
 Row = TypeVar("Row", bound=Model)
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class Outcome:
     """What an operation did.
 
     Attributes:
-        words: one sentence with the numbers, for the page and the command.
+        words: a sentence for the page and the command.
         value: what the HTTP call answers with, where that is not the study.
     """
 
@@ -49,12 +47,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What follows an operation once it is committed.
-
-    Attributes:
-        now: does it, and returns a sentence to add or ""; for HTTP calls and commands, which wait.
-        later: asks for it in the background; for pages, which do not wait.
-    """
+    """What follows a committed operation: ``now`` for those who wait; ``later`` starts a job, for pages."""
 
     now: Callable[[Study], str]
     later: Callable[[Study, User | None], object]
@@ -66,24 +59,18 @@ class Operation:
 
     Attributes:
         name: last part of its HTTP address, and the end of its id in the schema, ``studies_<name>``.
-        summary: what it does, in a few words.
-        description: what else there is to know; the function's docstring.
-        parameters: what it takes, with checks and words.
-        right: what of the study a person must be allowed to do.
+        right: what a person must be allowed to do.
         scope: the area of a token's scopes that opens it.
-        do: the function; gets ``study``, ``by`` (None for a command) and the parameters by name. None for what only
-            a job does.
-        then: what follows it; None for nothing.
-        row: the argument of ``do`` that names a row of the study by its key (``row_of``), which an address holds, or a
-            form in a hidden field; "" for what is about the study as a whole.
-        job: the kind of job that does it for pages and HTTP calls; "" for what is done at once. The job gets ``study``
-            (its slug) and the parameters; a command calls ``do`` instead, with ``progress``.
-        check: raises where it is not possible, before a job is asked for.
+        do: gets ``study``, ``by`` (None for a command) and the parameters by name. None for what only a job does.
+        row: the argument of ``do`` that gets the key of a row of the study, from an address or a hidden field; "" for
+            what is about the study as a whole.
+        job: the kind of job that does it for pages and HTTP calls, or "". It gets ``study`` (its slug) and the
+            parameters; a command calls ``do`` instead, with ``progress``.
+        check: raises where it is not possible, before a job starts.
         prepare: the same with the parameters by name; returns the arguments of the job.
         once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job runs,
             unless it is ``never``.
-        preview: returns what it would cost, with the word that confirms it; for what moves money. It gets ``study``,
-            the row and the parameters but the reason; ``do`` gets the word as ``confirm``.
+        preview: returns what it would cost, with the word that confirms it, which ``do`` gets as ``confirm``.
     """
 
     name: str
@@ -106,10 +93,10 @@ class Operation:
 
         Args:
             needed: optional parameters that are required this time.
-            row: the key of the row that it is about; where None, ``data`` holds it, as a form does.
+            row: the key of the row; where None, ``data`` holds it, as a form does.
 
         Raises:
-            rest_framework.exceptions.ValidationError: one of them is missing or wrong.
+            rest_framework.exceptions.ValidationError: a parameter is missing or wrong.
         """
         # a body that nothing is read from is not parsed either
         found = self.parameters.read(data, needed=needed) if self.parameters().fields else {}
@@ -123,12 +110,8 @@ class Operation:
         """Do it, and what follows it.
 
         Args:
-            values: the checked parameters.
             wait: whether to wait for what follows.
             more: arguments of ``do`` that are no parameters, such as ``progress``.
-
-        Raises:
-            QuorumError: it is not possible; nothing was changed.
         """
         assert self.do is not None
         outcome = self.do(study=study, by=by, **values, **more)
@@ -141,34 +124,22 @@ class Operation:
         return Outcome(f"{outcome.words} {added}".rstrip(), outcome.value)
 
     def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, page: bool = False) -> Job:
-        """Ask for the job that does it.
-
-        Args:
-            page: whether a page asks.
-
-        Raises:
-            QuorumError: it is not possible.
-        """
+        """Start the job that does it, for a page or an HTTP call."""
         if self.check is not None:
             self.check(study)
         if self.prepare is not None:
             values = self.prepare(study=study, **values)
         if self.once == "always" or (page and self.once == "page"):
-            self.refuse_second(study, state__in=UNDER_WAY)
+            self.refuse_second(study, Job.objects.under_way())
         return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
 
-    def refuse_second(self, study: Study, **jobs: Any) -> None:
-        """Raise WrongState if such a job does it already; ``jobs`` are look-ups of the model."""
-        if Job.objects.filter(kind=self.job, args__study=study.slug, **jobs).exists():
+    def refuse_second(self, study: Study, jobs: QuerySet[Job]) -> None:
+        if jobs.filter(kind=self.job, args__study=study.slug).exists():
             raise WrongState(f"This is under way already for study {study.slug!r}.")
 
 
 def row_of(rows: QuerySet[Row], key: str) -> Row:
-    """Return the row of this key.
-
-    Raises:
-        NotThere: there is none among ``rows``, which are those of one study.
-    """
+    """Return the row of this key. Raise NotThere if it is not among ``rows``."""
     try:
         found = rows.filter(pk=key).first()
     except (ValueError, ValidationError):  # the key is no number, or no UUID

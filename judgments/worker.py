@@ -22,8 +22,6 @@ LONGEST_PAUSE = 30.0  # after failures, such as those of a database that is away
 
 
 class Worker:
-    """Threads that run queued jobs, and a thread for each function that is called at intervals."""
-
     def __init__(self, concurrency: int) -> None:
         self._runners = [
             threading.Thread(target=self._run_jobs, name=f"jobs-{number}", daemon=True)

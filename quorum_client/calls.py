@@ -22,7 +22,7 @@ class Problem(Exception):
 
     Attributes:
         status: HTTP status; 0 where the server could not be reached.
-        detail: one sentence.
+        detail: a sentence.
         members: the whole document.
     """
 
@@ -32,15 +32,10 @@ class Problem(Exception):
 
 
 class Calls:
-    """A connection to an installation.
+    """A connection to an installation, such as https://quorum.example.
 
     If the server is busy or away, calls that may be repeated are tried again after 0.5, 1, 2, ... seconds, or when the
     server says.
-
-    Args:
-        url: such as https://quorum.example.
-        tries: the number of tries of a call.
-        transport: of httpx, for tests and proxies.
     """
 
     def __init__(
@@ -73,11 +68,7 @@ class Calls:
         self.http.close()
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return the answer to a call.
-
-        Raises:
-            Problem: the server refused, or could not be reached.
-        """
+        """Return the answer; raise Problem if the server refused or could not be reached."""
         once_only = KEY in (
             options.get("headers") or {}
         )  # the server does it once, however often it is asked
@@ -97,17 +88,19 @@ class Calls:
             raise _problem(response)
         return response
 
-    def get(self, path: str, **parameters: Any) -> Any:
-        """Return the JSON at an address below /api/."""
-        return self.ask("GET", path, params=_said(parameters)).json()
+    def get(self, path: str, **parameters: Any) -> dict[str, Any]:
+        """Return the JSON object at an address below /api/."""
+        found: dict[str, Any] = self.ask("GET", path, params=_said(parameters)).json()
+        return found
 
-    def post(self, path: str, body: Any = None, *, key: str = "") -> Any:
+    def post(self, path: str, body: Any = None, *, key: str = "") -> dict[str, Any]:
         """Post and return the JSON of the answer. Only a call with an idempotency ``key`` is tried again."""
-        options: dict[str, Any] = {} if body is None else {"json": body}
-        return self.ask("POST", path, **options, **({"headers": {KEY: key}} if key else {})).json()
+        headers = {KEY: key} if key else {}
+        made: dict[str, Any] = self.ask("POST", path, json=body, headers=headers).json()
+        return made
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a list; the next page is fetched when it is needed."""
+        """Yield the rows of a list, page by page."""
         page = self.get(f"{resource}/", **{"page_size": PAGE_SIZE, **filters})
         while True:
             yield from page["results"]
@@ -116,7 +109,7 @@ class Calls:
             page = self.get(page["next"])
 
     def save(self, path: str, target: str) -> None:
-        """Download to a file, atomically; an interrupted download is resumed if the file is still the same."""
+        """Download to a file, atomically; resume an interrupted download of an unchanged file."""
         folder = os.path.dirname(os.path.abspath(target))
         handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
         try:
@@ -162,8 +155,8 @@ def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _wanted(response: httpx.Response) -> float:
-    told = response.headers.get("Retry-After", "")
-    return min(float(told), 60.0) if told.isdecimal() else 0.0
+    seconds = response.headers.get("Retry-After", "")
+    return min(float(seconds), 60.0) if seconds.isdecimal() else 0.0
 
 
 def _problem(response: httpx.Response) -> Problem:

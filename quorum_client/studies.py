@@ -18,7 +18,7 @@ ACCEPTED = 202  # not ready yet: ask again
 
 
 class JobFailed(Exception):
-    """Long work that ended without doing what was asked; ``str()`` says why."""
+    """A job failed; ``str()`` says why."""
 
 
 class Quorum(Calls):
@@ -28,7 +28,7 @@ class Quorum(Calls):
     """
 
     def studies(self, **filters: Any) -> pd.DataFrame:
-        """Return the studies you may see, one a row."""
+        """Return the studies that you may see."""
         return _frame(self.rows("studies", **filters))
 
     def study(self, slug: str) -> StudyHandle:
@@ -58,17 +58,14 @@ class Quorum(Calls):
         """Simulate how many pairs, references and votes a difference takes, and wait for the result.
 
         Args:
-            assumptions: those that differ from the usual; docs/planning.md has each in words.
-            study: slug of a study whose prices and HITs are taken, and which keeps the plan; none without it.
+            assumptions: those that differ from the default; docs/planning.md describes each.
+            study: slug of a study whose prices and HITs are taken, and which stores the plan.
             pilot: slug of a study whose people are taken.
-            apart: two systems, or metrics, of the pilot: the difference to find is the one between them.
+            apart: two systems, or metrics, of the pilot, whose difference is to be found.
 
         Returns:
-            ``assumptions``; ``designs``, a frame with a design a row (pairs, references, votes, power with its
+            ``assumptions``; ``designs``, a frame with a row for each design (pairs, references, votes, power with its
             interval, cost_cents); ``best``, the cheapest that surely reaches the power, or None.
-
-        Raises:
-            JobFailed: it could not be simulated; the message says why.
         """
         body: dict[str, Any] = {"assumptions": assumptions or {}}
         body |= {name: value for name, value in (("study", study), ("pilot", pilot)) if value}
@@ -87,12 +84,12 @@ class Quorum(Calls):
         """Wait for a job and return it.
 
         Raises:
-            JobFailed: the message is the job's own.
-            TimeoutError: it is still under way after ``seconds``; it goes on.
+            JobFailed: the message is the job's.
+            TimeoutError: it goes on after ``seconds``.
         """
         end, pause = time.monotonic() + seconds, 0.1
         while True:
-            found: dict[str, Any] = self.get(f"jobs/{job['id']}/")
+            found = self.get(f"jobs/{job['id']}/")
             if found["state"] == "done":
                 return found
             if found["state"] == "failed":
@@ -107,7 +104,7 @@ class StudyHandle:
     """A study: its rows as frames, and its operations.
 
     Every operation of the interface is a method: ``study.pause(why="a caption is broken")`` posts to
-    ``studies/<slug>/pause/`` (``do``). Those below do more than that.
+    ``studies/<slug>/pause/`` (``do``).
     """
 
     def __init__(self, quorum: Quorum, slug: str) -> None:
@@ -122,12 +119,10 @@ class StudyHandle:
         return partial(self.do, name.replace("_", "-"))
 
     def info(self) -> dict[str, Any]:
-        """Return state, times, and the design."""
-        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/")
-        return found
+        return self.quorum.get(f"studies/{self.slug}/")
 
     def units(self, **filters: Any) -> pd.DataFrame:
-        """Return what is judged, with control items."""
+        """Return units and control items."""
         return self._frame("units", filters)
 
     def judgments(self, **filters: Any) -> pd.DataFrame:
@@ -139,7 +134,6 @@ class StudyHandle:
         return self._frame("consensus", filters)
 
     def workers(self, **filters: Any) -> pd.DataFrame:
-        """Return who took part."""
         return self._frame("workers", filters)
 
     def agreement(self) -> dict[str, Any]:
@@ -152,7 +146,7 @@ class StudyHandle:
 
     def aggregate(self) -> dict[str, Any]:
         """Compute consensus and agreement now."""
-        self._do("aggregate")
+        self.do("aggregate")
         return self._computed("agreement", "aggregate")
 
     def evaluate(self, metrics: Iterable[str] | None = None, tokenizer: str | None = None) -> dict[str, Any]:
@@ -160,15 +154,13 @@ class StudyHandle:
         body: dict[str, Any] = {} if metrics is None else {"metrics": list(metrics)}
         if tokenizer is not None:
             body["tokenizer"] = tokenizer
-        self._do("evaluate", body)
+        self.do("evaluate", **body)
         return self._computed("evaluation", "evaluate")
 
     def compare(self, other: str, *, missing: str = "leave-out", seconds: float = 600.0) -> dict[str, Any]:
         """Return how far this study agrees with another study of its dataset, which is the standard.
 
-        Args:
-            missing: what becomes of units that only the other has: "leave-out", or "no", a no of this study.
-            seconds: to wait for a large study's figures.
+        ``missing`` says what becomes of units that only the other has: "leave-out", or "no", a no of this study.
         """
         until = time.monotonic() + seconds
         while True:
@@ -182,12 +174,11 @@ class StudyHandle:
             self.quorum.sleep(float(response.headers.get("Retry-After", 5)))
 
     def board(self) -> dict[str, Any]:
-        """Return the dashboard: current counters, and ``snapshot`` with the last figures, or None."""
-        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/board/")
-        return found
+        """Return the dashboard: current counters, and the last ``snapshot`` or None."""
+        return self.quorum.get(f"studies/{self.slug}/board/")
 
     def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
-        """Return pairs, or captions, on which a metric and people disagree, the surest first.
+        """Return pairs, or captions, on which a metric and people disagree, the clearest first.
 
         ``scores_<metric>`` holds each metric's scores of the row's one or two captions.
         """
@@ -200,9 +191,9 @@ class StudyHandle:
         )
 
     def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
-        """Return all about one pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
+        """Return all about a pair or judged caption; ``votes`` is a frame, ``explained`` the parts of the score."""
         asked = {} if metric is None else {"metric": metric}
-        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
+        found = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
         return found | {"votes": pd.DataFrame(found["votes"])}
 
     def next_batch(self, chosen: Iterable[str], why: str = "") -> StudyHandle:
@@ -211,21 +202,16 @@ class StudyHandle:
         return StudyHandle(self.quorum, made["slug"])
 
     def rehearse(self, **crowd: Any) -> dict[str, Any]:
-        """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``.
-
-        Raises:
-            JobFailed: it could not be rehearsed; the message says why.
-        """
+        """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``."""
         job = self.quorum.post("rehearsals/", {"study": self.slug, **crowd})
         self.quorum.wait(job)
-        found: dict[str, Any] = self.quorum.get(f"rehearsals/{job['args']['study']}/")
-        return found
+        return self.quorum.get(f"rehearsals/{job['args']['study']}/")
 
     def report_tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of the report by name, with intervals in separate columns; make one if there is none."""
+        """Return the tables of the report, intervals in separate columns; make a report if there is none."""
         made = self._newest_report()
         if made is None:
-            self._do("report")
+            self.do("report")
             made = self._newest_report()
         assert made is not None, "the job that makes it is done"
         sections = self.quorum.get(f"reports/{made['id']}/")["result"]["sections"]
@@ -242,15 +228,7 @@ class StudyHandle:
         return next(rows, None)
 
     def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Do an operation on the study.
-
-        Returns:
-            The answer, mostly the study; the finished job if a job does it.
-
-        Raises:
-            Problem: a parameter is wrong, or it is not possible; nothing was changed.
-            JobFailed: the message says why.
-        """
+        """Do an operation. Return the answer, mostly the study; the finished job if a job does it."""
         answer = self.quorum.ask("POST", f"studies/{self.slug}/{operation}/", json=parameters)
         found: dict[str, Any] = answer.json()
         return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
@@ -285,20 +263,14 @@ class StudyHandle:
     def _money(self, path: str, asked: dict[str, Any]) -> MoneyStep:
         return MoneyStep(self.quorum, path, asked, self.quorum.get(path, **asked))
 
-    def _do(self, step: str, body: Any = None) -> dict[str, Any]:
-        return self.quorum.wait(
-            self.quorum.post(f"studies/{self.slug}/{step}/", {} if body is None else body)
-        )
-
     def _computed(self, what: str, step: str) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/{what}/")
+            return self.quorum.get(f"studies/{self.slug}/{what}/")
         except Problem as problem:
             if problem.status != 404:
                 raise
-            self._do(step)
-            found = self.quorum.get(f"studies/{self.slug}/{what}/")
-        return found
+        self.do(step)
+        return self.quorum.get(f"studies/{self.slug}/{what}/")
 
     def _frame(self, resource: str, filters: dict[str, Any]) -> pd.DataFrame:
         return _frame(self.quorum.rows(resource, study=self.slug, **filters))
@@ -306,7 +278,7 @@ class StudyHandle:
 
 @dataclass
 class MoneyStep:
-    """An operation that moves money, previewed and not done yet.
+    """A previewed operation that moves money.
 
     Attributes:
         told: the preview: ``total_cents`` with fees, ``left_cents`` of the budget, and what it is about.
@@ -323,14 +295,13 @@ class MoneyStep:
         """Do it once: a repeated call changes nothing and answers the same.
 
         Args:
-            why: what the workers read with a bonus; for the log otherwise.
+            why: what the workers read with a bonus; else for the log.
 
         Raises:
-            Problem: it is no longer what was told (409), or beyond the budget (409); nothing was done.
+            Problem: 409, the preview is out of date or beyond the budget; nothing was done.
         """
         body = {**self.asked, "confirm": self.told["confirm"], "why": why}
-        done: dict[str, Any] = self.quorum.post(self.path, body, key=self.key)
-        return done
+        return self.quorum.post(self.path, body, key=self.key)
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:

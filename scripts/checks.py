@@ -21,14 +21,13 @@ CHROMIUM_NAMES = (
 
 
 def environment() -> int:
-    """Installs what the other orders need; several of them can run at once afterwards."""
     check_writable(ROOT)
     install("requirements-dev.txt")
     return 0
 
 
 def test(arguments: list[str]) -> int:
-    """Installs what tests need, finds a browser, and runs pytest, all of it or what is named; its exit code."""
+    """Run pytest, all of it or what is named, with a browser if one can be found."""
     check_writable(ROOT)
     install("requirements-dev.txt")
     find_browser()
@@ -39,10 +38,10 @@ def test(arguments: list[str]) -> int:
 
 
 def coverage() -> int:
-    """Runs the tests of the numeric packages and asks that they see every branch; pytest's exit code.
+    """Require that the tests of the numeric packages see every branch.
 
-    Kernels run as the plain Python they are, so that their lines are seen too; tests on the shared data, and those
-    that are marked as large, would take hours that way and are left to `make test`.
+    Kernels run as plain Python, so that their lines are seen too; tests on the shared data, and those marked as large,
+    would take hours that way and are left to `make test`.
     """
     check_writable(ROOT)
     install("requirements-dev.txt")
@@ -56,7 +55,7 @@ def coverage() -> int:
 
 
 def find_browser() -> None:
-    """A Chromium on the PATH, else Playwright's own, else the system's package; else tests are named as not run."""
+    """Find or install a Chromium; without it, browser tests are named as not run."""
     if any(shutil.which(name) for name in CHROMIUM_NAMES) or _playwright_has_one():
         return
     say("No Chromium on the PATH; asking Playwright for its own ...")
@@ -91,7 +90,6 @@ def _quietly(command: list[str], environment: dict[str, str] | None = None) -> b
 
 
 def lint() -> int:
-    """Style, types, migrations and the settings of a public server; 0 when all are clean."""
     install("requirements-dev.txt")
     with tempfile.TemporaryDirectory() as data:
         here = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
@@ -111,7 +109,6 @@ def lint() -> int:
 
 
 def docs() -> int:
-    """Builds the documentation as a site; 0 when nothing in it is amiss."""
     install("requirements-dev.txt")
     # the theme's makers announce another program of theirs at every start
     environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")

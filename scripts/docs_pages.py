@@ -1,7 +1,4 @@
-"""Generate pages of the documentation from the code: `mkdocs build` calls `on_files`.
-
-So a command, a study file, a call, a metric or a statistic is described once, where it is defined.
-"""
+"""Generate pages of the documentation from the code: `mkdocs build` calls `on_files`."""
 
 from __future__ import annotations
 
@@ -29,10 +26,12 @@ NUMERIC = (
     "evaluation.statistics.ranking",
     "evaluation.statistics.significance",
 )
+DJANGO_OPTIONS = {
+    "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
+}  # fmt: skip
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to the written ones."""
     _set_up()
     pages = {
         "commands": command_page,
@@ -64,25 +63,16 @@ def command_page() -> Iterator[str]:
     from django.core.management import get_commands, load_command_class
 
     yield "# Every command's help"
-    ours = sorted((name, app) for name, app in get_commands().items() if app in OURS)
-    for name, app in ours:
+    commands = sorted((name, app) for name, app in get_commands().items() if app in OURS)
+    for name, app in commands:
         parser = load_command_class(app, name).create_parser("manage.py", name)
-        options = [action for action in parser._actions if action.help and not _of_django(action.dest)]
+        options = [action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS]
         yield f"\n## {name}\n\n{_paragraphs(parser.description)}\n"
         yield from _table(
             ("argument", "what it is"), [(_argument(action), _words(action.help or "")) for action in options]
         )
         if parser.epilog:
             yield f"\n```text\n{parser.epilog.strip()}\n```"
-
-
-DJANGO_OPTIONS = {
-    "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
-}  # fmt: skip
-
-
-def _of_django(name: str) -> bool:
-    return name in DJANGO_OPTIONS
 
 
 def _argument(action: Any) -> str:
@@ -116,7 +106,7 @@ def study_file_page() -> Iterator[str]:
 
 
 def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the table that a field refers to, or None; of a list of tables, that of an entry."""
+    """Return the schema of the table that a field, or an entry of its list, refers to."""
     for one in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
         if "$ref" in one:
             found: dict[str, Any] = schema["$defs"][one["$ref"].rpartition("/")[2]]
@@ -128,10 +118,11 @@ def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str,
     default = field.get("default")
     shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
     title = field.get("title", "")
-    said = [title] if title.lower().replace(" ", "_") != name else []  # pydantic makes a title of the name
-    said += [one for one in (field.get("description"),) if one]
-    said += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
-    return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in said))
+    # pydantic makes a title of the name
+    sentences = [title] if title.lower().replace(" ", "_") != name else []
+    sentences += [one for one in (field.get("description"),) if one]
+    sentences += [f"`{value}`: {words}" for value, words in field.get("words", {}).items() if value]
+    return f"`{name}`", _type(field), shown, _words(". ".join(one.rstrip(".") for one in sentences))
 
 
 def _type(field: dict[str, Any]) -> str:
@@ -187,9 +178,9 @@ def calls_page() -> Iterator[str]:
     tags: dict[str, list[tuple[str, str]]] = {}
     for path, calls in schema["paths"].items():
         for method, call in calls.items():
-            said = call.get("summary") or call.get("description", "").partition("\n")[0]
+            summary = call.get("summary") or call.get("description", "").partition("\n")[0]
             tags.setdefault((call.get("tags") or ["other"])[0], []).append(
-                (f"`{method.upper()} {path}`", _words(said))
+                (f"`{method.upper()} {path}`", _words(summary))
             )
     for tag in sorted(tags):
         yield f"\n## {tag}\n"
@@ -208,7 +199,6 @@ def metrics_page() -> Iterator[str]:
 
 
 def statistics_page() -> Iterator[str]:
-    """Yield every statistic that signs its results."""
     from evaluation.statistics.catalogue import STATISTICS
 
     yield "# Statistics by name\n\nWhat they mean, and their sources, are in [Statistics](../statistics.md).\n"
@@ -224,7 +214,6 @@ def statistics_page() -> Iterator[str]:
 
 
 def python_page() -> Iterator[str]:
-    """Yield the public names of the numeric packages, for mkdocstrings."""
     yield "# Python\n\nThe numeric packages need no Django and no database.\n"
     for module in NUMERIC:
         yield f"::: {module}\n"

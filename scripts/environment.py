@@ -1,7 +1,6 @@
 """Check and prepare the machine before Quorum starts: Python, writable folders, ports, packages.
 
-Use the standard library only, as nothing is installed yet, and no syntax that an old Python cannot read before it
-is told to be too old.
+Only the standard library, as nothing is installed yet, and no syntax that an old Python cannot read.
 """
 
 from __future__ import annotations
@@ -21,16 +20,13 @@ OLDEST = (3, 11)
 
 
 class CannotGoOn(Exception):
-    """Carries one line with the reason."""
+    """Quorum cannot start; ``str()`` is the reason in one line."""
 
 
 def say(text: str) -> None:
     """Print at once, also into a pipe."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-# --- what must be there ---------------------------------------------------------------------------
 
 
 def use_a_new_python() -> None:
@@ -64,7 +60,7 @@ def setting(name: str, default: str) -> str:
 
 
 def check_writable(folder: str) -> None:
-    """Write a file to find out: permissions alone do not reveal read-only disks, or root."""
+    """Write a file to find out: permissions do not reveal read-only disks, or root."""
     try:
         os.makedirs(folder, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -76,7 +72,6 @@ def check_writable(folder: str) -> None:
 
 
 def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run") -> int:
-    """Return the port of a setting, if it is free."""
     text = setting(name, usual)
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise CannotGoOn(f"{name} is {text!r}; expected a number from 1 to 65535.")
@@ -93,11 +88,8 @@ def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run")
     return int(text)
 
 
-# --- the environment --------------------------------------------------------------------------------
-
-
 def install(requirements: str) -> None:
-    """Make .venv and install a requirements file, unless the same text is installed already."""
+    """Make .venv and install a requirements file, unless its text is installed."""
     wanted = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):
         with open(os.path.join(ROOT, name), "rb") as stream:
@@ -126,7 +118,7 @@ def install(requirements: str) -> None:
 
 
 def _is_new_enough(python: str) -> bool:
-    """Return True if .venv's Python still runs; a system upgrade may have removed it."""
+    """Return whether .venv's Python still runs; a system upgrade may have removed it."""
     if not os.path.exists(python):
         return False
     program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"
@@ -134,7 +126,6 @@ def _is_new_enough(python: str) -> bool:
 
 
 def read(path: str) -> str:
-    """Return a file's text, '' if there is no such file."""
     try:
         with open(path, encoding="utf-8") as stream:
             return stream.read()

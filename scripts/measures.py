@@ -1,6 +1,6 @@
 """Print the size of the code: ``python -m scripts.measures``; with ``--paths`` also how many modules a request passes.
 
-The figures are those of docs/decisions/0011-layout.md. Where a figure and clarity disagree, clarity wins.
+docs/decisions/0011-layout.md has the figures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """Yield the Python files below the folders, migrations and empty ``__init__.py`` aside."""
+    """Yield the Python files, without migrations and empty ``__init__.py``."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if path.parent.name != "migrations" and path.stat().st_size:
@@ -33,12 +33,10 @@ def sources(*folders: str) -> Iterator[Path]:
 
 
 def lines_of(paths: Iterator[Path]) -> int:
-    """Return how many lines the files have."""
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
 def docstring_words(paths: Iterator[Path]) -> int:
-    """Return how many words the docstrings of modules, classes and functions have."""
     return sum(
         len((ast.get_docstring(node) or "").split())
         for path in paths
@@ -48,7 +46,7 @@ def docstring_words(paths: Iterator[Path]) -> int:
 
 
 def folders() -> Counter[Path]:
-    """Return how many modules each folder of the product holds, ``__init__.py`` and commands aside."""
+    """Return how many modules each folder of the product holds, without ``__init__.py`` and commands."""
     return Counter(
         path.parent
         for path in sources(*PRODUCT)
@@ -57,10 +55,9 @@ def folders() -> Counter[Path]:
 
 
 def print_sizes() -> None:
-    """Print the figures that need no running program."""
-    product, held = list(sources(*PRODUCT)), folders()
-    largest, count = held.most_common(1)[0]
-    loose = ", ".join(f"{app} {held[ROOT / app]}" for app in APPS)
+    product, counts = list(sources(*PRODUCT)), folders()
+    largest, count = counts.most_common(1)[0]
+    loose = ", ".join(f"{app} {counts[ROOT / app]}" for app in APPS)
     documentation = [path.read_text(encoding="utf-8").split() for path in (ROOT / "docs").rglob("*.md")]
     words = [word for page in documentation for word in page if any(map(str.isalnum, word))]
     _print("modules", len(product))
@@ -75,7 +72,7 @@ def print_sizes() -> None:
 
 
 def print_paths() -> None:
-    """Print how many modules of the product are passed by what users do, on the demo in a database of its own."""
+    """Print how many modules some requests and commands pass, on the demo in a temporary database."""
     with tempfile.TemporaryDirectory() as data:
         os.environ |= {
             "DATA_DIR": data,
@@ -113,7 +110,6 @@ def print_paths() -> None:
 
 
 def passed(step: Callable[[], Any]) -> set[str]:
-    """Return the files of the product whose functions are called while ``step`` runs."""
     files: set[str] = set()
     roots = tuple(f"{ROOT / folder}{os.sep}" for folder in ("common", "config", *APPS))
 

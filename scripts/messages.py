@@ -1,9 +1,7 @@
 """Update the catalogues of the workers' texts: ``python scripts/messages.py update``.
 
-Messages are collected from the workers' templates, the code behind them and its data (built-in texts of studies,
-titles of errors, countries); new ones are added untranslated to each language's catalogue below ``locale/``.
-``check`` names what is missing and changes nothing. The compiled catalogues are committed, so that an installation
-needs no tool for them.
+New messages of templates, code and data are added untranslated to the catalogues below ``locale/``. ``check`` names
+what is missing. The compiled catalogues are committed, so that an installation needs no tool for them.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
 CODE = (
-    "annotation", "judgments/hit_templates", "judgments/kinds", "judgments/design/wordings.py", "config",
+    "annotation", "judgments/hit_templates", "judgments/kinds", "config",
     "evaluation/challenges/page.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
 )  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
@@ -40,7 +38,6 @@ MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the s
 
 
 def collected() -> Catalog:
-    """Return every message of the sources with the files that have it."""
     catalog = Catalog(project="Quorum", charset="utf-8")
     for path, source in _sources():
         for _, message, comments, context in extract(
@@ -53,12 +50,13 @@ def collected() -> Catalog:
 
 
 def _data() -> Iterator[tuple[str, str]]:
-    """Yield (path from the root, text) of data in the code that is translated where it is shown."""
+    """Yield (path, text) of data in the code that is translated where it is shown."""
     from annotation import errors as of_answers
     from common import errors
     from judgments.countries import COUNTRIES
     from judgments.design.presets import PRESETS
     from judgments.design.requirements import QUIZ_PRESETS
+    from judgments.design.wordings import WORDINGS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
 
@@ -66,6 +64,10 @@ def _data() -> Iterator[tuple[str, str]]:
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
+    for wordings in WORDINGS.values():
+        for one in wordings.values():
+            texts = (one.question, *one.choices, *one.poles, one.label, one.hint, *one.keys, one.twice)
+            yield from (("judgments/design/wordings.toml", str(text)) for text in texts if text)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
     for name, preset in PRESETS.items():
         yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)
@@ -85,7 +87,7 @@ def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
-    """Yield (path from the root, Python source) of everything that can hold a message, in order."""
+    """Yield (path, Python source) of everything that can hold a message, in order."""
     import django
     from django.conf import settings
 
@@ -120,7 +122,6 @@ def stored(language: str) -> Catalog:
 
 
 def compiled(catalog: Catalog) -> bytes:
-    """Return the catalogue in the form that Django reads."""
     buffer = io.BytesIO()
     write_mo(buffer, catalog)
     return buffer.getvalue()
@@ -161,7 +162,6 @@ def update(language: str) -> None:
 
 
 def problems(language: str) -> list[str]:
-    """Return what a catalogue lacks, one sentence each."""
     catalog, wanted = stored(language), collected()
     found = []
     for message in wanted:

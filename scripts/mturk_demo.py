@@ -1,7 +1,6 @@
-"""Run `make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link to try it.
+"""Run `make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link.
 
-Nothing reaches Amazon, and no money moves: the emulator of tests/fakes speaks the service's protocol on this
-machine. Each run starts with an empty folder `mturk-demo` below the data folder, apart from the data of `make run`.
+Nothing reaches Amazon, and no money moves. Each run starts with an empty folder `mturk-demo` below the data folder.
 """
 
 from __future__ import annotations
@@ -9,13 +8,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 
 from scripts import services as run
 from scripts.environment import PYTHON, ROOT, CannotGoOn, check_port, check_writable, install, say, setting
-from scripts.services import Services, Stopped
 
 EMULATOR = "emulator of Mechanical Turk"
 ORDER = "make mturk-demo"
@@ -36,12 +33,7 @@ Ctrl-C stops all of it; the next start begins anew.
 
 
 def main() -> None:
-    """Start emulator, server and worker, publish the study, and wait for Ctrl-C."""
-    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in ends:
-        signal.signal(number, _stop)
-    services: Services = {}
-    try:
+    with run.until_stopped() as services:
         folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         begin_anew(folder)
         port = check_port(order=ORDER)
@@ -59,28 +51,20 @@ def main() -> None:
         run.wait_for_answer(site, services)
         services[run.WORKER] = run.start(run.WORKER, environment)
         publish(environment)
-        crowd = crowd_page(environment)
-        worker = secrets.token_hex(4).upper()
         say(
             BANNER.format(
                 address=address,
                 site=site,
-                worker=worker,
-                crowd=crowd,
+                worker=secrets.token_hex(4).upper(),
+                crowd=crowd_page(environment),
                 account=run.account_lines(account).splitlines()[0],
             )
         )
         run.keep_running(services, environment)
-    except Stopped:
-        say("\nStopping ...")
-    finally:
-        for number in ends:
-            signal.signal(number, signal.SIG_IGN)
-        run.stop(services)
 
 
 def apart(folder: str) -> dict[str, str]:
-    """Return settings that keep the demo's rows, jobs and money apart from those of other installations."""
+    """Return settings that separate the demo's rows, jobs and money from other installations."""
     return {
         "DATA_DIR": folder,
         "DATABASE_URL": "",
@@ -92,7 +76,6 @@ def apart(folder: str) -> dict[str, str]:
 
 
 def at_emulator(address: str, site: str) -> dict[str, str]:
-    """Return settings that lead to the emulator and back, past any proxy."""
     return {
         "PUBLIC_URL": address,
         "AWS_ENDPOINT_URL_MTURK": site,
@@ -118,7 +101,6 @@ def begin_anew(folder: str) -> None:
 
 
 def publish(environment: dict[str, str]) -> None:
-    """Make the demo study and publish it."""
     say("Putting the study up ...")
     for step in (
         ["create_study", "demo/studies/mturk.toml"],
@@ -132,7 +114,6 @@ def publish(environment: dict[str, str]) -> None:
 
 
 def crowd_page(environment: dict[str, str]) -> str:
-    """Return the address of the study's page Crowd."""
     asked = (
         "from judgments.models import Study; from judgments.studies.study_page import page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
@@ -142,10 +123,6 @@ def crowd_page(environment: dict[str, str]) -> str:
     if done.returncode:
         raise CannotGoOn("The study's page could not be found; the reason is above.")
     return done.stdout.strip()
-
-
-def _stop(number: int, frame: object) -> None:
-    raise Stopped
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""The orders of the Makefile: `make run`, `make environment`, `make test`, `make coverage`, `make lint`, `make docs`.
+"""The orders of the Makefile.
 
-Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
-needs to be told that it is too old.
+Only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from scripts.environment import CannotGoOn, use_a_new_python
 
 
 def main() -> int:
-    """Does what the first argument names."""
     use_a_new_python()
     order, arguments = sys.argv[1], sys.argv[2:]
     if order == "environment":

@@ -1,7 +1,6 @@
-"""`make run`: the web server and the background worker, started, looked after and ended.
+"""`make run`: start the web server and the background worker, look after them, and end them.
 
-Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
-needs to be told that it is too old.
+Only the standard library, and no syntax that an old Python cannot read (scripts/environment.py).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Dict  # noqa: UP035 - a Python that is too old still has to read this file
 
 from scripts.environment import (
@@ -56,16 +56,28 @@ Services = Dict[str, "subprocess.Popen[bytes]"]
 
 
 class Stopped(Exception):
-    """Somebody wants it to end."""
+    """The user asked to end."""
 
 
-def run() -> None:
-    """Sets up, starts server and worker, tells where, and waits for Ctrl-C."""
+@contextlib.contextmanager
+def until_stopped() -> Iterator[Services]:
+    """Yield a dict for started services, which end with the block; Ctrl-C ends the block."""
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in ends:
         signal.signal(number, _stop)
     services: Services = {}
     try:
+        yield services
+    except Stopped:
+        say("\nStopping ...")
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_IGN)
+        stop(services)
+
+
+def run() -> None:
+    with until_stopped() as services:
         data = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")))
         check_writable(ROOT)
         check_writable(data)
@@ -80,16 +92,10 @@ def run() -> None:
         services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
         say(BANNER.format(address=address, account=account_lines(account), data=data))
         keep_running(services, environment)
-    except Stopped:
-        say("\nStopping ...")
-    finally:
-        for number in ends:
-            signal.signal(number, signal.SIG_IGN)
-        stop(services)
 
 
 def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Starts a service in a session of its own: Ctrl-C reaches this script alone, which ends them in order."""
+    """Start a service in its own session, so that Ctrl-C reaches this script alone, which ends them in order."""
     return subprocess.Popen(
         [PYTHON, "-m", *COMMANDS[name]],
         cwd=ROOT,
@@ -100,7 +106,7 @@ def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
 
 
 def keep_running(services: Services, environment: dict[str, str]) -> None:
-    """Looks after the services for ever; one that dies is started again, but not for ever."""
+    """Start services that die again, but not for ever."""
     restarts = 0
     while True:
         for name, process in services.items():
@@ -116,7 +122,7 @@ def keep_running(services: Services, environment: dict[str, str]) -> None:
 
 
 def prepare(environment: dict[str, str]) -> dict[str, str] | None:
-    """Database, static files, demo and first account; the account when it is new, else None."""
+    """Set up database, static files and demo; return the first account when it is new."""
     data = environment["DATA_DIR"]
     note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads()
     static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
@@ -138,7 +144,7 @@ def prepare(environment: dict[str, str]) -> dict[str, str] | None:
 
 
 def _what_prepare_reads() -> str:
-    """Changes with the packages, migrations, static files and settings: then a start has something to prepare."""
+    """Return a hash of packages, migrations, static files and settings."""
     seen = hashlib.sha256()
     for name in ("DATABASE_URL", "STATIC_ROOT"):
         seen.update(f"{name}={setting(name, '')}\n".encode())
@@ -154,19 +160,16 @@ def _what_prepare_reads() -> str:
 
 def account_lines(account: dict[str, str] | None) -> str:
     if account is None:
-        return (
+        admin = (
             "Admin account   as printed at the first start; for a new password:\n"
             "                .venv/bin/python manage.py ensure_admin --reset\n"
-            "Workers         need no account: they join by name\n"
         )
-    return (
-        "Admin account   {name}   password {password}   (shown this once)\n"
-        "Workers         need no account: they join by name\n".format(**account)
-    )
+    else:
+        admin = "Admin account   {name}   password {password}   (shown this once)\n".format(**account)
+    return admin + "Workers         need no account: they join by name\n"
 
 
 def wait_for_answer(address: str, services: Services) -> None:
-    """Until the server answers, whatever it says."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         _check_alive(services)
@@ -192,7 +195,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def stop(services: Services) -> None:
-    """Asks all to end, waits for a while, and ends by force what is left, children too."""
+    """Ask all to end, wait, and kill what is left, children too."""
     for process in services.values():
         if process.poll() is None:
             process.terminate()
@@ -207,6 +210,5 @@ def stop(services: Services) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends by force what is left of a service and its children; mostly nothing is."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,5 +1,6 @@
 """What every test may ask for. What could not run for want of a service is named at the end of a run."""
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -70,6 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the modules and tests, which stay to the end: a tenth of a run's time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,97 +1,82 @@
-"""Runs code inside an installation without starting Django anew: one process starts it, waits, and forks."""
+"""Processes inside an installation that need not start Django: they are forked from one in which it runs.
+
+Each piece of code has a process of its own, so that none finds what another left behind.
+"""
 
 from __future__ import annotations
 
-import atexit
-import json
 import os
 import runpy
 import signal
-import subprocess
 import sys
-import traceback
-from contextlib import ExitStack, suppress
-from functools import cache
-from importlib import import_module
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from threading import Lock
+from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 600  # seconds that a piece of code may take
+_CONTEXT = get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["tests.warm"])
 
 
-class Forking:
-    """The process that forks, as tests see it."""
-
-    def __init__(self, env: dict[str, str]) -> None:
-        self._calls = Lock()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forking"],
-            cwd=ROOT,
-            env=env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def run(self, code: str, env: dict[str, str]) -> tuple[bool, str, str]:
-        """Whether the code came to its end, what it printed, and what it complained of."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._calls:
-            self._process.stdin.write(json.dumps([code, env]) + "\n")
-            self._process.stdin.flush()
-            reply = self._process.stdout.readline()
-        assert reply, "the process that runs code inside the installation is gone"
-        fine, out, err = json.loads(reply)
-        return fine, out, err
-
-    def close(self) -> None:
-        """Ends it and what it started."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.communicate()
+def run(code: str, env: dict[str, str]) -> tuple[bool, str, str]:
+    """Whether the code came to its end, what it printed, and what it complained of."""
+    with TemporaryDirectory() as folder:
+        script, out, err = (Path(folder) / name for name in ("code.py", "out", "err"))
+        script.write_text(code)
+        process = _fork(env, out, err, _run_script, str(script))
+        process.join(LONGEST)
+        kill(process)
+        return process.exitcode == 0, out.read_text(), err.read_text()
 
 
-@cache
-def forking(settings_module: str) -> Forking:
-    """The process for all installations of this test run; which of them is meant says each call."""
-    made = Forking(dict(os.environ) | {"DJANGO_SETTINGS_MODULE": settings_module})
-    atexit.register(made.close)
-    return made
+def start(module: str, arguments: tuple[str, ...], env: dict[str, str], log: Path) -> BaseProcess:
+    """Start a module as `python -m` does; what it prints is added to `log`."""
+    return _fork(env, log, log, _run_module, module, *arguments)
 
 
-def _in_a_child(code: str, env: dict[str, str]) -> tuple[bool, str, str]:
-    """Each piece of code has a process of its own, so that none finds what another left behind."""
+def kill(process: BaseProcess) -> None:
+    """End a process with all that it started, without a goodbye."""
+    assert process.pid is not None
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()  # it may not lead a group yet
+    process.join()
+
+
+def _fork(
+    env: dict[str, str], out: Path, err: Path, what: Callable[..., None], *arguments: str
+) -> BaseProcess:
+    process = _CONTEXT.Process(target=_in_the_child, args=(env, out, err, what, *arguments))
+    process.start()
+    return process
+
+
+def _in_the_child(
+    env: dict[str, str], out: Path, err: Path, what: Callable[..., None], *arguments: str
+) -> None:
     from django.db import connections
 
-    with ExitStack() as stack:
-        script, out, err = (stack.enter_context(NamedTemporaryFile("w+", suffix=".py")) for _ in range(3))
-        script.write(code)
-        script.flush()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.setsid()
-                signal.alarm(LONGEST)
-                os.dup2(out.fileno(), 1)
-                os.dup2(err.fileno(), 2)
-                _settle_in(env)
-                runpy.run_path(script.name, run_name="__main__")
-            finally:
-                failure = sys.exception()
-                if failure is not None:
-                    traceback.print_exception(failure)
-                connections.close_all()  # SQLite then moves its log into the file, which tests copy
-                sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(failure is not None)
-        _, status = os.waitpid(child, 0)
-        with suppress(ProcessLookupError):
-            os.killpg(child, signal.SIGKILL)  # what it started
-        return status == 0, Path(out.name).read_text(), Path(err.name).read_text()
+    os.setsid()
+    for descriptor, path in ((1, out), (2, err)):
+        with path.open("ab") as stream:
+            os.dup2(stream.fileno(), descriptor)
+    _settle_in(env)
+    try:
+        what(*arguments)
+    finally:
+        connections.close_all()  # SQLite then moves its log into the file, which tests copy
+
+
+def _run_script(path: str) -> None:
+    runpy.run_path(path, run_name="__main__")
+
+
+def _run_module(*words: str) -> None:
+    sys.argv = list(words)
+    runpy.run_module(words[0], run_name="__main__", alter_sys=True)
 
 
 def _settle_in(env: dict[str, str]) -> None:
@@ -111,20 +96,3 @@ def _settle_in(env: dict[str, str]) -> None:
     with suppress(AttributeError):  # nothing has opened it
         del connections["default"]
     django.setup()  # its part in logging
-
-
-def serve() -> None:
-    """Answer line by line until there are no more."""
-    import django
-
-    django.setup()
-    for name in ("config.urls", "evaluation.metrics", "evaluation.statistics"):
-        import_module(name)
-    replies = os.fdopen(os.dup(1), "w")
-    for line in sys.stdin:
-        replies.write(json.dumps(_in_a_child(*json.loads(line))) + "\n")
-        replies.flush()
-
-
-if __name__ == "__main__":
-    serve()

@@ -2,11 +2,8 @@
 
 import os
 import shutil
-import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +19,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
-from tests.forking import forking
+from tests import forking
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "OMP_NUM_THREADS")
@@ -54,7 +52,7 @@ class Installation:
     folder: Path
     env: dict[str, str]
     url: str = ""
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[BaseProcess] = field(default_factory=list)
 
     def manage(self, *arguments: str) -> str:
         """Runs a command; what it printed. Fails with what it said when it does not end well."""
@@ -63,7 +61,7 @@ class Installation:
 
     def python(self, code: str) -> str:
         """Runs a few lines inside this installation, Django set up; what they printed."""
-        fine, out, err = forking(self.env["DJANGO_SETTINGS_MODULE"]).run(code, self.env)
+        fine, out, err = forking.run(code, self.env)
         assert fine, f"{code[:200]}: {out[-2000:]}{err[-2000:]}"
         return out.strip()
 
@@ -75,18 +73,9 @@ class Installation:
         with closing(sqlite3.connect(self.folder / "quorum.sqlite3", timeout=30)) as file:
             return file.execute(statement).fetchall()
 
-    def start(self, *arguments: str, log: str) -> subprocess.Popen[bytes]:
-        """Starts a module of this Python in a process group of its own, its words going to `log`."""
-        with open(self.folder / log, "ab") as stream:
-            process = subprocess.Popen(
-                [sys.executable, "-m", *arguments],
-                cwd=ROOT,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=stream,
-                start_new_session=True,
-            )
+    def start(self, module: str, *arguments: str, log: str) -> BaseProcess:
+        """Starts a module as `python -m` does, in a process group of its own, its words going to `log`."""
+        process = forking.start(module, arguments, self.env, self.folder / log)
         self.processes.append(process)
         return process
 
@@ -104,7 +93,7 @@ class Installation:
         self.url = f"http://127.0.0.1:{port}"
 
         def answers() -> bool:
-            assert process.poll() is None, (self.folder / "server.log").read_text()
+            assert process.is_alive(), (self.folder / "server.log").read_text()
             try:
                 with urllib.request.urlopen(f"{self.url}/admin/login/", timeout=10):
                     return True
@@ -117,16 +106,14 @@ class Installation:
         until(answers, what="the server's first answer")
         return self.url
 
-    def start_worker(self, *, include: str = "") -> subprocess.Popen[bytes]:
+    def start_worker(self, *, include: str = "") -> BaseProcess:
         """Starts a background worker that imports the module `include` as well."""
         return self.start("config.worker", *(["--include", include] if include else []), log="worker.log")
 
     def stop(self) -> None:
         """Ends what was started at once, children too: what was stored must not depend on a goodbye."""
         for process in self.processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            forking.kill(process)
         self.processes.clear()
 
 

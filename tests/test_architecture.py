@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,19 +38,30 @@ class Import:
         return f"{self.importer.replace('.', '/')}.py:{self.line} imports {self.imported}"
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """Every module of the project but tests and benchmarks, by its dotted name."""
+@cache
+def modules() -> list[tuple[str, Path, ast.Module]]:
+    """Every module of the project but tests and benchmarks: its dotted name, its file, and what it says."""
+    return list(_read_modules())
+
+
+def _read_modules() -> Iterator[tuple[str, Path, ast.Module]]:
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            yield name, path, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports() -> Iterator[Import]:
+@cache
+def imports() -> list[Import]:
     """Every import statement, wherever in a module it stands."""
-    known = {name for name, _ in modules()}
-    for name, path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return list(_find_imports())
+
+
+def _find_imports() -> Iterator[Import]:
+    known = {name for name, _, _ in modules()}
+    for name, path, tree in modules():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 yield from (Import(name, alias.name, node.lineno) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -80,11 +92,8 @@ def height(name: str) -> int | None:
     return None
 
 
-ALL = list(imports())
-
-
 def test_there_is_something_to_look_at() -> None:
-    assert {room for room in ROOMS if any(inside(entry.importer, room) for entry in ALL)} >= {
+    assert {room for room in ROOMS if any(inside(entry.importer, room) for entry in imports())} >= {
         "config",
         "evaluation",
         "annotation",
@@ -95,7 +104,7 @@ def test_there_is_something_to_look_at() -> None:
 def test_rooms_know_only_the_rooms_below_them() -> None:
     upward = [
         entry
-        for entry in ALL
+        for entry in imports()
         if (own := height(entry.importer)) is not None
         and (other := height(entry.imported)) is not None
         and other > own
@@ -104,7 +113,9 @@ def test_rooms_know_only_the_rooms_below_them() -> None:
 
 
 def test_the_leaves_import_nothing_of_quorum() -> None:
-    found = [entry for entry in ALL if inside(entry.importer, *LEAVES) and inside(entry.imported, *ROOMS)]
+    found = [
+        entry for entry in imports() if inside(entry.importer, *LEAVES) and inside(entry.imported, *ROOMS)
+    ]
     assert [str(entry) for entry in found] == []
 
 
@@ -113,7 +124,7 @@ def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(pa
     ours = ("annotation", "common", "config", "judgments", "evaluation", "django", "rest_framework")
     found = [
         entry
-        for entry in ALL
+        for entry in imports()
         if inside(entry.importer, package)
         and inside(entry.imported, *ours)
         and not inside(entry.imported, package, *LEAVES)
@@ -131,14 +142,14 @@ def test_a_web_process_starts_without_the_compiler_of_the_metrics(tmp_path: Path
 
 
 def test_importing_a_metric_does_not_start_django() -> None:
-    found = [str(entry) for entry in ALL if entry.importer == "evaluation"]
+    found = [str(entry) for entry in imports() if entry.importer == "evaluation"]
     assert found == []
 
 
 def test_nothing_behind_a_door_imports_a_door() -> None:
     outward = [
         entry
-        for entry in ALL
+        for entry in imports()
         if inside(entry.importer, *APPS)
         and inside(entry.imported, *APPS)
         and not inside(entry.imported, *LOWEST)
@@ -150,7 +161,7 @@ def test_nothing_behind_a_door_imports_a_door() -> None:
 
 def test_no_circle_of_modules() -> None:
     arrows: dict[str, set[str]] = {}
-    for entry in ALL:
+    for entry in imports():
         if inside(entry.imported, *ROOMS) and entry.imported != entry.importer:
             arrows.setdefault(entry.importer, set()).add(entry.imported)
     assert list(circles(arrows)) == []
@@ -184,7 +195,7 @@ def circles(arrows: dict[str, set[str]]) -> Iterator[list[str]]:
 
 def test_a_folder_can_be_taken_in_at_a_glance() -> None:
     folders: dict[str, int] = {}
-    for _, path in modules():
+    for _, path, _ in modules():
         if path.name != "__init__.py" and path.parent.name not in ("migrations", "commands"):
             folder = str(path.parent.relative_to(ROOT))
             folders[folder] = folders.get(folder, 0) + 1
@@ -193,12 +204,12 @@ def test_a_folder_can_be_taken_in_at_a_glance() -> None:
 
 
 def test_mechanical_turk_has_one_door() -> None:
-    found = [entry for entry in ALL if inside(entry.imported, "boto3", "botocore")]
+    found = [entry for entry in imports() if inside(entry.imported, "boto3", "botocore")]
     assert {entry.importer for entry in found} <= {"annotation.crowds.mturk.client"}
 
 
 def test_prolific_has_one_door() -> None:
-    found = [entry for entry in ALL if inside(entry.imported, "httpx")]
+    found = [entry for entry in imports() if inside(entry.imported, "httpx")]
     assert {entry.importer for entry in found} == {"annotation.crowds.prolific.client"}
 
 
@@ -208,9 +219,9 @@ def test_only_settings_read_the_environment() -> None:
     allowed |= {"evaluation.metrics.meteor.tables"}
     found = [
         f"{name}: {ast.unparse(node)}"
-        for name, path in modules()
+        for name, _, tree in modules()
         if not inside(name, "scripts") and name not in allowed
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv"}
     ]
     assert found == []
@@ -218,10 +229,10 @@ def test_only_settings_read_the_environment() -> None:
 
 def test_no_module_outside_the_kinds_asks_which_kind_it_is() -> None:
     found = []
-    for name, path in modules():
+    for name, _, tree in modules():
         if inside(name, "judgments.kinds"):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and _asks_for_a_protocol(node):
                 found.append(f"{name}:{node.lineno} {ast.unparse(node)}")
             if isinstance(node, ast.Match) and ast.unparse(node.subject).endswith("protocol"):
@@ -250,8 +261,8 @@ def _asks_for_a_protocol(node: ast.Compare) -> bool:
 def test_nothing_prints() -> None:
     found = [
         f"{name}:{node.lineno}"
-        for name, path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name, _, tree in modules()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert found == []
@@ -260,8 +271,8 @@ def test_nothing_prints() -> None:
 def test_every_failure_that_is_caught_is_named() -> None:
     found = [
         f"{name}:{node.lineno}"
-        for name, path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name, _, tree in modules()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
     ]
@@ -271,10 +282,8 @@ def test_every_failure_that_is_caught_is_named() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [
         name
-        for name, path in modules()
-        if (tree := ast.parse(path.read_text(encoding="utf-8"))).body
-        and ast.get_docstring(tree) is None
-        and ".migrations" not in name
+        for name, _, tree in modules()
+        if tree.body and ast.get_docstring(tree) is None and ".migrations" not in name
     ]
     assert silent == []
 

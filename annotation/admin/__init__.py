@@ -1,6 +1,6 @@
-"""Workers and their answers in the admin."""
+"""The pages of annotation in the admin."""
 
-from annotation.admin import rows, study_running, workers_page
+from annotation.admin import rows
 from annotation.crowds import page as crowds_page
 from annotation.crowds import steps_page as crowds_steps
 from annotation.crowds.panel import page as panel_page
@@ -8,6 +8,7 @@ from annotation.money import plan_page
 from annotation.quality import controls_page, review_page, rules_page
 from annotation.quiz import page as quiz_page
 from annotation.webhooks import page as webhooks_page
+from annotation.work import page as work_page
 
 __all__ = [
     "controls_page",
@@ -19,7 +20,6 @@ __all__ = [
     "review_page",
     "rows",
     "rules_page",
-    "study_running",
     "webhooks_page",
-    "workers_page",
+    "work_page",
 ]

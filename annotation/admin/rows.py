@@ -1,4 +1,4 @@
-"""Workers, assignments, judgments and problem reports, to look at."""
+"""Lists of workers, assignments, judgments and problem reports."""
 
 from __future__ import annotations
 
@@ -101,8 +101,6 @@ class AssignmentAdmin(ReadOnlyAdmin):
 
 @admin.register(Judgment)
 class JudgmentAdmin(ReadOnlyAdmin):
-    """Answers, which are never edited or deleted."""
-
     empty_words = "This lists the answers of submitted HITs."
     list_display = (
         "id",

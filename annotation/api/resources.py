@@ -24,7 +24,7 @@ from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFals
 from judgments.kinds import KINDS
 
 
-def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
+def _row_of_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
     """Return the row of this id; None if the text is no id."""
     try:
         return rows.filter(pk=UUID(id)).first()
@@ -48,6 +48,11 @@ class AssignmentSerializer(RowSerializer[Assignment]):
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
     worker = Related("worker.name")
+    seat = serializers.IntegerField(
+        source="slot",
+        read_only=True,
+        help_text="Number of the HIT's slot that it takes; the database lets no two share a slot.",
+    )
 
     class Meta:
         model = Assignment
@@ -155,7 +160,7 @@ class AssignmentView(APIView):
     )
     def get(self, request: Request, id: str) -> Response:
         """The row, for staff."""
-        found = by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
+        found = _row_of_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
         if found is None:
             raise NotThere("There is no such assignment.")
         return Response(AssignmentSerializer(found).data)

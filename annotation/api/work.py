@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from annotation.models import ProblemReport, Worker
+from annotation.models import Assignment, ProblemReport, Worker
 from annotation.work.claims import Claim, claim_assignment, return_assignment
 from annotation.work.joining import join_study, resume_worker
 from annotation.work.leases import extend_lease, retake_assignment
@@ -324,7 +324,7 @@ class JoinView(WorkView):
             known = request.user if isinstance(request.user, Worker) else None
             joined = join_study(**terms, known=known)
         reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
-        return _private(Response(reply, status=201))
+        return private(reply, status=201)
 
 
 class AcceptView(WorkView):
@@ -346,10 +346,10 @@ class AcceptView(WorkView):
     def post(self, request: Request, slug: str) -> Response:
         """Give the held HIT, or the next one."""
         study = find_study(slug)
-        claim = claim_assignment(study=study, worker=_worker(request))
+        claim = claim_assignment(study=study, worker=calling_worker(request))
         if claim is None:
             return Response(status=204)
-        return _private(Response(_shown(claim, design_of(study)), status=201 if claim.created else 200))
+        return private(_shown(claim, design_of(study)), status=201 if claim.created else 200)
 
 
 class SubmitView(WorkView):
@@ -370,14 +370,14 @@ class SubmitView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Submit; with ``next`` the reply brings the next HIT."""
         asked = SubmitRequest.read(request.data)
-        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        assignment = _own(request, id)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
         if asked.get("next"):
             _, claim = submit_and_claim(assignment=assignment, answers=asked["answers"])
             reply["next"] = _shown(claim, design_of(assignment.study)) if claim is not None else None
         else:
             submit_assignment(assignment=assignment, answers=asked["answers"])
-        return _private(Response(reply))
+        return private(reply)
 
 
 class ReviseView(WorkView):
@@ -398,7 +398,7 @@ class ReviseView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Change submitted answers. Each that differs is kept beside the one before; twice is harmless."""
         answers = SaveRequest.read(request.data)["answers"]
-        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        assignment = _own(request, id)
         revised = revise_judgments(assignment=assignment, answers=answers)
         return Response({"id": str(assignment.pk), "state": assignment.state, "revised": revised})
 
@@ -419,7 +419,7 @@ class ExtendView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Extend the lease: a whole one from now on."""
-        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        assignment = _own(request, id)
         lease = extend_lease(assignment=assignment)
         return Response(
             {
@@ -447,10 +447,10 @@ class RetakeView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Take a HIT back whose lease ended, with the answers saved on it; the id may be a new one."""
-        lost = own_assignment(worker=_worker(request), assignment_id=id)
+        lost = _own(request, id)
         held = retake_assignment(assignment=lost)
         claim = Claim(assignment=held, created=False, places=places_of(held))
-        return _private(Response(_shown(claim, design_of(held.study))))
+        return private(_shown(claim, design_of(held.study)))
 
 
 class ReturnView(WorkView):
@@ -465,7 +465,7 @@ class ReturnView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Return the HIT. Its place goes to somebody else; twice is harmless."""
-        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        assignment = _own(request, id)
         return_assignment(assignment=assignment)
         return Response({"id": str(assignment.pk), "state": assignment.state})
 
@@ -483,7 +483,7 @@ class ReportView(WorkView):
     def post(self, request: Request, id: str) -> Response:
         """Report a picture that cannot be seen, a broken sentence, something else."""
         asked = ReportRequest.read(request.data)
-        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        assignment = _own(request, id)
         report = report_problem(assignment=assignment, **{"what": "other", **asked})
         return Response(
             {"id": str(assignment.pk), "position": asked["position"], "what": report.what}, status=201
@@ -493,7 +493,7 @@ class ReportView(WorkView):
 def save_draft(request: Request, id: str) -> Response:
     """PATCH /api/assignments/{id}/: lay answers over the draft; the reply is the whole draft."""
     answers = SaveRequest.read(request.data)["answers"]
-    assignment = own_assignment(worker=_worker(request), assignment_id=id)
+    assignment = _own(request, id)
     saved = save_answers(assignment=assignment, answers=answers)
     key = answer_key(KINDS[saved.study.protocol])
     draft = [
@@ -504,9 +504,13 @@ def save_draft(request: Request, id: str) -> Response:
     return Response({"id": str(saved.pk), "state": saved.state, "answers": draft})
 
 
-def _worker(request: Request) -> Worker:
+def calling_worker(request: Request) -> Worker:
     assert isinstance(request.user, Worker)  # WorkersOnly let nobody else in
     return request.user
+
+
+def _own(request: Request, id: str) -> Assignment:
+    return own_assignment(worker=calling_worker(request), assignment_id=id)
 
 
 def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
@@ -525,7 +529,6 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
     }
 
 
-def _private(response: Response) -> Response:
-    """Forbid caches to keep tokens and answers."""
-    response["Cache-Control"] = "no-store"
-    return response
+def private(body: Any, status: int = 200) -> Response:
+    """Answer so that no cache keeps tokens and answers."""
+    return Response(body, status=status, headers={"Cache-Control": "no-store"})

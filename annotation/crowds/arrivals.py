@@ -33,18 +33,14 @@ from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-MORE_SEATS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
+MORE_SLOTS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
 
 Status = CrowdSession.Status
 
 
 @transaction.atomic
 def person_sent(*, study: Study, raw: str, name: str) -> Worker:
-    """Return the worker whom the study's crowd calls ``raw``; create the row if needed.
-
-    Args:
-        name: the crowd's name for the id, such as WorkerId.
-    """
+    """Return the worker whom the study's crowd calls ``raw``; ``name`` is its name for the id, such as WorkerId."""
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, place=study.place, name=pseudonym(study.place, raw)
     )
@@ -55,20 +51,13 @@ def person_sent(*, study: Study, raw: str, name: str) -> Worker:
 
 @transaction.atomic
 def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Return their participation. The crowd admitted them, so the study's own admission does not apply.
-
-    Raises:
-        JoinRefused: they did not agree to the study's consent text.
-    """
+    """Return their participation. The crowd admitted them, so the study's own admission does not apply."""
     return join_from_crowd(study=study, worker=worker, consent=consent)
 
 
 @transaction.atomic
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
-    """Return the worker's session of this external id; create it if needed.
-
-    An id that passed from one worker to another (psiTurk#184) ends the first one's session.
-    """
+    """Return the worker's session of this external id; an id that passed on (psiTurk#184) ends the first session."""
     before = CrowdSession.objects.filter(
         place=publication.place, external_id=external_id, status=Status.WORKING
     ).exclude(worker=worker)
@@ -90,12 +79,10 @@ def receive_worker(
     """Record the arrival of a Mechanical Turk worker and return their session, reopened if it had ended.
 
     Args:
-        raw: MTurk's WorkerId.
-        external_id: MTurk's AssignmentId.
+        raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
 
     Raises:
-        JoinRefused: they did not agree to the consent text; nothing is recorded.
-        ArrivalRefused: they came with the same assignment for another HIT; nothing is recorded.
+        JoinRefused, ArrivalRefused: nothing is recorded.
     """
     worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
     join_sent(study=publication.study, worker=worker, consent=consent)
@@ -143,12 +130,6 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
 
     Args:
         late: accept a closed study, for answers that the crowd accepted.
-
-    Raises:
-        WorkPaused, WorkerExcluded: the worker gets no work.
-        SlotTaken: the study is closed, too many people came, or they have this HIT under another id.
-        RequirementNotMet: they reached the study's limit of HITs per person.
-        NotJoined, StudyPaused.
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
@@ -231,26 +212,20 @@ def _offer(session: CrowdSession, hit: HIT) -> Candidate:
 
 
 def make_room(hit: HIT) -> None:
-    """Ensure an open slot: release expired leases, or add a slot. Call it in a transaction."""
+    """Ensure an open slot in the caller's transaction: release expired leases, or add a slot."""
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
     release_slots(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
     full = HIT.objects.filter(pk=hit.pk, open_slots=0)
     wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
-    full.filter(required__lt=wanted + MORE_SEATS).update(
+    full.filter(required__lt=wanted + MORE_SLOTS).update(
         required=F("required") + 1, open_slots=F("open_slots") + 1
     )
 
 
 @transaction.atomic
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
-    """Delete raw ids of the study's people who are in no other study; return their number.
-
-    Nobody can pay or message these people any more.
-
-    Raises:
-        WrongState: the study is open, so that ids keep coming.
-    """
+    """Delete raw ids of the study's people who are in no other study; nobody can pay or message them any more."""
     if study.state == Study.State.OPEN:
         raise WrongState(
             f"Nothing was deleted: study {study.slug!r} is open, and people who come leave their ids again; close it "

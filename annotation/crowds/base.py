@@ -37,7 +37,13 @@ class Ability(StrEnum):
 
 
 class CrowdProblem(Exception):
-    """The outcome of a failed call. ``str()`` is one sentence for the person in charge."""
+    """The outcome of a failed call. ``str()`` is one sentence for the person in charge.
+
+    Attributes:
+        undone: whether the call was certainly not carried out.
+    """
+
+    undone = True
 
 
 class Refused(CrowdProblem):
@@ -45,11 +51,10 @@ class Refused(CrowdProblem):
 
 
 class TryLater(CrowdProblem):
-    """The call may have been done, and is tried again later.
+    """The call may have been done, unless ``undone``, and is tried again later.
 
     Attributes:
-        after: seconds that the crowd asked to wait; 0 if unknown.
-        undone: whether it was certainly not done: throttled, or never sent.
+        after: seconds that the crowd asked to wait.
         final: whether a person must act first, for instance on wrong keys.
     """
 
@@ -65,7 +70,9 @@ class OutOfFunds(CrowdProblem):
 
 
 class Unsure(CrowdProblem):
-    """The outcome is unknown and repeating is unsafe: a person has to look (annotation.crowds.delivery)."""
+    """The outcome is unknown and repeating is unsafe: a person has to look."""
+
+    undone = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ class SeenWork:
         external_id: of the assignment or submission.
         worker: the crowd's id of the person.
         status: a value of ``CrowdSession.Status``.
-        receipt: the answer stored at the crowd, or ''.
+        receipt: the answer stored at the crowd.
     """
 
     external_id: str
@@ -121,9 +128,8 @@ class SeenPublication:
     """An external HIT as reported by the crowd.
 
     Attributes:
-        token: our token, if the crowd stored it; '' for HITs of others.
+        token: our token, if the crowd stored it.
         over: nobody may take it and nobody is at work.
-        reward_cents: None if not reported.
         readable: whether its work can be listed, which is False for a deleted one.
         facts: details for people to read. Equal facts mean that its work did not change.
     """
@@ -152,8 +158,7 @@ class CrowdBackend(ABC):
     """A source of workers.
 
     Attributes:
-        name: its name in study files.
-        can: the supported operations; the admin shows no others.
+        name: in study files.
         requirements: those that are stated at the crowd or checked here.
         sends_people: whether the crowd sends pseudonymous workers, instead of names that join here.
         person: the crowd's name for a person's id.
@@ -205,15 +210,13 @@ class CrowdBackend(ABC):
         return raw
 
     def balance(self, place: str) -> int | None:
-        """Return the account's balance in cents; None if unknown. Raise TryLater."""
+        """Return the account's balance in cents; None if unknown."""
         return None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Carry out a call, or find that it was done. No transaction is open.
+        """Carry out a call, or find that it was done, and return JSON to store with it. No transaction is open.
 
-        Returns:
-            JSON to store with the call. A publish gives ``external_id`` and may give ``group_id`` and
-            ``expires_at`` (ISO 8601).
+        A publish returns ``external_id`` and may return ``group_id`` and ``expires_at`` (ISO 8601).
 
         Raises:
             Refused, TryLater, OutOfFunds, Unsure.
@@ -221,22 +224,19 @@ class CrowdBackend(ABC):
         raise Refused(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
-        """Yield the study's external HITs, and those of ``known`` that exist. Raise TryLater."""
+        """Yield the study's external HITs, and those of ``known`` that exist."""
         return iter(())
 
     def hints(self, place: str) -> Iterable[str]:
-        """Yield ids of external HITs with news; a sync must find the same without them. Raise TryLater."""
+        """Yield ids of external HITs with news; a sync must find the same without them."""
         return ()
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
-        """Return answers taken by the crowd's own page; None if our server took them.
-
-        Raise QuorumError if they cannot be read.
-        """
+        """Return answers taken by the crowd's own page; None if our server took them."""
         return None
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
-        """Yield the submitted work of an external HIT, whatever was decided. Raise TryLater."""
+        """Yield the submitted work of an external HIT, whatever was decided."""
         return iter(())
 
 

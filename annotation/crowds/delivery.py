@@ -34,10 +34,7 @@ IN_A_ROW = 25  # unanswered calls that end a run
 LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
 COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
-UNDECIDED = (
-    *UNDER_WAY,
-    CrowdCall.State.PARKED,
-)  # a slower runner may complete a failed call
+UNDECIDED = (*UNDER_WAY, CrowdCall.State.PARKED)  # a slower runner may complete a failed call
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def carry_out_calls(
         unanswered += 1
         try:
             answer = backend.carry_out(call)
-            done += _finish(call, answer)
+            done += finish_call(call=call, answer=answer)
             unanswered = 0
         except OverBudget as problem:  # already done at the crowd by somebody else, and cannot be booked
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
@@ -114,14 +111,9 @@ def carry_out_calls(
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Return why no paid call can start: the balance does not cover all of them. '' if it does or is unknown."""
-    fresh = CrowdCall.objects.filter(
-        study=study,
-        place=study.place,
-        kind__in=COSTS,
-        state=CrowdCall.State.WAITING,
-        first_started_at__isnull=True,
-    )
+    """Return why the balance does not cover what waits; "" if it does or is unknown."""
+    calls = CrowdCall.objects.filter(study=study, place=study.place, kind__in=COSTS)
+    fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
     wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
     if not wanted:
         return ""
@@ -180,10 +172,7 @@ def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> N
 
 
 def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
-    """Select the call if this runner's attempt is the last one.
-
-    A runner presumed dead must not report on a call that another runner has since taken.
-    """
+    """Select the call unless another runner has taken it since."""
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
@@ -192,32 +181,27 @@ def _may_have_succeeded(call: CrowdCall) -> bool:
 
 
 def _pause(rng: random.Random, times: int, asked: float) -> float:
-    """Return an exponential back-off with full jitter, at least what the crowd asked for."""
     longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
     return max(asked, rng.uniform(0.0, longest))
 
 
 @transaction.atomic
-def _finish(call: CrowdCall, answer: dict[str, Any]) -> int:
-    """Return 1 if this runner ended the call, 0 if another one had."""
-    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
-    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED).first()
-    if locked is None:
-        return 0
-    locked.answer = answer
-    apply_success(locked)
-    return CrowdCall.objects.filter(pk=call.pk).update(
-        state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
-    )
-
-
-def finish_indeterminate(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
-    """End a call that the crowd turns out to have done, even a failed one. Return whether this ended it.
+def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
+    """End a call that the crowd carried out, even a failed one. Return False if another runner ended it.
 
     Raises:
         OverBudget: its reservation was released when it failed, and is not left; nothing changes.
     """
-    return bool(_finish(call, answer))
+    # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
+    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED).first()
+    if locked is None:
+        return False
+    locked.answer = answer
+    apply_success(locked)
+    ended = CrowdCall.objects.filter(pk=call.pk).update(
+        state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
+    )
+    return bool(ended)
 
 
 @transaction.atomic
@@ -235,12 +219,7 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Retry a failed call with a new reservation; the same key makes this safe.
-
-    Raises:
-        WrongState: it did not fail.
-        OverBudget.
-    """
+    """Retry a failed call with a new reservation; the same key makes this safe."""
     _start_again(call, "Nothing was changed: only a failed call can be tried again.")
     words = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
@@ -249,22 +228,19 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as done and spend its reservation.
-
-    Raises:
-        WrongState: the call is not indeterminate, or publishes: a sync finds whether that was done.
-    """
+    """Resolve an indeterminate call as done and spend its reservation. A sync finds whether a publish was done."""
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."
         )
-    now = timezone.now()
     # The effect moves the reservation before the row may be done (a_call_that_is_done_keeps_no_money).
     parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
     if parked is None:
         raise WrongState("Nothing was changed: only a failed call can be marked as done.")
     apply_success(parked)
-    CrowdCall.objects.filter(pk=call.pk).update(state=CrowdCall.State.DONE, done_at=now, reserved_cents=0)
+    CrowdCall.objects.filter(pk=call.pk).update(
+        state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
+    )
     _note(parked, "it was done", by)
     parked.refresh_from_db()
     return parked
@@ -272,12 +248,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Resolve an indeterminate call as not done and start it again.
-
-    Raises:
-        WrongState: the call is not indeterminate.
-        OverBudget: its reservation was released and is not left.
-    """
+    """Resolve an indeterminate call as not done and start it again."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _start_again(call, refusal, answer={})
     _note(call, "it was not done, so it is asked for again", by)

@@ -90,7 +90,6 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
 
 
 def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
-    """Return the session of this id and worker; create it if the browser never reported it."""
     study, place = publication.study, publication.place
     external_id = backend.session_id(place, work.external_id)
     found = CrowdSession.objects.filter(
@@ -139,7 +138,6 @@ def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) 
 def _bring_answers(
     backend: CrowdBackend, session: CrowdSession, publication: Publication, work: SeenWork
 ) -> None:
-    """Submit the answers of an unfinished session, from our draft or from the crowd's page."""
     last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
     if last is not None and last.state == Assignment.State.APART:
         _bring_back(last)
@@ -184,19 +182,15 @@ def _store_saved(saved: Assignment) -> None:
         if locked.state == Assignment.State.ACCEPTED:
             locked.renew_lease(now=now, until=until)
         elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
-            _take_seat(locked)
+            _take_slot(locked)
             locked.renew_lease(now=now, until=until)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
 
 
-def _take_seat(assignment: Assignment) -> None:
-    """Take a slot for a row without one, before its state changes. Call it in a transaction.
-
-    Raises:
-        IncompleteWork: its worker claimed the HIT again, or too many people came.
-    """
+def _take_slot(assignment: Assignment) -> None:
+    """Take a slot for a row without one, before its state changes. Call it in a transaction."""
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported
     lock_for_settling(study=assignment.study, hits=[hit])
@@ -206,9 +200,9 @@ def _take_seat(assignment: Assignment) -> None:
     make_room(HIT.objects.get(pk=hit))
     if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise IncompleteWork("No slot of its HIT is open.")
-    taken = set(live.values_list("seat", flat=True))
+    taken = set(live.values_list("slot", flat=True))
     Assignment.objects.filter(pk=assignment.pk).update(
-        seat=next(seat for seat in count() if seat not in taken)
+        slot=next(slot for slot in count() if slot not in taken)
     )
 
 
@@ -236,7 +230,7 @@ def _bring_back(apart: Assignment) -> None:
     locked = Assignment.objects.select_for_update().get(pk=apart.pk)
     if locked.state != Assignment.State.APART:
         return
-    _take_seat(locked)
+    _take_slot(locked)
     Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
     update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
 
@@ -257,12 +251,12 @@ def _trim(study: Study, hit: int, wanted: int) -> int:
     if gone <= 0:
         return 0
     required = row.required - gone
-    taken = {one.seat for one in live if one.seat < required}
+    taken = {one.slot for one in live if one.slot < required}
     for one in live:
-        if one.seat >= required:
-            one.seat = next(seat for seat in count() if seat not in taken)
-            taken.add(one.seat)
-            one.save(update_fields=["seat"])
+        if one.slot >= required:
+            one.slot = next(slot for slot in count() if slot not in taken)
+            taken.add(one.slot)
+            one.save(update_fields=["slot"])
     HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - gone)
     return gone
 
@@ -273,7 +267,6 @@ def hand_in(
     """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
-        AnswersMissing, AnswerProblem, AlreadyEnded: as ``submit_assignment``.
         KeptApart: its time was over; the answers are stored but excluded.
     """
     if assignment.state == Assignment.State.APART:
@@ -295,7 +288,7 @@ def late_note() -> str:
 
 
 def record_handed_in(*, session: CrowdSession) -> bool:
-    """Mark a working session as submitted, before the crowd confirms it. Return False if it was not working."""
+    """Mark a working session as submitted, before the crowd confirms it."""
     working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
     return bool(working.update(status=Status.SUBMITTED))
 
@@ -304,11 +297,7 @@ def record_handed_in(*, session: CrowdSession) -> bool:
 def store_late_answers(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store late answers, excluded if complete, else as a draft; release slot and session.
-
-    Raises:
-        AnswerProblem: an answer is invalid; nothing changes.
-    """
+    """Store late answers, excluded if complete, else as a draft; release slot and session."""
     sheet = read_answers(assignment, answers)
     locked = lock_assignment(assignment)
     release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)

@@ -19,9 +19,9 @@ from common.errors import QuorumError
 @never_cache
 @require_POST
 def mturk(request: HttpRequest) -> HttpResponse:
-    """Receive a message of Mechanical Turk's SNS topic; ignore what Amazon did not sign for it."""
+    """Receive a message of Mechanical Turk's SNS topic."""
     topic = notifications.topic()
-    if topic is None:
+    if not topic:
         raise Http404("No topic is set.")
     try:
         message = read_sns(
@@ -34,7 +34,7 @@ def mturk(request: HttpRequest) -> HttpResponse:
         return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
     except notifications.NotFetched as problem:
         return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
-    for hit in {event.hit for event in message.events} if message is not None else ():
+    for hit in message:
         for place in SITES:
             note_hint(place=place, external_id=hit)
     return HttpResponse(status=204)

@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
 from annotation.crowds.people import installation_word
-from annotation.models import Assignment, CrowdCall, CrowdSession, LedgerEntry, Publication, Worker
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money.ledger import (
     hold_places,
     pay_session,
@@ -30,6 +30,12 @@ from judgments.drawing.material import content_key
 from judgments.models import Study
 from judgments.studies.log import note_event
 
+Status = CrowdSession.Status
+UNDECIDED = (Status.WORKING, Status.SUBMITTED)
+DECIDED = (Status.APPROVED, Status.REJECTED)
+LONGEST_MESSAGE = 4096
+LONGEST_SUBJECT = 200
+MOST_NAMED = 1_000  # in a log entry
 ABOUT_PEOPLE = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "take back its block of",
@@ -55,12 +61,7 @@ def write_message(
     why: str = "",
     by: User | None = None,
 ) -> CrowdCall:
-    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction.
-
-    Raises:
-        WrongState: the study's crowd cannot do that.
-        OverBudget: the budget does not suffice; roll back the transaction.
-    """
+    """Write an outbox message and reserve ``cents``; return an equal existing one. Call it in a transaction."""
     backend = backend_of(study)
     if kind not in backend.can:
         raise WrongState(f"Nothing was changed: the crowd {backend.title} cannot {kind}.")
@@ -89,11 +90,7 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Ask to close an external HIT to new workers; raise WrongState if the crowd cannot.
-
-    Args:
-        for_a_while: pause it, if the crowd can, since it will be reopened.
-    """
+    """Ask to close an external HIT to new workers; pause it ``for_a_while`` if the crowd can."""
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,
@@ -106,18 +103,9 @@ def ask_to_take_down(
     )
 
 
-LONGEST_MESSAGE = 4096
-LONGEST_SUBJECT = 200
-MOST_NAMED = 1_000  # in a log entry
-
-
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
-    """Ask to block the worker from all work of this account, the gravest measure.
-
-    Raises:
-        WrongState: the crowd cannot, or the reason is missing.
-    """
+    """Ask to block the worker from all work of this account."""
     if not why.strip():
         raise WrongState("Nobody was blocked: a block needs a reason.")
     return _ask_about(study, worker, Ability.BLOCK, why=why, by=by, after=Ability.UNBLOCK)
@@ -147,11 +135,7 @@ def _ask_about(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask to give the worker one of our qualifications, which studies may require by name.
-
-    Raises:
-        WrongState: the crowd cannot, or the name is missing.
-    """
+    """Ask to give the worker one of our qualifications, which studies may require by name."""
     if not qualification.strip():
         raise WrongState("Nobody was qualified: say which qualification.")
     return write_message(
@@ -168,11 +152,7 @@ def ask_to_qualify(
 def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """Ask to message each worker; an equal message to the same person is sent once.
-
-    Raises:
-        WrongState: the crowd cannot, or subject or text is missing or too long.
-    """
+    """Ask to message each worker; an equal message to the same person is sent once."""
     subject, text = subject.strip(), text.strip()
     if not subject or not text:
         raise WrongState("Nothing was sent: a message needs a subject and a text.")
@@ -199,32 +179,22 @@ def ask_to_write(
     return calls
 
 
-UNDECIDED = (CrowdSession.Status.WORKING, CrowdSession.Status.SUBMITTED)
-
-
 @transaction.atomic
 def release_unfilled(*, publication: Publication) -> int:
-    """Release the money of untaken slots once nobody new is admitted; return their number.
+    """Release the money of untaken slots of a closed external HIT; return their number.
 
     Crowds that report open slots (``Ability.LIST``) are synchronised instead.
     """
     closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
-    if not closed.exists():
-        return 0
-    locked = Publication.objects.select_for_update().select_related("study").get(pk=publication.pk)
-    if Ability.LIST in backend_of(locked.study).can:
+    locked = closed.select_for_update().select_related("study").first()
+    if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
     waiting = CrowdSession.objects.filter(publication=locked, status__in=UNDECIDED, booked="").count()
     unfilled = max(0, locked.held - waiting)
-    number = LedgerEntry.objects.filter(publication=locked, what="release").count()
-    released = release_places(publication=locked, places=unfilled, key=f"unfilled:{locked.token}:{number}")
+    released = release_places(publication=locked, places=unfilled)
     if not waiting:
         Publication.objects.filter(pk=locked.pk).update(state=Publication.State.FINISHED)
     return unfilled if released else 0
-
-
-Status = CrowdSession.Status
-DECIDED = (Status.APPROVED, Status.REJECTED)
 
 
 def apply_success(call: CrowdCall) -> None:
@@ -242,7 +212,7 @@ def apply_failure(call: CrowdCall) -> None:
 
 
 def _published(call: CrowdCall) -> None:
-    publication = _publication(call)
+    publication = call.publication_now()
     until = parse_datetime(call.answer.get("expires_at", "") or "")
     Publication.objects.filter(
         pk=publication.pk, state__in=[Publication.State.PLANNED, Publication.State.WITHDRAWN]
@@ -264,12 +234,9 @@ def _reserve_again(call: CrowdCall) -> None:
 
 def _extended(call: CrowdCall) -> None:
     """Apply more slots or time. The external HIT is open again, with the slots that were released."""
-    publication = Publication.objects.select_for_update().get(pk=_publication(call).pk)
-    places, until = (
-        int(call.payload.get("places", 0)),
-        parse_datetime(call.payload.get("expires_at", "") or ""),
-    )
-    reopened = int(call.payload.get("reopened", 0))
+    publication = Publication.objects.select_for_update().get(pk=call.publication_id)
+    places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
+    until = parse_datetime(call.payload.get("expires_at", "") or "")
     decided = publication.sessions.exclude(booked="").count()
     # a second request before the first was sent finds the slots reserved
     empty = max(0, publication.places + places - publication.held - decided)
@@ -285,7 +252,7 @@ def _extended(call: CrowdCall) -> None:
 
 def _expired(call: CrowdCall) -> None:
     """Close to new workers. A sync releases open slots once nobody is at work."""
-    publication = _publication(call)
+    publication = call.publication_now()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()
     )
@@ -293,9 +260,8 @@ def _expired(call: CrowdCall) -> None:
 
 
 def _approved(call: CrowdCall) -> None:
-    release_call(
-        call=call
-    )  # was reserved for an approval that overrides a rejection: the payment reserves it again
+    # reserved for an approval that overrides a rejection: the payment reserves it again
+    release_call(call=call)
     _settled(call, Status.APPROVED)
 
 
@@ -306,7 +272,7 @@ def _rejected(call: CrowdCall) -> None:
 def _settled(call: CrowdCall, asked: str) -> None:
     """Take over the crowd's status: somebody else, or the crowd itself, may have decided before."""
     status = call.answer.get("status", asked)
-    settle_session(session=_session(call), status=status, feedback=call.why if status == asked else "")
+    settle_session(session=call.session_now(), status=status, feedback=call.why if status == asked else "")
 
 
 def _paid_bonus(call: CrowdCall) -> None:
@@ -328,9 +294,7 @@ EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
 def settle_session(
     *, session: CrowdSession, status: str, decided_at: datetime | None = None, feedback: str = ""
 ) -> bool:
-    """Book that the crowd paid or rejected a session, and update its assignments.
-
-    Return whether anything changed. The crowd's status wins over ours.
+    """Book that the crowd paid or rejected a session, and update its assignments. The crowd's status wins over ours.
 
     Raises:
         OverBudget: an approval of rejected work for which nothing is left; nothing changes.
@@ -358,13 +322,3 @@ def settle_session(
     locked.save(update_fields=["status", "booked", "decided_at", "feedback"])
     changes.update(state=state, reason=reason)
     return True
-
-
-def _publication(call: CrowdCall) -> Publication:
-    assert call.publication is not None  # set when the call was written
-    return Publication.objects.get(pk=call.publication.pk)
-
-
-def _session(call: CrowdCall) -> CrowdSession:
-    assert call.session is not None  # as above
-    return call.session

@@ -39,13 +39,7 @@ from judgments.templatetags.judgments_tags import cents
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """The form of a step.
-
-    Attributes:
-        step: its name in ``judgments.studies.study_page.STEPS``.
-        needs: what the crowd must be able to do; None where it need not be asked.
-        button: a class of the button.
-    """
+    """The form of a step; ``needs`` is what the crowd must be able to do."""
 
     step: str
     title: str
@@ -119,12 +113,7 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Similar calls in one line of the log.
-
-    Attributes:
-        about: the worker or HIT, if there is one.
-        cents: the sum of bonuses, without fees.
-    """
+    """Similar calls in one line of the log; ``about`` is the worker or HIT, ``cents`` are bonuses without fees."""
 
     first: CrowdCall
     count: int
@@ -139,7 +128,6 @@ class CrowdFigures:
 
     Attributes:
         pays: the lowest of those below the floor.
-        unopposed: the number of assignments that nothing speaks against.
         overclaims: the largest; ``overclaimed`` is their number.
     """
 
@@ -192,7 +180,6 @@ FIGURES = add_figures(
 
 
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show what waits for a person, money, wages, external HITs, forms for what this crowd can do, and the log."""
     backend, design = backend_of(study), design_of(study)
     calls = CrowdCall.objects.filter(study=study)
     here = {"study": study, "place": study.place}
@@ -311,7 +298,6 @@ def _names(study: Study) -> list[str]:
 
 
 def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
-    """Return (label, count) by state, in the order of the states."""
     found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
     return [(str(label), found[value]) for value, label in words.choices if value in found]
 

@@ -33,9 +33,6 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
 
     Args:
         besides: row ids of HITs to skip; None for the whole study.
-
-    Raises:
-        WrongState: the budget does not cover all; nothing is planned.
     """
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
@@ -111,12 +108,7 @@ def ask_to_extend(
     by: User | None = None,
     why: str = "",
 ) -> None:
-    """Ask for more slots, more time, or both.
-
-    Raises:
-        WrongState: the crowd cannot, or it is not published.
-        OverBudget.
-    """
+    """Ask for more slots, more time, or both."""
     if publication.state not in (
         Publication.State.PUBLISHED,
         Publication.State.EXPIRED,
@@ -146,12 +138,7 @@ def ask_to_extend(
 
 @transaction.atomic
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
-    """Keep all published external HITs open for ``hours`` from now; return their number.
-
-    Raises:
-        WrongState: the hours are not 1 to 8760, the study is not open, or nothing is published.
-        OverBudget: released slots reopen, and cost more than is left.
-    """
+    """Keep all published external HITs open for ``hours`` from now; return their number."""
     if not 1 <= hours <= LONGEST_HOURS:
         raise WrongState(
             f"Nothing was changed: work is offered for 1 to {LONGEST_HOURS} hours, not for {hours}."
@@ -177,11 +164,7 @@ def _given_back(publication: Publication) -> int:
 
 @transaction.atomic
 def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = False, why: str = "") -> int:
-    """Ask to close all external HITs to new workers; unpublished ones stay down. Return their number.
-
-    Args:
-        for_a_while: ``offer_again`` will reopen them.
-    """
+    """Ask to close all external HITs to new workers, ``for_a_while`` until ``offer_again``. Return their number."""
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
         return 0
@@ -194,11 +177,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
 
 @transaction.atomic
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
-    """Reopen what was taken down since then, and publish what was held back. Return the number.
-
-    Raises:
-        WrongState, OverBudget: released slots cost more than is left.
-    """
+    """Reopen what was taken down since then, and publish what was held back. Return the number."""
     backend = backend_of(study)
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
@@ -236,21 +215,13 @@ def _keep_down(study: Study) -> None:
 
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
-    """Open the study, send its outbox messages, and return where workers go.
-
-    Raises:
-        WrongState: as ``begin_opening``, or the account at the crowd holds too little.
-    """
+    """Open the study, send its outbox messages, and return where workers go."""
     words = begin_opening(study=study, by=by)
     return f"{words} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
 
 def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
-    """Send the messages of opening; return a sentence about what is left, or "".
-
-    Raises:
-        WrongState: the account at the crowd holds too little; the study is open all the same.
-    """
+    """Send the messages of opening; return a sentence about what is left, or ""."""
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stopped:
         raise WrongState(
@@ -268,12 +239,7 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
 
 @transaction.atomic
 def begin_opening(*, study: Study, by: User | None = None) -> str:
-    """Open the study here and write the messages for its crowd. Reopening publishes what is missing.
-
-    Raises:
-        WrongState: the study cannot be opened: no HITs, answers that are simulated or imported, a requirement or
-            operation that its crowd lacks, another place before, or too small a budget.
-    """
+    """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)
     unsaid = not_stated(design.workers, design.crowd.backend)
     if unsaid:
@@ -319,11 +285,7 @@ def _settle_in(study: Study, backend: CrowdBackend) -> None:
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
-    """Close the study here and at the crowd; who holds a lease may still submit.
-
-    Raises:
-        WrongState: the study was never opened.
-    """
+    """Close the study here and at the crowd; who holds a lease may still submit."""
     begin_closing(study=study, by=by)
     carry_out_calls(study=study, progress=progress)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -18,7 +17,7 @@ from django.utils import timezone
 from annotation.crowds import Ability, CrowdBackend, backend_of
 from annotation.crowds.arrivals import end_session
 from annotation.crowds.base import SeenPublication, TryLater
-from annotation.crowds.delivery import carry_out_calls, finish_indeterminate
+from annotation.crowds.delivery import carry_out_calls, finish_call
 from annotation.crowds.handing_in import (
     IncompleteWork,
     PaidBeyondReserve,
@@ -27,7 +26,7 @@ from annotation.crowds.handing_in import (
     remove_extra_slots,
 )
 from annotation.crowds.panel.people import tidy_up
-from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
 from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents, spell_cents
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
@@ -38,10 +37,13 @@ from judgments.models import Job, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
+Status = CrowdSession.Status
+State = Publication.State
 SYNC = "sync_crowd"  # the job's kind
 SOONEST = timedelta(minutes=1)  # between two syncs started by hints
 QUIET = 12  # factor of the usual interval in a closed study that only waits for decisions
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
+UNREAD_IN_A_ROW = 3  # unreadable external HITs after which the crowd is left alone
+LOOKED_THROUGH = timedelta(hours=24)  # after which unchanged external HITs are read all the same
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
@@ -59,15 +61,11 @@ def sync_what_is_due() -> list[str]:
     every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
     up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
+    crowds = Study.objects.exclude(place__in=["", "local"]).annotate(asks=Exists(calls))
     asked = []
-    for study in (
-        Study.objects.exclude(place__in=["", "local"]).filter(Exists(up) | Exists(calls)).order_by("pk")
-    ):
-        pause = every if study.state == Study.State.OPEN else every * QUIET
-        if CrowdCall.objects.filter(study=study, state__in=["waiting", "started"]).exists():
-            pause = every
-        jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
-        if jobs.filter(state__in=UNDER_WAY).exists():
+    for study in crowds.filter(Exists(up) | Q(asks=True)).order_by("pk"):
+        pause = every if study.state == Study.State.OPEN or study.asks else every * QUIET
+        if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
         if ask_to_sync(study=study, soonest=pause) is not None:
             asked.append(study.slug)
@@ -76,12 +74,11 @@ def sync_what_is_due() -> list[str]:
 
 def note_hint(*, place: str, external_id: str) -> bool:
     """Record a crowd's hint about an external HIT. Return False if it is not ours."""
-    publication = (
-        Publication.objects.filter(place=place, external_id=external_id).select_related("study").first()
-    )
+    rows = Publication.objects.filter(place=place, external_id=external_id)
+    publication = rows.select_related("study").first()
     if publication is None:
         return False
-    Publication.objects.filter(pk=publication.pk).update(hinted_at=timezone.now())
+    rows.update(hinted_at=timezone.now())
     ask_to_sync(study=publication.study, soonest=SOONEST)
     return True
 
@@ -120,7 +117,7 @@ def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
-        discrepancies=[*found, *_parked(study), *_unknown(study), *_unnamed(study), *_check_books(budget)],
+        discrepancies=[*found, *_parked(study), *_unconfirmed(study), *_check_books(budget)],
     )
 
 
@@ -137,33 +134,22 @@ def _parked(study: Study) -> list[Discrepancy]:
     ]
 
 
-def _unknown(study: Study) -> list[Discrepancy]:
-    rows = CrowdSession.objects.filter(study=study, place=study.place, status=Status.UNKNOWN)
-    return [
-        Discrepancy(
-            "apart",
-            f"Answers came for assignment {session.external_id}, which the crowd never had or took away before: they "
-            "are kept apart and not paid.",
-            {"assignment": session.external_id, "worker": session.worker.name},
-        )
-        for session in rows.select_related("worker")
-    ]
+def _unconfirmed(study: Study) -> list[Discrepancy]:
+    own = CrowdSession.objects.filter(study=study, place=study.place).select_related("worker")
+    words = "never had or took away before: they are kept apart and not paid."
+    found = [_about_answers("apart", session, words) for session in own.filter(status=Status.UNKNOWN)]
+    if Ability.LIST in backend_of(study).can:
+        unnamed = own.filter(status=Status.SUBMITTED, confirmed=False)
+        found += [_about_answers("unnamed", session, "does not name (yet).") for session in unnamed]
+    return found
 
 
-def _unnamed(study: Study) -> list[Discrepancy]:
-    rows = CrowdSession.objects.filter(
-        study=study, place=study.place, status=Status.SUBMITTED, confirmed=False
+def _about_answers(kind: str, session: CrowdSession, words: str) -> Discrepancy:
+    return Discrepancy(
+        kind,
+        f"Answers came for assignment {session.external_id}, which the crowd {words}",
+        {"assignment": session.external_id, "worker": session.worker.name},
     )
-    if Ability.LIST not in backend_of(study).can:
-        return []
-    return [
-        Discrepancy(
-            "unnamed",
-            f"Answers came for assignment {session.external_id}, which the crowd does not name (yet).",
-            {"assignment": session.external_id, "worker": session.worker.name},
-        )
-        for session in rows.select_related("worker")
-    ]
 
 
 def _check_books(budget: Budget | None) -> list[Discrepancy]:
@@ -183,32 +169,18 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
     ]
 
 
-UNREAD_IN_A_ROW = 3  # unreadable external HITs after which the crowd is left alone
-LOOKED_THROUGH = timedelta(hours=24)  # after which unchanged external HITs are read all the same
-Status = CrowdSession.Status
-State = Publication.State
-
-
 def sync_crowd(
     *,
     study: Study,
     thorough: bool = False,
-    rng: random.Random | None = None,
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> Synced:
-    """Synchronise a study with its crowd.
-
-    Args:
-        thorough: read the work of every external HIT, not only of those with news.
-
-    Raises:
-        WrongState: this version has no backend for the study's crowd.
-    """
+    """Synchronise a study with its crowd; if ``thorough``, read also external HITs without news."""
     backend = backend_of(study)
     found: list[Discrepancy] = []
     if backend.sends_people and study.place:
-        _carry_out(study, rng, wait, found, progress)
+        found += _carry_out(study, wait, progress)
         if Ability.LIST in backend.can:
             try:
                 _look(study, backend, found, thorough=thorough, progress=progress)
@@ -217,23 +189,15 @@ def sync_crowd(
         else:
             tidy_up(study=study)
         approve_what_is_due(study=study)
-        _carry_out(study, rng, wait, found, progress)
+        found += _carry_out(study, wait, progress)
     return report_of(study, found)
 
 
-def _carry_out(
-    study: Study,
-    rng: random.Random | None,
-    wait: Callable[[float], None],
-    found: list[Discrepancy],
-    progress: Progress | None,
-) -> None:
-    carried = carry_out_calls(study=study, rng=rng, wait=wait, progress=progress)
-    if carried.stopped:
-        found.append(Discrepancy("stopped", carried.stopped))
+def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
+    carried = carry_out_calls(study=study, wait=wait, progress=progress)
+    return [Discrepancy("stopped", carried.stopped)] if carried.stopped else []
 
 
-# --- looking --------------------------------------------------------------------------------------
 def _look(
     study: Study,
     backend: CrowdBackend,
@@ -242,10 +206,11 @@ def _look(
     thorough: bool,
     progress: Progress | None,
 ) -> None:
-    _take_hints(study, backend)
+    at_place = Publication.objects.filter(place=study.place)
+    for external_id in backend.hints(study.place):  # one queue serves all studies
+        at_place.filter(external_id=external_id).update(hinted_at=timezone.now())
     expire_overdue(study=study)
-    rows = Publication.objects.filter(study=study, place=study.place)
-    known = list(rows.filter(state__in=[State.PUBLISHED, State.EXPIRED]))
+    known = list(at_place.filter(study=study, state__in=[State.PUBLISHED, State.EXPIRED]))
     asked_at = timezone.now()
     listed = list(backend.publications(study, known=known))
     unread = 0
@@ -256,14 +221,7 @@ def _look(
         if publication.state == State.FINISHED and publication.seen == dict(there.facts) and not thorough:
             continue
         try:
-            sync_publication(
-                backend=backend,
-                publication=publication,
-                there=there,
-                asked_at=asked_at,
-                found=found,
-                thorough=thorough,
-            )
+            _sync_publication(backend, publication, there, found, asked_at=asked_at, thorough=thorough)
             unread = 0
         except TryLater as problem:  # the next sync looks again, as nothing was noted as seen
             unread += 1
@@ -285,13 +243,6 @@ def _look(
                 )
             )
     remove_extra_slots(study=study)
-
-
-def _take_hints(study: Study, backend: CrowdBackend) -> None:
-    for external_id in backend.hints(study.place):
-        Publication.objects.filter(place=study.place, external_id=external_id).update(
-            hinted_at=timezone.now()
-        )
 
 
 def _publication_of(study: Study, there: SeenPublication, found: list[Discrepancy]) -> Publication | None:
@@ -325,7 +276,7 @@ def _publication_of(study: Study, there: SeenPublication, found: list[Discrepanc
     expires_at = there.expires_at.isoformat() if there.expires_at else ""
     answer = {"external_id": there.external_id, "group_id": there.group_id, "expires_at": expires_at}
     try:
-        finish_indeterminate(call=call, answer=answer)
+        finish_call(call=call, answer=answer)
     except OverBudget as problem:
         found.append(
             Discrepancy(
@@ -339,20 +290,16 @@ def _publication_of(study: Study, there: SeenPublication, found: list[Discrepanc
     return publication if publication.external_id else None
 
 
-def sync_publication(
-    *,
+def _sync_publication(
     backend: CrowdBackend,
     publication: Publication,
     there: SeenPublication,
-    asked_at: datetime,
     found: list[Discrepancy],
-    thorough: bool = False,
+    *,
+    asked_at: datetime,
+    thorough: bool,
 ) -> None:
-    """Synchronise one external HIT: its work and, if it is over, its slots and money.
-
-    Args:
-        there: the crowd's report, from ``asked_at`` or later.
-    """
+    """Synchronise one external HIT: its work and, if it is over, its slots and money."""
     _compare(backend, publication, there, found)
     began = timezone.now()
     # do not give up unconfirmed work without reading it first
@@ -377,7 +324,6 @@ def _has_news(publication: Publication, there: SeenPublication) -> bool:
 
 
 def _is_unnamed(publication: Publication) -> bool:
-    """Return True if it has current or submitted work that the crowd has not confirmed."""
     own = CrowdSession.objects.filter(publication=publication, confirmed=False)
     return own.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
 
@@ -461,15 +407,13 @@ def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> No
     undecided = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting
     free = locked.held - undecided
     if free > 0:
-        number = LedgerEntry.objects.filter(publication=locked, what="release").count() + 1
-        release_places(publication=locked, places=free, key=f"unfilled:{locked.token}:{number}")
+        release_places(publication=locked, places=free)
         locked.refresh_from_db()
     finished = not locked.held and not undecided
     locked.state = State.FINISHED if finished else State.EXPIRED
     locked.save(update_fields=["state"])
 
 
-# --- paying ---------------------------------------------------------------------------------------
 def approve_what_is_due(*, study: Study) -> int:
     """Ask to approve unobjectionable work past the design's waiting time; return its number."""
     hours = design_of(study).crowd.approve_after_hours
@@ -513,6 +457,3 @@ def _is_all_fine(session: CrowdSession) -> bool:
     states = set(session.assignments.values_list("state", flat=True))
     left = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
     return states - left == {Assignment.State.SUBMITTED}
-
-
-__all__ = ["Discrepancy", "Synced", "approve_what_is_due", "sync_crowd", "sync_publication"]

@@ -31,11 +31,12 @@ from judgments.studies.studies import create_study, find_dataset
 
 MOST_VALUES = 12  # distinct values to list one by one
 REPORT_EVERY = 2_000
+ROWS_AT_ONCE = 2_000
 
 
 @dataclass(slots=True)
 class FileContent:
-    """The content of a file. It holds a digest per unit and worker, not the rows."""
+    """A file's content: a digest per unit and worker, not the rows."""
 
     path: Path
     protocols: Counter[str] = field(default_factory=Counter)
@@ -50,7 +51,7 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        """Return a report, one sentence per line; the last says that nothing was stored."""
+        """Return a report, one sentence per line."""
         shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
         more = len(self.values) - MOST_VALUES
         return [
@@ -75,12 +76,7 @@ def understand_judgments(
     columns: ResultColumns | None = None,
     progress: Progress = no_progress,
 ) -> FileContent:
-    """Read a file of judgments as ``import_judgments`` would, and report its content.
-
-    Raises:
-        NotThere: no such dataset.
-        ImportProblem: an import would fail.
-    """
+    """Read a file as ``import_judgments`` would, and report its content."""
     items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
     found = FileContent(path)
@@ -104,9 +100,6 @@ def understand_judgments(
     return found
 
 
-ROWS_AT_ONCE = 2_000
-
-
 def import_judgments(
     *,
     format: str,
@@ -118,18 +111,14 @@ def import_judgments(
     columns: ResultColumns | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import a file of judgments as a new study.
+    """Import a file of judgments as a new study; the same file again changes nothing.
 
     Args:
-        format: one of ``judgments.importers``' judgment formats.
-        study: the slug of the new study.
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
             rows do not name one.
         columns: the meaning of foreign columns (mturk).
 
     Raises:
-        NotThere: no such dataset.
-        ImportProblem: the file cannot be read, or refers to something outside of the dataset.
         DataConflict: a study of this name has other judgments.
     """
     found = find_dataset(dataset)

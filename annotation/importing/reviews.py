@@ -17,8 +17,9 @@ from annotation.crowds.people import pseudonym
 from annotation.models import Assignment
 from annotation.quality.reviews import LONGEST_REASON, approve_assignments, reject_assignments
 from common.downloads import batched
-from judgments.importers.mturk import ResultRow, read_results
 from judgments.importers.records import counted, quoted
+from judgments.importers.results.mturk import read_results
+from judgments.importers.results.rows import ResultRow
 from judgments.models import Study
 from judgments.studies.log import note_event
 
@@ -29,7 +30,7 @@ YES = "x"
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The number of assignments changed or requested to change, and of lines without a review."""
+    """How many assignments changed or will change, and how many lines have no review."""
 
     approved: int
     rejected: int
@@ -38,8 +39,6 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class _Review:
-    """A line with a review; ``reason`` is '' for an approval."""
-
     row: ResultRow
     assignment: str
     reason: str
@@ -48,12 +47,9 @@ class _Review:
 def import_reviews(
     *, study: Study, path: Path, encoding: str | None = None, by: User | None = None
 ) -> Reviewed:
-    """Approve and reject as the file says, atomically, and send the outbox messages. A repeated call changes
-    nothing.
+    """Approve and reject as the file says, all or nothing, and send the outbox messages.
 
-    Raises:
-        ImportProblem: the file cannot be read, a line has both or an invalid review, or an assignment is not
-            finished work of the study or was decided otherwise. It names the line, and nothing changes.
+    A repeated call changes nothing. An error names the line.
     """
     reviewed = _store(study, path, encoding, by)
     if reviewed.approved or reviewed.rejected:
@@ -125,7 +121,6 @@ def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Revi
 
 
 def _is_by(assignment: Assignment, row: ResultRow) -> bool:
-    """Return True if a row names the assignment's worker, by our name or the crowd's."""
     worker, named = assignment.worker, row.text("WorkerId").strip()
     return named == worker.name or pseudonym(worker.place, named) == worker.name
 

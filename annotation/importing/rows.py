@@ -1,9 +1,10 @@
-"""Write imported judgments as units, pairs, HITs, workers, assignments and judgments."""
+"""Write imported judgments as rows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, PublishedPair, Study, Unit
 
 ROWS_AT_ONCE = 2_000
-UNKNOWN_SEAT = 0
+UNKNOWN_SLOT = 0
 IMPORTED_REVISION = "revision"  # signal: the number of earlier answers that the file lacks
 BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
@@ -48,7 +49,7 @@ class JudgmentWriter:
         self.exclusions: dict[str, Exclusion] = {}
         self.assignments: dict[tuple[str, str], UUID] = {}
         self.assignment_of: dict[tuple[str, str], str | None] = {}
-        self.seats: defaultdict[str, int] = defaultdict(int)
+        self.slots: defaultdict[str, int] = defaultdict(int)
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
         self.published = {
@@ -119,7 +120,7 @@ class JudgmentWriter:
                     yield Credited(credit, self.items[self._image(row)], caption or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """Add a revised answer: it replaces the former one if the file has that, else it is counted."""
+        """Replace the former answer if the file has it, else count the revision."""
         assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
         before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
         value, answer = self._given(row)
@@ -138,7 +139,6 @@ class JudgmentWriter:
         )
 
     def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
-        """Return value and answer as stored: an open answer has no value."""
         if self.kind.is_open:
             return None, self._canonical(row, row.answer)
         return (None if row.value is None else int(row.value)), row.answer
@@ -154,7 +154,7 @@ class JudgmentWriter:
         self.systems.finish()
         hits = list(HIT.objects.filter(study=self.study))
         for hit in hits:
-            hit.required = self.seats[hit.key]
+            hit.required = self.slots[hit.key]
         HIT.objects.bulk_update(hits, ["required"], batch_size=500)
         places: defaultdict[str, int] = defaultdict(int)
         rows = []
@@ -189,7 +189,6 @@ class JudgmentWriter:
         )
 
     def _make_captions(self, rows: list[JudgmentRow]) -> None:
-        """Add candidate texts that are not references of the dataset."""
         texts: dict[str, str] = {}
         for row in rows:
             for key, text in ((row.first, row.first_text), (row.second, row.second_text)):
@@ -242,11 +241,6 @@ class JudgmentWriter:
                 self.pair_references[row.pair].append(row.reference)
 
     def _sides(self, row: JudgmentRow) -> dict[str, int]:
-        """Return the system ids of ``first`` and ``second``, if the row names them.
-
-        Raises:
-            DataConflict: the dataset's pair has another one.
-        """
         named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
         sides = {}
         for side, key in (("first", row.first), ("second", row.second)):
@@ -292,21 +286,20 @@ class JudgmentWriter:
         self, image: str, published: PublishedPair | None, candidates: tuple[int, int]
     ) -> list[str]:
         """Return the published pair's leading references, else the image's references without the candidates."""
-        rows = self._references_by_item().get(self.items[image], [])
+        rows = self._references_by_item[self.items[image]]
         if published is not None:
             return [key for key, _ in rows[: published.references]]
         return [key for key, pk in rows if pk not in candidates]
 
-    def _references_by_item(self) -> dict[int, list[tuple[str, int]]]:
-        if not hasattr(self, "_by_item"):
-            self._by_item: dict[int, list[tuple[str, int]]] = defaultdict(list)
-            rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE)
-            for item, key, pk in rows.order_by("item_id", "position", "id").values_list(
-                "item_id", "key", "pk"
-            ):
-                if item is not None:
-                    self._by_item[item].append((key, pk))
-        return self._by_item
+    @cached_property
+    def _references_by_item(self) -> defaultdict[int, list[tuple[str, int]]]:
+        found: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE, item__isnull=False)
+        in_order = rows.order_by("item_id", "position", "id")
+        for item, key, pk in in_order.values_list("item_id", "key", "pk"):
+            assert item is not None  # guaranteed by the query
+            found[item].append((key, pk))
+        return found
 
     def _image(self, row: JudgmentRow) -> str:
         if row.image is None:
@@ -324,7 +317,7 @@ class JudgmentWriter:
         insert_rows(
             Unit,
             ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-             "control", "expected", "filtered", "struck", "content"),
+             "control", "expected", "filtered", "withdrawn", "content"),
             (
                 (
                     self.study.pk,
@@ -388,7 +381,7 @@ class JudgmentWriter:
         made = []
         for row in fresh.values():
             submitted = row.submitted_at or self.now
-            seat = UNKNOWN_SEAT
+            slot = UNKNOWN_SLOT
             excluded = self._exclusion(row)
             if row.hit is not None and excluded is None:
                 if self.assignment_of.setdefault((row.hit, row.worker), row.assignment) != row.assignment:
@@ -396,8 +389,8 @@ class JudgmentWriter:
                         f"Worker {row.worker!r} has two assignments of HIT {row.hit!r}, "
                         f"{self.assignment_of[row.hit, row.worker]!r} and {row.assignment!r}; expected one."
                     )
-                seat = self.seats[row.hit]
-                self.seats[row.hit] += 1
+                slot = self.slots[row.hit]
+                self.slots[row.hit] += 1
             made.append(
                 Assignment(
                     study=self.study,
@@ -406,7 +399,7 @@ class JudgmentWriter:
                     state=Assignment.State.SUBMITTED if excluded is None else Assignment.State.INVALIDATED,
                     exclusion=excluded,
                     before_exclusion="" if excluded is None else Assignment.State.SUBMITTED,
-                    seat=seat,
+                    slot=slot,
                     external_id=row.assignment or "",
                     accepted_at=min(row.accepted_at or submitted, submitted),
                     submitted_at=submitted,
@@ -418,7 +411,6 @@ class JudgmentWriter:
 
 
 def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
-    """Return credited captions that are only in the unit's content."""
     options: Any = (row.content or {}).get("options", ())
     credits = row.credits if isinstance(row, CreditedRow) else {}
     return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]

@@ -43,11 +43,7 @@ class SystemsWriter:
         self.systems_added += len(made)
 
     def add(self, credited: Iterable[Credited]) -> None:
-        """Add the outputs of credits; those without a rank are in no list.
-
-        Raises:
-            DataConflict: the dataset has another caption or image at the rank, or the same at another one.
-        """
+        """Add the outputs of credits; those without a rank are in no list."""
         fresh = dict.fromkeys(one for one in credited if one.credit.rank is not None and one not in self.seen)
         self.seen.update(fresh)
         for task in Output.Task:

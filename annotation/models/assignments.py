@@ -25,16 +25,14 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=moment)
 
     def overdue(self, moment: datetime) -> AssignmentQuerySet:
-        """Filter reserved or accepted ones whose lease ended by ``moment``."""
         return self.filter(state__in=["reserved", "accepted"], expires_at__lte=moment)
 
     def finished(self) -> AssignmentQuerySet:
-        """Filter submitted ones, whatever was decided."""
         return self.filter(state__in=["submitted", "approved", "rejected"])
 
 
 class Assignment(models.Model):
-    """One worker's assignment of one HIT. Its id identifies the submission, so that a repetition is harmless."""
+    """One worker's assignment of one HIT. Its id makes a repeated submission harmless."""
 
     class State(models.TextChoices):
         RESERVED = "reserved", "reserved (fetched ahead)"
@@ -55,7 +53,7 @@ class Assignment(models.Model):
     )  # fmt: skip
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
     state = models.CharField(max_length=11, choices=State, default=State.ACCEPTED)
-    seat = models.PositiveSmallIntegerField(
+    slot = models.PositiveSmallIntegerField(
         default=0, help_text="Number of the HIT's slot that it takes; the database lets no two share a slot."
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
@@ -114,7 +112,7 @@ class Assignment(models.Model):
                 fields=["hit", "worker"], condition=Q(state__in=LIVE), name="a_worker_holds_a_hit_once"
             ),
             models.UniqueConstraint(
-                fields=["hit", "seat"], condition=Q(state__in=LIVE), name="a_seat_is_taken_once"
+                fields=["hit", "slot"], condition=Q(state__in=LIVE), name="a_slot_is_taken_once"
             ),
             models.UniqueConstraint(
                 fields=["study", "worker"],
@@ -165,8 +163,7 @@ class Assignment(models.Model):
         return str(self.id)
 
     def renew_lease(self, *, now: datetime, until: datetime) -> None:
-        """Set the end of the lease and record a gap if it had expired. Within the caller's transaction, the row
-        locked."""
+        """Set the end of the lease, and record a gap if it had expired. The row is locked."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
         self.expires_at = until
@@ -174,24 +171,21 @@ class Assignment(models.Model):
 
 
 class AppendOnly(Exception):
-    """A judgment must not be changed or deleted; a correction is a new row."""
+    """A judgment is never changed or deleted; a correction is a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
-    """Judgments are append-only."""
-
     def of_study(self, study: Study) -> JudgmentQuerySet:
         return self.filter(assignment__study=study).order_by("pk")
 
     def current(self) -> JudgmentQuerySet:
-        """Filter judgments that are neither revised, excluded nor unknown to their crowd."""
+        """Leave out judgments that are revised, excluded or unknown to their crowd."""
         return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
 
     def update(self, **kwargs: Any) -> NoReturn:
         raise AppendOnly("judgments are never edited")
 
     def delete(self) -> NoReturn:
-        """Raise AppendOnly; only a whole study can be deleted."""
         raise AppendOnly("judgments are never deleted")
 
 

@@ -23,8 +23,8 @@ TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
 class Publication(models.Model):
     """An external HIT: a HIT at Mechanical Turk, a whole study at a panel.
 
-    ``token`` is derived from our rows and stored before the crowd is asked, so that it can be found after a lost
-    answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
+    ``token`` is derived from our rows and stored before the crowd is asked, so that the HIT can be found after a
+    lost answer. ``held`` slots are paid from the budget's reservation until they are decided or released.
     """
 
     class State(models.TextChoices):
@@ -235,6 +235,14 @@ class CrowdCall(models.Model):
     @property
     def unsure(self) -> bool:
         return self.state == self.State.PARKED and bool(self.answer.get("unsure"))
+
+    def publication_now(self) -> Publication:
+        """Return the current row: its slots may have grown since the call was written."""
+        return Publication.objects.select_related("hit", "study").get(pk=self.publication_id)
+
+    def session_now(self) -> CrowdSession:
+        sessions = CrowdSession.objects.select_related("study", "worker", "publication")
+        return sessions.get(pk=self.session_id)
 
     def remember(self, **facts: Any) -> bool:
         """Store facts for a later attempt at once; None deletes a fact.

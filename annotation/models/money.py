@@ -11,6 +11,8 @@ from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publ
 from common.rows import AppendOnlyRow
 from judgments.models import Study
 
+KEY_LENGTH = 200
+
 
 class Budget(models.Model):
     """A study's budget at a place. Only annotation.money.ledger changes the counters, with an entry for each
@@ -70,9 +72,6 @@ class LedgerEntry(AppendOnlyRow):
 
     def __str__(self) -> str:
         return self.key
-
-
-KEY_LENGTH = 200
 
 
 class MoneyRequest(models.Model):

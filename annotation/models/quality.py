@@ -1,4 +1,4 @@
-"""Quality rules, their flags, exclusions, adjudications, attempts at a quiz, alarms, and appeals against rejections."""
+"""Detectors of studies, flags, exclusions, adjudications, quiz attempts, alarms, and appeals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ USER = settings.AUTH_USER_MODEL
 
 
 class QualityRule(models.Model):
-    """A detector enabled for a study, with its settings and action."""
-
     class Action(models.TextChoices):
         FLAG = "flag", "flag for review"
         PAUSE = "pause", "pause the worker until somebody looked"
@@ -38,8 +36,6 @@ class QualityRule(models.Model):
 
 
 class Exclusion(models.Model):
-    """The exclusion of a worker's answers from a study. It deletes nothing and can be lifted."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="exclusions")
     rule = models.CharField(max_length=40, blank=True, help_text="The detector; empty: a person.")
@@ -69,7 +65,7 @@ class Exclusion(models.Model):
 
 
 class Case(models.Model):
-    """A flag by a rule on a worker, open or decided."""
+    """A detector's flag on a worker, open or decided."""
 
     class State(models.TextChoices):
         OPEN = "open", "open"
@@ -154,7 +150,7 @@ class Adjudication(models.Model):
 
 
 class QuizAttempt(models.Model):
-    """A worker's attempt at a quiz: what was drawn, the answers, the result. Attempts are never deleted."""
+    """A worker's attempt at a quiz; never deleted."""
 
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="quiz_attempts")
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="quiz_attempts")
@@ -211,8 +207,6 @@ class StudyAlarm(models.Model):
 
 
 class AppealNote(models.Model):
-    """A note about a rejection, by the worker or a reviewer."""
-
     assignment = models.ForeignKey(
         "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"
     )

@@ -13,7 +13,7 @@ from judgments.models import Study
 
 
 def hash_secret(secret: str) -> str:
-    """Return the stored hash of a token. Tokens have 256 bits, so a fast hash suffices (joining takes < 10 ms)."""
+    """Return the stored hash of a token. Tokens have 256 bits, so a fast hash suffices."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -24,9 +24,8 @@ def new_secret() -> str:
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    ``source`` separates workers of this platform, of a crowd, of a rehearsal, and of imported judgments. A crowd
-    worker's name is a pseudonym (annotation.models.crowds.RawId). An anonymous worker is a slot in a published
-    total, not a person: statistics per worker refuse it.
+    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person:
+    statistics per worker refuse it.
     """
 
     of_study = ("participations__study", "study")
@@ -100,8 +99,6 @@ class Worker(models.Model):
 
 
 class Participation(models.Model):
-    """A worker's participation in a study: consent, progress and status."""
-
     class Standing(models.TextChoices):
         ACTIVE = "active", "active"
         PAUSED = "paused", "paused until somebody looked"
@@ -131,8 +128,6 @@ class Participation(models.Model):
 
 
 class Invitation(models.Model):
-    """A personal code for a study by invitation."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)
     note = models.CharField(max_length=200, blank=True, help_text="Who it is for; workers never see it.")

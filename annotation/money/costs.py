@@ -32,9 +32,8 @@ class Forecast:
 
     Attributes:
         places: paid sessions.
-        reward_cents, fee_cents: the sums.
         seconds: active time of a session, by the design's ``seconds_per_unit``.
-        wage_cents: the hourly reward at that pace; None without pay or time.
+        wage_cents: the hourly reward at that pace.
     """
 
     places: int
@@ -113,12 +112,6 @@ def _seconds_of_a_hit(study: Study) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """A study's money at its place.
-
-    Attributes:
-        bonus_cents: spent bonuses with fees.
-    """
-
     budget_cents: int
     reserved_cents: int
     spent_cents: int
@@ -153,10 +146,9 @@ class Pay:
     Attributes:
         session: row id.
         seconds: active time, at most what the server saw.
-        reward_cents, bonus_cents: pay without fees, including pending bonuses.
+        reward_cents, bonus_cents: without fees, including pending bonuses.
         wage_cents: the hourly pay at that pace.
-        top_up_cents: what is missing to the study's floor, rounded up, or 0.
-        approved: whether it was approved.
+        top_up_cents: what is missing to the study's floor, rounded up.
     """
 
     session: int
@@ -182,7 +174,6 @@ class Overclaim:
     """A session with more active time sent by the browser than the server saw. The excess is not paid.
 
     Attributes:
-        session: row id.
         claimed: seconds sent; the judgments keep them.
         seen: seconds between claim and submission, within the lease, not paid for other work.
     """
@@ -268,8 +259,7 @@ class Wages:
 
     Attributes:
         counted: sessions with known time.
-        below: those below the floor.
-        top_up_cents: what lifts all approved ones to it, with fees.
+        top_up_cents: what lifts all approved ones to the floor.
     """
 
     counted: int

@@ -2,7 +2,7 @@
 
 The database keeps a budget's counters within the budget; each change is a ledger entry with a unique key, written
 in the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and
-the counters can be recomputed from the entries.
+the counters can be recomputed from the entries. Call what books inside a transaction.
 
     reserved = the price of held slots of external HITs + reservations of open calls
     spent    = rewards of approved sessions + bonuses, fees included
@@ -38,11 +38,7 @@ def budget_of(study: Study, place: str) -> Budget:
 
 @transaction.atomic
 def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, why: str = "") -> Budget:
-    """Set the study's budget.
-
-    Raises:
-        WrongState: more is spent or reserved already.
-    """
+    """Set the study's budget."""
     budget = budget_of(study, place)
     if cents == budget.budget_cents:
         return budget
@@ -78,10 +74,6 @@ def book(
     call: CrowdCall | None = None,
 ) -> bool:
     """Move money within the caller's transaction. Return False if this key was booked before.
-
-    Args:
-        key: equal for equal purposes.
-        reserved, spent: changes in cents, positive or negative.
 
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
@@ -120,43 +112,30 @@ def _move(budget: Budget, reserved: int, spent: int) -> None:
 
 
 def reserve_for_call(*, call: CrowdCall, cents: int) -> None:
-    """Reserve money for a new call, within the caller's transaction.
+    if cents and not call.reserved_cents and _book_for(call, "reserve", cents):
+        _keep(call, cents)
 
-    Raises:
-        OverBudget.
-    """
-    if not cents or call.reserved_cents:
-        return
+
+def _book_for(call: CrowdCall, what: str, reserved: int) -> bool:
+    """Book a change of a call's reservation; a retried call reserves again, so the entry's number is in its key."""
+    number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
     budget = budget_of(call.study, call.place)
-    if book(budget=budget, key=_booking_key(call, "reserve"), what="reserve", reserved=cents, call=call):
-        CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
-        call.reserved_cents = cents
+    return book(budget=budget, key=f"{what}:{call.key}:{number}", what=what, reserved=reserved, call=call)
 
 
-def _booking_key(call: CrowdCall, what: str) -> str:
-    """Return the key of a booking; a retried call reserves again, so its attempt is part of the key."""
-    before = LedgerEntry.objects.filter(call=call, what=what).count()
-    return f"{what}:{call.key}:{before + 1}"
+def _keep(call: CrowdCall, cents: int) -> None:
+    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=cents)
+    call.reserved_cents = cents
 
 
 def release_call(*, call: CrowdCall) -> None:
-    """Release the reservation of a cancelled call, within the caller's transaction."""
-    if not call.reserved_cents:
-        return
-    budget = budget_of(call.study, call.place)
-    book(
-        budget=budget,
-        key=_booking_key(call, "release"),
-        what="release",
-        reserved=-call.reserved_cents,
-        call=call,
-    )
-    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
-    call.reserved_cents = 0
+    if call.reserved_cents:
+        _book_for(call, "release", -call.reserved_cents)
+        _keep(call, 0)
 
 
 def spend_call(*, call: CrowdCall) -> None:
-    """Turn the reservation of a paid bonus into spending, within the caller's transaction."""
+    """Turn the reservation of a paid bonus into spending."""
     budget = budget_of(call.study, call.place)
     cents = call.reserved_cents
     book(
@@ -168,48 +147,38 @@ def spend_call(*, call: CrowdCall) -> None:
         session=call.session,
         call=call,
     )
-    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
-    call.reserved_cents = 0
+    _keep(call, 0)
 
 
 def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> None:
-    """Turn a call's reservation into held slots and release the rest, within the caller's transaction."""
+    """Turn a call's reservation into held slots and release the rest."""
     Publication.objects.filter(pk=publication.pk).update(held=F("held") + places)
     more = call.reserved_cents - places * publication.price_cents
     if more > 0:
-        budget = budget_of(call.study, call.place)
-        book(budget=budget, key=_booking_key(call, "release"), what="release", reserved=-more, call=call)
-    CrowdCall.objects.filter(pk=call.pk).update(reserved_cents=0)
-    call.reserved_cents = 0
+        _book_for(call, "release", -more)
+    _keep(call, 0)
 
 
-def release_places(*, publication: Publication, places: int, key: str) -> bool:
-    """Release the money of slots that nobody will fill, within the caller's transaction.
-
-    Return False if this was done before, or fewer slots are held.
-
-    Args:
-        key: identifies this release; a repeated one changes nothing.
-    """
+def release_places(*, publication: Publication, places: int) -> bool:
+    """Release the money of slots that nobody will fill. Return False if fewer are held."""
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held < places:
         return False
-    if not book(
+    number = LedgerEntry.objects.filter(publication=locked, what="release").count() + 1
+    book(
         budget=budget_of(locked.study, locked.place),
-        key=key,
+        key=f"unfilled:{locked.token}:{number}",
         what="release",
         reserved=-places * locked.price_cents,
         publication=locked,
-    ):
-        return False
+    )
     return bool(Publication.objects.filter(pk=locked.pk).update(held=F("held") - places))
 
 
 def pay_session(*, session: CrowdSession) -> bool:
-    """Spend the price of an approved session, within the caller's transaction. Return False if it was paid.
+    """Spend the price of an approved session. Return False if it was paid.
 
-    It comes from the external HIT's held slots or, if those were released, from the rest of the budget. Payments
-    are keyed by place, worker and the crowd's session id.
+    It comes from the external HIT's held slots or, if those were released, from the rest of the budget.
 
     Raises:
         OverBudget: the slots were released, and nothing is left.
@@ -217,22 +186,21 @@ def pay_session(*, session: CrowdSession) -> bool:
     if _is_booked(_key(session, "reward")):
         return False
     publication = session.publication
-    price = publication.price_cents
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
     held = 0 if rejected_before else _take_place(publication)
     return book(
         budget=budget_of(session.study, session.place),
         key=_key(session, "reward"),
         what="reward",
-        reserved=-price * held,
-        spent=price,
+        reserved=-publication.price_cents * held,
+        spent=publication.price_cents,
         publication=publication,
         session=session,
     )
 
 
 def unpay_session(*, session: CrowdSession) -> bool:
-    """Release the price of a rejected session, within the caller's transaction. Return False if it was released."""
+    """Release the price of a rejected session. Return False if it was released."""
     publication = session.publication
     if _is_booked(_key(session, "rejected")) or not _take_place(publication):
         return False

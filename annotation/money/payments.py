@@ -24,10 +24,6 @@ def decide_session(
 
     Args:
         why: the message to the worker, required for a rejection.
-
-    Raises:
-        WrongState: it is not submitted, or it is already paid.
-        OverBudget: a rejected one is to be paid after all, and its price is not left.
     """
     if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
         if approve:
@@ -63,8 +59,7 @@ def decide_session(
 
 
 def hold_for_bonus(session: CrowdSession) -> int:
-    """Lock the session and return the number of its next bonus, so that simultaneous decisions follow one
-    another."""
+    """Lock the session against simultaneous decisions and return the number of its next bonus."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
     return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
 
@@ -90,12 +85,7 @@ def pay_bonus(
 def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Ask for a session's bonus, once for each ``number``.
-
-    Raises:
-        WrongState: the crowd pays no bonuses, or the amount or the reason is missing.
-        OverBudget: nothing was asked for.
-    """
+    """Ask for a session's bonus, once for each ``number``."""
     if cents <= 0:
         raise WrongState("Nothing was paid: a bonus is one cent or more.")
     if not why.strip():

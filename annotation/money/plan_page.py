@@ -15,12 +15,7 @@ from judgments.templatetags.judgments_tags import cents
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """The money of a plan.
-
-    Attributes:
-        sends_people: whether workers are paid by the crowd, from the study's budget.
-        fair_cents: the reward that would reach the floor; 0 if the reward does.
-    """
+    """The money of a plan; ``fair_cents`` is the reward that would reach the floor, 0 if the reward does."""
 
     crowd: Crowd
     sends_people: bool

@@ -1,8 +1,8 @@
 """Previews of what moves money, and requests that are carried out once.
 
-A preview has the cost and a ``confirm`` word derived from all of it: the operation is done only while the same preview
-would be given. Every HTTP request has a key chosen by the caller; a repeated one gets the first answer and changes
-nothing (draft-ietf-httpapi-idempotency-key-header).
+A preview has the cost and a ``confirm`` word derived from all of it: the operation is done only while the same
+preview would be given. Every HTTP request has a key chosen by the caller; a repeated one gets the first answer and
+changes nothing (draft-ietf-httpapi-idempotency-key-header).
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class Preview:
     """What a step would do.
 
     Attributes:
-        step: bonus, top-up, budget, retry, was-done or was-not-done.
-        total_cents: its cost with fees, or 0.
+        total_cents: its cost with fees.
         left_cents: neither spent nor reserved now.
         facts: further data, as JSON.
     """
@@ -58,8 +57,7 @@ class Preview:
 
     @property
     def confirm(self) -> str:
-        """Return the word of this preview, independent of the rest of the budget; other steps and sums have other
-        words."""
+        """Return the word of this preview, independent of the rest of the budget."""
         return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
 
     def as_json(self) -> dict[str, Any]:
@@ -74,12 +72,7 @@ class Preview:
 
 
 def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
-    """Preview a bonus for a worker's latest approved work.
-
-    Raises:
-        NotThere: no such worker takes part.
-        WrongState: none of their work was approved, or the crowd pays no bonuses.
-    """
+    """Preview a bonus for a worker's latest approved work."""
     session = approved_session(study, worker)
     _can_pay(study)
     fee = backend_of(study).bonus_fee(cents)
@@ -95,12 +88,6 @@ def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
 
 
 def approved_session(study: Study, name: str) -> CrowdSession:
-    """Return the latest approved session of a worker.
-
-    Raises:
-        NotThere: no such worker takes part.
-        WrongState: none of their work was approved.
-    """
     worker = worker_of(study, name)
     session = (
         CrowdSession.objects.filter(study=study, worker=worker, status="approved").order_by("-pk").first()
@@ -119,11 +106,7 @@ def _can_pay(study: Study) -> None:
 
 
 def preview_top_ups(*, study: Study) -> Preview:
-    """Preview bonuses for approved sessions below the floor, if any.
-
-    Raises:
-        WrongState: the crowd pays no bonuses.
-    """
+    """Preview bonuses for approved sessions below the floor, if any."""
     _can_pay(study)
     backend = backend_of(study)
     wanting = sorted(
@@ -142,11 +125,7 @@ def preview_top_ups(*, study: Study) -> Preview:
 
 
 def preview_budget(*, study: Study, cents: int) -> Preview:
-    """Preview a new budget; ``total_cents`` is the increase.
-
-    Raises:
-        WrongState: the study was never opened.
-    """
+    """Preview a new budget; ``total_cents`` is the increase."""
     if not study.place:
         raise WrongState("Nothing was changed: the budget of a study that was never opened is in its design.")
     budget = Budget.objects.filter(study=study, place=study.place).first()
@@ -158,9 +137,7 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
     """Preview retrying a failed call, or resolving an indeterminate one.
 
-    Raises:
-        WrongState: it did not fail, or the step does not fit: an indeterminate call cannot be retried, except a
-            publication, which is found if it is there.
+    An indeterminate call cannot be retried, except a publication, which is found if it is there.
     """
     if call.state != CrowdCall.State.PARKED:
         raise WrongState("Nothing was changed: only a failed call can be decided on.")
@@ -175,7 +152,6 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
 
 
 def left_cents(study: Study) -> int:
-    """Return what is neither spent nor reserved."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     return budget.left_cents if budget else 0
 
@@ -192,8 +168,7 @@ def check_confirmed(found: Preview, confirm: str | None) -> None:
 def once(
     *, key: str, study: Study, step: str, asked: Mapping[str, Any], by: User, do: Callable[[], dict[str, Any]]
 ) -> tuple[dict[str, Any], bool]:
-    """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a
-    repetition.
+    """Run ``do`` once per key, in one transaction with its record. Return the answer, and whether it is a repetition.
 
     A failure leaves no record and may be repeated with the same key.
 

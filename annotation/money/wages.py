@@ -20,12 +20,7 @@ from judgments.studies.log import note_event
 
 @transaction.atomic
 def pay_top_ups(*, study: Study, why: str, by: User | None = None) -> list[CrowdCall]:
-    """Ask for a bonus for each approved session below the study's floor, atomically.
-
-    Raises:
-        WrongState: no session is below it, or the crowd pays no bonuses.
-        OverBudget: the budget does not cover all; nobody is paid.
-    """
+    """Ask for a bonus for each approved session below the study's floor, atomically."""
     # lock before the wages are read, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
@@ -71,11 +66,7 @@ def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list
 def approve_unopposed(
     *, study: Study, submitted_before: datetime | None = None, by: User | None = None
 ) -> int:
-    """Approve ``unopposed`` work and return its number; the rest waits for a person.
-
-    Raises:
-        OverBudget: approvals of rejected work exceed the budget.
-    """
+    """Approve ``unopposed`` work and return its number; the rest waits for a person."""
     pages = unopposed(study, submitted_before=submitted_before)
     count = approve_assignments(study=study, assignments=pages, by=by)
     if count:

@@ -494,7 +494,6 @@ class AdjudicationResource(Resource):
         return Response(self.get_serializer(decided).data)
 
     def _own(self, request: Request) -> Adjudication:
-        """Return the unit for its adjudicator only."""
         return services.own_adjudication(user=staff_of(request), pk=self.get_object().pk)
 
 

@@ -12,7 +12,7 @@ from django.db.models import Count
 
 from annotation.models import Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
-from annotation.quality.detectors.agreement import at_most
+from annotation.quality.detectors.chances import at_most
 from annotation.snapshots import Snapshot
 from common.downloads import batched
 from evaluation.statistics.significance import holm
@@ -25,6 +25,8 @@ LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
 LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
 MOST_RIGHT = 0.5  # an item that more workers answer correctly is only hard
 ALPHA = 0.05
+ROWS_AT_ONCE = 2_000
+KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,11 @@ class Suspicion:
     """The results of one control item.
 
     Attributes:
-        vouching, vouching_right: answers, and right ones, of workers who answered ``LEAST_ELSEWHERE`` or more other
-            control items, at or above the threshold.
+        vouching, vouching_right: answers, and right ones, of workers at or above the threshold on
+            ``LEAST_ELSEWHERE`` or more other control items.
         elsewhere: pooled accuracy of these workers on the other items; nan without any.
-        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with accuracy
-            (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers, 1 for other items.
+        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with
+            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers, else 1.
         suspect: p is at most ``ALPHA``, and at most half of the vouching workers are right.
     """
 
@@ -56,7 +58,7 @@ def suspicions(
 
     Args:
         answers: (item, worker, right) of each answer. Equal items of several HITs have one name.
-        threshold: ``controls.threshold``, the accuracy on other items from which a worker vouches.
+        threshold: the accuracy on other items from which a worker vouches.
     """
     by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     seen: dict[Hashable, int] = defaultdict(int)
@@ -141,8 +143,6 @@ def control_records(
 
     Args:
         answers: (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
-        threshold: the design's ``controls.threshold``.
-        is_right: the kind's comparison of given and expected answer.
     """
     return tallied_records(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
@@ -175,13 +175,9 @@ def tallied_records(
 
 @dataclass(frozen=True, slots=True)
 class RunningAccuracy:
-    """A worker's running accuracy on control items.
+    """Accuracy on control items; ``first_below`` is their number when ``below`` first held, or None.
 
-    Attributes:
-        share: right / seen; nan at first.
-        below: the share is below the threshold, and enough items were seen.
-        first_below: the number of control items when ``below`` first held, or None. Repeated looks find a low share in
-            many honest workers sooner or later: see docs/controls.md.
+    Repeated looks find a low share in many honest workers sooner or later: see docs/controls.md.
     """
 
     seen: int
@@ -195,7 +191,6 @@ def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) ->
     """Return the accuracy over control items in the order of the answers.
 
     Args:
-        rights: whether each answer is right.
         after: the least number that counts.
         threshold: an equal share is not below.
     """
@@ -211,15 +206,10 @@ def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) ->
     return RunningAccuracy(len(rights), right, share, below, first_below)
 
 
-ROWS_AT_ONCE = 2_000
-KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
-
-
 class ControlAnswer(NamedTuple):
     """A judgment on a control item.
 
     Attributes:
-        worker, unit: row ids.
         given: the answer in the unit's order.
         expected: the argument of ``Kind.is_right``; for a repeated unit, the worker's other answer.
         control_kind: "degraded", "repeated", "known-good", "reference"; "" for some imports.
@@ -234,8 +224,6 @@ class ControlAnswer(NamedTuple):
 
 
 class ControlTally(NamedTuple):
-    """Equal answers on control items, counted; see ``ControlAnswer``."""
-
     worker: int
     given: Any
     expected: Any
@@ -244,7 +232,7 @@ class ControlTally(NamedTuple):
 
 
 def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
-    """Return ``control_tallies`` of a snapshot, without items withdrawn by then.
+    """Return ``control_tallies`` of a snapshot.
 
     They are counted in Python: the database does not know which work was invalidated then.
     """
@@ -260,7 +248,7 @@ def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
     held: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     repeated = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
-        if unit in moment.struck or assignment in moment.gone:
+        if unit in moment.withdrawn or assignment in moment.gone:
             continue
         if control_kind == REPEATED:
             repeated = True
@@ -274,19 +262,18 @@ def tallies_at(study: Study, moment: Snapshot) -> list[ControlTally]:
 
 
 def _repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
-    """Compare repeated units one by one; ``which`` is passed to ``control_answers``."""
     again = control_answers(study, repeated_alone=True, **which)
     return [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Return ``control_answers`` counted by the database, so that a worker takes a few rows."""
+    """Return ``control_answers`` counted by the database: a few rows per worker."""
     own: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         own["assignment__worker__in"] = workers
     rows = (
         _standing(as_first_given=False)
-        .filter(**own, unit__control=True, unit__struck=False)
+        .filter(**own, unit__control=True, unit__withdrawn=False)
         .order_by()
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind",
@@ -307,7 +294,6 @@ def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> 
 def control_answers(
     study: Study,
     *,
-    worker: Worker | None = None,
     workers: Collection[int] | None = None,
     as_first_given: bool = False,
     repeated_alone: bool = False,
@@ -318,19 +304,16 @@ def control_answers(
     Repeated units without the other answer, and imported items without an expected answer, are left out.
 
     Args:
-        worker, workers: one worker, or row ids of some; default: all.
+        workers: row ids; default: all.
         as_first_given: ignore revisions.
-        repeated_alone: only repeated units.
         moment: use the judgments and withdrawn items of this snapshot.
     """
     own: dict[str, Any] = {"assignment__study": study}
-    if worker is not None:
-        own["assignment__worker"] = worker
     if workers is not None:
         own["assignment__worker__in"] = workers
     if moment is None:
         given_ones = _standing(as_first_given=as_first_given).filter(**own)
-        on_controls = given_ones.filter(unit__control=True, unit__struck=False)
+        on_controls = given_ones.filter(unit__control=True, unit__withdrawn=False)
     else:
         given_ones = moment.judgments(study).filter(**own)
         on_controls = given_ones.filter(unit__control=True)
@@ -345,7 +328,7 @@ def control_answers(
     )  # fmt: skip
     found = list(rows.iterator(ROWS_AT_ONCE))
     if moment is not None:  # *, unit, assignment, content
-        found = [row for row in found if row[5] not in moment.struck and row[6] not in moment.gone]
+        found = [row for row in found if row[5] not in moment.withdrawn and row[6] not in moment.gone]
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
     first = dict(_first_answers(given_ones, keys)) if keys else {}
     kind = kind_of(study)
@@ -377,6 +360,6 @@ def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple
 
 def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
     kind, controls = KINDS[study.protocol], design_of(study).controls
-    answers = control_answers(study, worker=worker)
+    answers = control_answers(study, workers=[worker.pk])
     rights = [kind.is_right(answer.given, answer.expected) for answer in answers]
     return running_accuracy(rights, after=controls.after, threshold=controls.threshold)

@@ -1,4 +1,4 @@
-"""What the control items' page says of each item: who saw it, who was right, and whether it is suspect itself."""
+"""The page "Control items": how workers answer each item, and which items may be wrong."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ from judgments.studies.studies import design_of, kind_of
 from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
+ITEMS_ON_A_PAGE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class AnswersSeen:
-    """The right answers to a unit, of those seen."""
-
     seen: int
     right: int
 
@@ -56,7 +55,7 @@ class ControlGroup:
 
     @property
     def keys(self) -> str:
-        return " ".join(item["unit"].key for item in self.items if not item["unit"].struck)
+        return " ".join(item["unit"].key for item in self.items if not item["unit"].withdrawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,6 @@ class ControlFigures:
 
     Attributes:
         fared: unit row id -> answers to that item, in any HIT.
-        by_kind: kind of control item, and answers to all of them.
         suspects: the items that careful workers miss, the surest first.
     """
 
@@ -79,7 +77,6 @@ def answers_counted(figures: ControlFigures) -> int:
 
 
 def as_json(figures: ControlFigures) -> dict[str, Any]:
-    """Return the figures with row ids for the suspects' units."""
     return {
         "fared": {unit: [one.seen, one.right] for unit, one in figures.fared.items()},
         "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
@@ -91,7 +88,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
     """Return the figures of ``as_json`` with the suspects' current rows."""
     texts = ("study", "item", "reference", "first", "second")
     pks = [pk for units, _ in value["suspects"] for pk in units]
-    units = Unit.objects.filter(struck=False).select_related(*texts).in_bulk(pks) if pks else {}
+    units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
     suspects = []
     for own, found in value["suspects"]:
         there = [units[pk] for pk in own if pk in units]
@@ -106,13 +103,12 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
 
 
 def figures_of(study: Study) -> ControlFigures:
-    """Return a study's figures, in three queries."""
     kind = kind_of(study)
     answers = control_answers(study)
     if not answers:
         return ControlFigures({}, [], [])
     names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
-    rows = Unit.objects.filter(study=study, control=True, struck=False).values_list(*names)
+    rows = Unit.objects.filter(study=study, control=True, withdrawn=False).values_list(*names)
     item_of = {row[0]: _item(kind, row) for row in rows}
     by_kind: dict[str, list[int]] = {}
     by_item: dict[Hashable, list[int]] = {}
@@ -174,7 +170,6 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
 
 
 def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
-    """Return a unit's captions, the options of a list, or the cells of its page."""
     rows = [text for text in (unit.first, unit.second) if text is not None]
     cells = kind.exchange.mturk_inputs(unit.content).items()
     told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
@@ -182,7 +177,6 @@ def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
-    """Return the right choices in words; of a range, its ends."""
     words = {str(choice.value): choice.label for choice in kind.choices}
     low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
     if low in words:
@@ -209,7 +203,6 @@ def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, AnswersSeen]) ->
 
 
 def used_up(study: Study) -> dict[str, Any]:
-    """Return the number of workers who met all control items, and what their assignments lacked."""
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
@@ -226,11 +219,7 @@ FIGURES = add_figures(
 )
 
 
-ITEMS_ON_A_PAGE = 60
-
-
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show each control item with its picture, its right answer, and how workers did."""
     units = (
         Unit.objects.filter(study=study, control=True)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -248,7 +237,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
         "alarm": used_up(study),
-        "may_strike": context["may_change"] and study.source == Study.Source.DESIGNED,
+        "may_withdraw": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
 

@@ -31,6 +31,11 @@ from common.errors import WrongState
 from judgments.models import HIT, Study, Unit
 from judgments.studies.log import note_event
 
+Standing = Participation.Standing
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+LONGEST_WHY = 500
+STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
+
 
 def refuse_while_paused(study: Study) -> None:
     if study.paused_at is not None:
@@ -43,7 +48,6 @@ def refuse_while_paused(study: Study) -> None:
 
 
 def refuse_stopped(standing: str) -> None:
-    """Raise WorkPaused or WorkerExcluded unless the worker is active."""
     if standing == Participation.Standing.PAUSED:
         raise WorkPaused(
             gettext(
@@ -58,11 +62,6 @@ def refuse_stopped(standing: str) -> None:
                 "for you in it. If you think that this is a mistake, write to the people who run the study."
             )
         )
-
-
-Standing = Participation.Standing
-FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
-LONGEST_WHY = 500
 
 
 def active_exclusion(study: Study, worker: Worker) -> Exclusion | None:
@@ -83,9 +82,7 @@ def exclude_worker(
     A repeated call returns the first exclusion and changes nothing.
 
     Args:
-        why: one sentence, for the review and the export.
         rule: the detector that excluded the worker, '' for a person.
-        by: the person, None for a detector.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
@@ -135,8 +132,7 @@ def _invalidate(exclusion: Exclusion) -> None:
 def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. A repeated call changes nothing.
 
-    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one. Unfinished
-    work ends as returned.
+    Finished work gets its state back, in an open or saved slot of its HIT, or else in an added one.
     """
     locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked.lifted_at is not None:
@@ -168,20 +164,18 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
 
 
 def _restore(assignment: Assignment, hit: HIT | None) -> None:
-    """Restore the assignment's state, and its slot if it was finished."""
     if assignment.before_exclusion in FINISHED:
         assignment.state = Assignment.State(assignment.before_exclusion)
         if hit is not None:
-            assignment.seat = _take_slot(hit)
+            assignment.slot = _take_slot(hit)
     else:
         assignment.state = Assignment.State.RETURNED
     assignment.before_exclusion = ""
-    assignment.save(update_fields=["state", "seat", "before_exclusion"])
+    assignment.save(update_fields=["state", "slot", "before_exclusion"])
 
 
 def _take_slot(hit: HIT) -> int:
-    """Take a slot of a locked HIT. If all are taken, add one, so that live + open + saved is still what it asks
-    for."""
+    """Take a slot of a locked HIT; add one if all are taken, so that live + open + saved = required."""
     if hit.open_slots:
         hit.open_slots -= 1
     elif hit.spared:
@@ -219,12 +213,7 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 def flag_used_up_controls(
     *, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]
 ) -> None:
-    """Count an assignment of ``worker`` without some control items, because they have met them all.
-
-    Args:
-        missing: row ids of the left out units.
-        units: all units of the HIT.
-    """
+    """Count an assignment that lacks control items (row ids), because the worker has met them all."""
     own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in units if unit.pk in missing})
@@ -238,8 +227,8 @@ def flag_used_up_controls(
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A detector with an open or decided flag on the worker is silent. A study without enabled rules costs one
-    query, a page without a due look two.
+    A detector with a flag on the worker is silent. A study without enabled detectors costs one query, a page
+    without a due look two.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -261,7 +250,6 @@ def run_detectors(*, assignment: Assignment) -> list[Case]:
 
 
 def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -> list[tuple[Rule, Finding]]:
-    """Return the findings about the worker's latest ``pages``, with the queries that due detectors need."""
     study, worker = assignment.study, assignment.worker_id
     total = judgments_of(study, worker)
     found: list[tuple[Rule, Finding]] = []
@@ -277,7 +265,7 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
 
 
 def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
-    """Return the detectors by name with their rows; skip rows of another version, which the study's page shows."""
+    """Return the detectors by name with their rows; skip rows of another version."""
     answers = answers_of(study)
     rules: dict[str, tuple[QualityRule, Rule]] = {}
     for row in rows:
@@ -291,7 +279,7 @@ def _rules_that_apply(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 
 
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
-    """Store a flag with its evidence and carry out the rule's action; None if the same flag was just stored."""
+    """Store a flag and carry out the detector's action; None if the same flag was just stored."""
     study, worker = assignment.study, assignment.worker
     evidence = evidence_of(rule, finding)
     try:
@@ -324,12 +312,9 @@ def is_stopped(cases: Sequence[Case]) -> bool:
     return any(case.action != QualityRule.Action.FLAG for case in cases)
 
 
-STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
-
-
 @transaction.atomic
 def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """Confirm an open flag and exclude the worker, unless the rule did so."""
+    """Confirm an open flag and exclude the worker, unless the detector did so."""
     locked = _open_case(case, why)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
@@ -339,10 +324,7 @@ def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 @transaction.atomic
 def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open.
-
-    The detector stays silent about this worker.
-    """
+    """Dismiss an open flag: lift its exclusion, and resume the worker unless another flag is open."""
     locked = _open_case(case, why)
     decided = _decide(locked, Case.State.DISMISSED, why, by, locked.exclusion)
     if locked.exclusion is not None:

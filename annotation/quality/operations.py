@@ -32,9 +32,8 @@ from judgments.study_operations import Outcome, operation, row_of
 LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
 MOST_ASSIGNMENTS = 1000  # assignments decided by one call
 MOST_SENT = 1000  # units sent to an adjudicator by one call
-
-
-# --- rules -------------------------------------------------------------------------------------
+EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
+NONE_CHOSEN = "Choose the pages of work first."
 
 
 class SettingsField(serializers.DictField):
@@ -68,12 +67,7 @@ class RuleRequest(RuleSettingsRequest):
 
 
 def settings_of(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    """Return the settings that a query holds beside the name of the rule.
-
-    Raises:
-        WrongState: there is no such rule.
-        rest_framework.exceptions.ValidationError: there is no such setting, or it is no number.
-    """
+    """Return the settings that a query holds beside the name of the rule."""
     usual = rule_services.rule_of(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
     unknown = next((name for name in texts if name not in usual), None)
@@ -117,11 +111,6 @@ def replay(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Out
     """Run the rules over each page as it was submitted. Nothing is stored and nobody is stopped."""
     replays = rule_services.replay_rules(study=study, rules=rule_services.rules_to_replay(study, list(rules)))
     return Outcome(f"{len(replays)} rules were replayed.", replays)
-
-
-# --- flags and exclusions ----------------------------------------------------------------------
-
-EXCLUDED = "{worker} is excluded. Their answers stay, but do not count, and their slots are open again."
 
 
 class WhyRequest(Reason):
@@ -168,11 +157,6 @@ def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
         raise NotThere(f"{found.name} was never excluded from study {study.slug!r}.")
     lifted = flags.readmit(exclusion=last, why=why, by=by)
     return Outcome(f"The answers of {found} count again as they did before.", lifted)
-
-
-# --- finished work -----------------------------------------------------------------------------
-
-NONE_CHOSEN = "Choose the pages of work first."
 
 
 class DecisionRequest(Parameters):
@@ -251,7 +235,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decided(study: Study, count: int, what: str) -> str:
-    """Return what was done, or asked of the crowd, which has the last word."""
+    """Say what was done, or asked of the crowd, which has the last word."""
     pages = "One page of work is" if count == 1 else f"{count:,} pages of work are"
     if study.place and backend_of(study).sends_people:
         return f"{pages} to be {what}; the crowd is asked, and its answer is shown here in a moment."
@@ -261,7 +245,7 @@ def _decided(study: Study, count: int, what: str) -> str:
 class NoteRequest(Parameters):
     """What a worker who appeals is answered."""
 
-    note = serializers.CharField(max_length=reviews.LONGEST)
+    note = serializers.CharField(max_length=reviews.LONGEST_NOTE)
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
         min_length=1,
@@ -277,9 +261,6 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.answer_appeal(assignment=assignment, text=note, by=by)
     return Outcome(f"The note is shown beside the work of {assignment.worker}.")
-
-
-# --- disputed units ----------------------------------------------------------------------------
 
 
 class SendRequest(Parameters):
@@ -336,9 +317,6 @@ class DecideRequest(Parameters):
 
     value = serializers.IntegerField()
     reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
-
-
-# --- control items -----------------------------------------------------------------------------
 
 
 class StrikeRequest(Parameters):

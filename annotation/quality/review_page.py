@@ -1,13 +1,13 @@
-"""The pages "Review" and "Adjudication": flags with a worker's latest answers, work to decide, disputed units."""
+"""The pages "Review" (flags, exclusions) and "Adjudication" (disputed units)."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django.contrib import messages
 from django.contrib.admin.views.decorators import staff_member_required
 from django.core.exceptions import PermissionDenied
@@ -27,7 +27,6 @@ from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Assignment, Case, Exclusion, Judgment, Participation
 from annotation.quality import reviews as services
 from annotation.quality.detectors import RULES
-from annotation.quality.detectors.agreement import median
 from annotation.quality.operations import confirm_case, dismiss_case, exclude, readmit
 from annotation.views.common import see_other
 from annotation.work.presentation import preview_picture_url, worded
@@ -46,6 +45,9 @@ SHOWN = 100  # answers in a picture
 SAMPLE = 1_000  # of the study's latest times, for what is usual
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
 TALLEST = 34
+ON_A_PAGE = 10
+EXCLUSIONS_SHOWN = 200
+DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Dot:
 
 
 def latest_answers(study: Study, workers: Collection[int]) -> dict[int, list[Dot]]:
-    """Return the latest answers of each worker, oldest first, excluded ones too; one query."""
+    """Return each worker's latest answers, oldest first, in one query."""
     kind = KINDS[study.protocol]
     place = Window(RowNumber(), partition_by=[F("assignment__worker_id")], order_by=F("pk").desc())
     rows = (
@@ -84,14 +86,13 @@ def _level(kind: Kind, seen: Any) -> float:
 
 
 def usual_seconds(study: Study) -> float | None:
-    """Return the median seconds of the study's latest answers, or None."""
     times = Judgment.objects.filter(assignment__study=study, seconds__isnull=False).order_by("-pk")
-    found = median([one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None])
-    return None if math.isnan(found) else found
+    latest = [one for one in times.values_list("seconds", flat=True)[:SAMPLE] if one is not None]
+    return float(np.median(latest)) if latest else None
 
 
 def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: str) -> SafeString:
-    """Draw a worker's answers as SVG; '' without answers. ``about`` is its description."""
+    """Draw a worker's answers as SVG; ``about`` is its description."""
     if not dots:
         return SafeString("")
     width = LEFT + STEP * SHOWN + 8
@@ -140,17 +141,12 @@ def _ends(kind: Kind) -> tuple[str, str]:
 
 def _scale(dots: Sequence[Dot], usual: float | None) -> float:
     """Return pixels per second, so that the usual time is at half of the height."""
-    middle = usual or median([dot.seconds if dot.seconds is not None else math.nan for dot in dots])
-    return TALLEST / (2 * middle) if middle and not math.isnan(middle) else 1.0
-
-
-ON_A_PAGE = 10
-EXCLUSIONS_SHOWN = 200
-DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
+    times = [dot.seconds for dot in dots if dot.seconds is not None]
+    middle = usual or (float(np.median(times)) if times else 0.0)
+    return TALLEST / (2 * middle) if middle else 1.0
 
 
 def show_review(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show flags with their evidence, pending ones first, exclusions, and a form to exclude a worker."""
     cases = Case.objects.filter(study=study).select_related("worker", "exclusion", "decided_by")
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
     shows_all = "all" in request.GET or not counts["open"]
@@ -277,12 +273,6 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    """Store the answer of the form and go on.
-
-    Raises:
-        AnswerProblem: it is missing or not allowed.
-        WrongState: it was decided otherwise, or withdrawn.
-    """
     kind, places = KINDS[adjudication.study.protocol], [services.place_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))

@@ -40,17 +40,27 @@ from judgments.models import Study, StudyRole, Unit
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
+LONGEST_REASON = 500
+MOST_NAMED = 1_000  # in a log entry
+# sessions of several pages that were left before the last one
+UNFINISHED = (
+    CrowdSession.Status.RETURNED,
+    CrowdSession.Status.TIMED_OUT,
+    CrowdSession.Status.SCREENED_OUT,
+)
+LONGEST_NOTE = 2000
+MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
+PERMISSION = "annotation.change_adjudication"
+State = Adjudication.State
+
 
 def reasons_against(
     study: Study, workers: Collection[int], *, known: Collection[ControlTally] | None = None
 ) -> dict[int, list[str]]:
     """Return sentences about what speaks against each worker (row id), if anything.
 
-    That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least number
-    of control items. Make three queries for any number of workers.
-
-    Args:
-        known: answers on control items, if already counted.
+    That is a current exclusion, flags that were not dismissed, and accuracy below the threshold after the least
+    number of control items (``known``, if they are counted already). Make three queries for any number of workers.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -76,22 +86,11 @@ def reasons_against(
     return dict(found)
 
 
-LONGEST_REASON = 500
-MOST_NAMED = 1_000  # in a log entry
-# sessions of several pages that were left before the last one
-UNFINISHED = (
-    CrowdSession.Status.RETURNED,
-    CrowdSession.Status.TIMED_OUT,
-    CrowdSession.Status.SCREENED_OUT,
-)
-
-
 @transaction.atomic
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 
-    Paid work at a crowd changes after the crowd was asked (annotation.crowds.delivery), and a session of several
-    pages as a whole.
+    Paid work changes after the crowd was asked (annotation.crowds.delivery), and a session as a whole.
     """
     _finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -105,10 +104,7 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 def reject_assignments(
     *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
 ) -> int:
-    """Reject submitted assignments with a reason for the worker; return the number of changes.
-
-    See ``approve_assignments``.
-    """
+    """Reject submitted assignments with a reason for the worker, as ``approve_assignments`` approves."""
     if not reason.strip():
         raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
     states = _finished(study, assignments)
@@ -135,7 +131,7 @@ def _note(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments with the detectors' and control items' findings as the reason."""
+    """Reject assignments; the findings of detectors and control items are the reason."""
     _finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     against = reasons_against(study, set(workers.values()))
@@ -151,9 +147,9 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on assignments of paid sessions through their session.
+    """Decide on paid sessions as a whole, and on assignments of an abandoned session by themselves.
 
-    A running session is decided when it is over. Assignments of an abandoned session are decided by themselves.
+    A running session is decided when it is over.
     """
     unfinished = work.filter(session__status__in=UNFINISHED)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
@@ -167,10 +163,6 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
     return len(pages) + alone
 
 
-def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
-    return bool(reject_assignments(study=study, assignments=[assignment], reason=reason))
-
-
 def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
     own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))
@@ -180,10 +172,6 @@ def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
             f"Nothing was changed: assignment {missing[0]} is no finished work of study {study.slug!r}."
         )
     return states
-
-
-LONGEST = 2000
-MOST_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
 
 
 @transaction.atomic
@@ -205,7 +193,6 @@ def appeal(*, assignment: Assignment, worker: Worker, text: str) -> AppealNote:
 
 @transaction.atomic
 def answer_appeal(*, assignment: Assignment, text: str, by: User) -> AppealNote:
-    """Store a reviewer's answer to an appeal, for the worker to read."""
     note = AppealNote.objects.create(assignment=assignment, text=_checked(text), by=by)
     note_event(
         study=assignment.study,
@@ -221,12 +208,7 @@ def _checked(text: str) -> str:
     said = text.strip()
     if not said or "\x00" in said:
         raise WrongState(_("Nothing was sent: please write a sentence."))
-    return said[:LONGEST]
-
-
-PERMISSION = "annotation.change_adjudication"
-
-State = Adjudication.State
+    return said[:LONGEST_NOTE]
 
 
 def adjudicators(study: Study) -> QuerySet[User]:
@@ -244,7 +226,6 @@ def may_adjudicate(user: User) -> bool:
 
 
 def can_be_adjudicated(study: Study) -> bool:
-    """Return True if one answer can replace the workers' answers: not for texts or lists."""
     return not KINDS[study.protocol].is_open
 
 
@@ -313,7 +294,6 @@ def waiting_for(user: User) -> QuerySet[Adjudication]:
 
 
 def own_adjudication(*, user: User, pk: int) -> Adjudication:
-    """Return a unit sent to this person, with what its page needs."""
     rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
         "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
     )
@@ -360,7 +340,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
 
 @transaction.atomic
 def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Withdraw a unit, decided or not, so that the votes count again. A repeated call changes nothing."""
+    """Withdraw a unit, decided or not, so that the votes count again."""
     found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
         raise NotThere("There is no such adjudication in this study.")

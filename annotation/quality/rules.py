@@ -1,4 +1,4 @@
-"""A study's quality rules as rows, a worker's history for the detectors, and replays over finished work."""
+"""A study's detectors as rows, a worker's history for them, and replays over finished work."""
 
 from __future__ import annotations
 
@@ -41,14 +41,20 @@ from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 FINISHED = ["submitted", "approved", "rejected"]
-SAID = (
-    "assignment__hit_id",
-    "unit_id",
-    "value",
-    "presented",
-    "seconds",
-)  # a HIT's id is read faster than a UUID
+# an integer key of the HIT is read faster than the assignment's UUID
+SAID = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 WRITTEN = (*SAID, "signals")
+# Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
+RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("too-fast", "pause", {}),
+    ("straight-lining", "pause", {}),
+    ("side-bias", "pause", {}),
+    ("alternation", "pause", {}),
+    ("disagreement", "flag", {"of_crowd": 0.5}),
+    ("pasted-text", "flag", {}),
+    ("control-accuracy", "exclude", {}),
+    ("repeat-consistency", "flag", {}),
+)
 
 
 def answers_of(study: Study) -> Answers:
@@ -63,8 +69,6 @@ def judged(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns rows into records, and numbers assignments as they come."""
-
     kind: Kind
     numbers: dict[int, int]
 
@@ -89,7 +93,6 @@ class _Reader:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns to read; signals only for written answers."""
         return WRITTEN if self.kind.is_open else SAID
 
 
@@ -98,7 +101,6 @@ def pages_done(study: Study, worker: int) -> int:
 
 
 def judgments_of(study: Study, worker: int) -> int:
-    """Return the number of the worker's judgments without revisions."""
     finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
     return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
 
@@ -130,7 +132,7 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     """Return the worker's answers on control items; those of the latest ``pages`` are new."""
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
-    found = control_answers(study, worker=worker)
+    found = control_answers(study, workers=[worker.pk])
     kind = KINDS[study.protocol]
     given = [_known(one, kind, number) for number, one in enumerate(found)]
     fresh = sum(one.assignment in latest for one in found)
@@ -171,19 +173,6 @@ def _with_known(
         yield given if control is None else given._replace(right=control.right, same=control.same)
 
 
-# Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
-RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("too-fast", "pause", {}),
-    ("straight-lining", "pause", {}),
-    ("side-bias", "pause", {}),
-    ("alternation", "pause", {}),
-    ("disagreement", "flag", {"of_crowd": 0.5}),
-    ("pasted-text", "flag", {}),
-    ("control-accuracy", "exclude", {}),
-    ("repeat-consistency", "flag", {}),
-)
-
-
 def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if name != ControlAccuracy.name:
         return dict(settings)
@@ -194,7 +183,6 @@ def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[st
 
 
 def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
-    """Return the detector with its settings for this study."""
     try:
         return make_rule(name, settings_of(study, name, settings))
     except ValueError as error:
@@ -203,7 +191,7 @@ def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's rules into rows; return the number of new ones. Existing rows stay."""
+    """Copy the design's detectors into rows, where there are none; return the number of new ones."""
     there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
@@ -224,7 +212,7 @@ def copy_rules(*, study: Study) -> int:
 
 
 def recommend_rules(*, study: Study) -> int:
-    """Enable the recommended rules that fit, in a study without rules. Return their number."""
+    """Enable the recommended detectors that fit, in a study without any. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answers_of(study)
@@ -246,7 +234,6 @@ def set_rule(
     enabled: bool,
     by: User | None = None,
 ) -> QualityRule:
-    """Change a rule of the study from now on; earlier actions stay."""
     rule_of(study, rule, settings)
     if action not in QualityRule.Action.values:
         raise WrongState(
@@ -278,12 +265,9 @@ def set_rule(
 
 @dataclass(frozen=True, slots=True)
 class FoundWorker:
-    """A worker whom a replayed detector finds.
+    """A worker whom a replayed detector finds, after so many answers.
 
-    Attributes:
-        answers: the number of answers by then.
-        words, numbers: the evidence.
-        judgments, slots: what an exclusion would invalidate and reopen now.
+    ``judgments`` and ``slots`` are what an exclusion would invalidate and reopen now.
     """
 
     worker: str
@@ -298,7 +282,7 @@ class FoundWorker:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The findings of one rule by worker name; ``applies`` is False if it does not fit the kind."""
+    """The findings of one detector; ``applies`` is False if it does not fit the kind."""
 
     rule: str
     settings: Mapping[str, Any]
@@ -317,7 +301,7 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Replay the study's finished work in order of submission with each rule. Excluded workers are left out."""
+    """Replay the finished work in order of submission with each detector, without excluded workers."""
     made = [rule_of(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
@@ -332,7 +316,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """Counts of what excluding each worker would affect."""
+    """What excluding each worker would affect."""
 
     names: Mapping[int, tuple[str, bool]]
     judgments: Mapping[int, int]
@@ -387,7 +371,7 @@ def _replay_of(
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the study's rules with their settings and all others with recommended ones, or those named."""
+    """Return the named detectors, default all, with the study's or the recommended settings."""
     unknown = [name for name in names if name not in RULES]
     if unknown:
         raise WrongState(f"There is no rule {unknown[0]!r}; expected some of {', '.join(RULES)}.")

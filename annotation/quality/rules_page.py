@@ -1,4 +1,4 @@
-"""The pages of detectors and of finished work."""
+"""The pages "Detectors", "Replay" and "Work"."""
 
 from __future__ import annotations
 
@@ -59,6 +59,14 @@ LABELS = {
     "too-fast seconds": "Too fast below (seconds)",
     "too-fast share": "Share of answers so fast",
 }
+ON_A_PAGE = 50
+SHOWN = {
+    "submitted": "waiting",
+    "approved": "approved",
+    "rejected": "rejected",
+    "invalidated": "invalidated",
+    "apart": "kept apart",
+}
 
 
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -114,7 +122,7 @@ def label_of(rule: str, setting: str) -> str:
 
 
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show whom a rule would have flagged in finished work, with the settings of the query."""
+    """Show whom a detector would have flagged in finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
     # counted no further than the bound, and revised ones too: which are current, a database looks up for all of them
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
@@ -135,7 +143,6 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _try(request: HttpRequest, study: Study) -> HttpResponse:
-    """Redirect to the replay with the settings of the form."""
     values = posted(request, RuleSettingsRequest)
     query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
     return redirect(f"{page_address(study, 'replay')}?{query}")
@@ -147,14 +154,6 @@ add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
 add_step(StudyStep(name="try-rule", label="Try a detector", run=_try, permission="view"))
 
 
-ON_A_PAGE = 50
-SHOWN = {
-    "submitted": "waiting",
-    "approved": "approved",
-    "rejected": "rejected",
-    "invalidated": "invalidated",
-    "apart": "kept apart",
-}
 ON_CONTROLS = add_figures(
     Figures(
         "answers on control items",
@@ -167,7 +166,6 @@ ON_CONTROLS = add_figures(
 
 
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show finished assignments, those that wait for a decision first."""
     work = Assignment.objects.filter(study=study, state__in=SHOWN, submitted_at__isnull=False)
     counts = dict.fromkeys(SHOWN, 0) | dict(work.order_by().values_list("state").annotate(n=Count("pk")))
     chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api import work
-from annotation.api.work import WorkView
+from annotation.api.work import WorkView, calling_worker, private
 from annotation.models import QuizAttempt, Worker
 from annotation.quiz.quizzes import answer_attempt, own_attempt, paper_of, quiz_status, start_attempt
 from annotation.quiz.sheet import asked_at, explained, may_explain
@@ -33,9 +33,9 @@ class QuizView(WorkView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """Whether a quiz comes before the work, whether it is passed, and the latest attempt."""
-        study, worker = find_study(slug), _worker(request)
+        study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
-        return _private(self._standing(study, worker))
+        return private(self._standing(study, worker))
 
     @extend_schema(
         request=work.QuizRequest,
@@ -54,12 +54,12 @@ class QuizView(WorkView):
     def post(self, request: Request, slug: str) -> Response:
         """Without ``answers``: start, or go on. With them: keep them; the last one ends the attempt."""
         asked = work.QuizRequest.read(request.data)
-        study, worker = find_study(slug), _worker(request)
+        study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
         if "answers" not in asked:
             before = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
-            return _private(self._standing(study, worker), status=201 if before.running is None else 200)
+            return private(self._standing(study, worker), status=201 if before.running is None else 200)
         number = asked.get("number")
         if number is None:  # a repeat of the last answers finds its attempt over
             last = quiz_status(study=study, worker=worker).last
@@ -69,7 +69,7 @@ class QuizView(WorkView):
         answer_attempt(
             attempt=own_attempt(study=study, worker=worker, number=number), answers=asked["answers"]
         )
-        return _private(self._standing(study, worker))
+        return private(self._standing(study, worker))
 
     @staticmethod
     def _standing(study: Study, worker: Worker) -> dict[str, Any]:
@@ -110,12 +110,3 @@ def _attempt(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
             if line is not None
         ],
     }
-
-
-def _worker(request: Request) -> Worker:
-    assert isinstance(request.user, Worker)  # WorkersOnly let nobody else in
-    return request.user
-
-
-def _private(body: dict[str, Any], status: int = 200) -> Response:
-    return Response(body, status=status, headers={"Cache-Control": "no-store"})

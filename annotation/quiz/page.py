@@ -1,4 +1,4 @@
-"""The quiz page of a study: what is asked, how workers did, and which questions nearly everybody misses."""
+"""The page "Quiz" of a study."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ MOST_ATTEMPTS = 2_000  # of the latest, the figures are made
 
 
 def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the questions with their right answers, and the figures of those who answered."""
     design = design_of(study)
     context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
     if not context["has_quiz"]:
@@ -39,7 +38,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "items": _items(study, of_questions),
         "asks": questions_asked(design.quiz),
         "mark": f"{design.quiz.pass_mark * 100:g}",
-        "may_strike": context["may_change"],
+        "may_withdraw": context["may_change"],
         "started": len(attempts),
         "over": sum(attempt.finished_at is not None for attempt in attempts),
         "people": len(workers),
@@ -51,7 +50,6 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
-    """Return each question with its results, the most missed first."""
     asked = questions_of(design_of(study).quiz).values()
     rows = [
         {
@@ -83,7 +81,7 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
 
 
 def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Return the right answer in words; of two candidates, which have no fixed side, the text."""
+    """Name the text of two candidates, which have no fixed side."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))

@@ -1,14 +1,13 @@
 """The quiz before the work: start, answer and end an attempt; and how workers and questions fared.
 
-An attempt's items are drawn once, from the study's seed, the worker's name and the attempt's number, and stored.
-Questions and known items are numbered from 1 like the units of an assignment. An answer is final, since the right
-one may be explained after it; the last answer ends the attempt.
+The items are drawn once, from the study's seed, the worker's name and the attempt's number. An answer is final,
+since the right one may be explained after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -29,17 +28,13 @@ from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.studies import design_of
 
+# own choice: from so many answers on, a lower accuracy means that the question is bad
+LEAST_ANSWERS, FEW = 5, 0.25
+
 
 @dataclass(frozen=True, slots=True)
 class QuizStatus:
-    """A worker's status in a study's quiz.
-
-    Attributes:
-        needed: whether the study has a quiz.
-        passed: whether the quiz allows the worker to work.
-        last: the latest attempt.
-        attempts_left: how many more may be started.
-    """
+    """A worker's status in a study's quiz; ``last`` is the latest attempt."""
 
     needed: bool
     passed: bool
@@ -52,7 +47,6 @@ class QuizStatus:
 
 
 def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
-    """Return the worker's status, with one query if the study has a quiz."""
     design = design_of(study)
     if not asks_anything(design.quiz):
         return QuizStatus(needed=False, passed=True, last=None, attempts_left=0)
@@ -76,13 +70,10 @@ def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
-    """Return the running attempt or start the next one. A repeated call starts one only.
+    """Return the running attempt or start the next one. A repeated call starts only one.
 
     Raises:
-        NotThere: the study has no quiz.
-        NotJoined: the worker did not join it.
-        AlreadyEnded: it is passed.
-        QuizFailed: no attempt is left.
+        NotThere, NotJoined, AlreadyEnded, QuizFailed: no attempt can be started.
     """
     if not Participation.objects.filter(study=study, worker=worker).exists():
         raise NotJoined(_("You have not joined this study."))
@@ -125,10 +116,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
 def _drawn_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, asked: set[str]
 ) -> list[dict[str, Any]]:
-    """Return the attempt's items in the order shown: questions with option orders, known items with sides.
-
-    Units of one image stay together if the kind groups them.
-    """
+    """Draw the items in the order shown. Units of one image stay together if the kind groups them."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
@@ -149,13 +137,11 @@ def _drawn_items(
 
 
 def quiz_units(study: Study) -> list[Unit]:
-    """Return the quiz's known items with their texts, without withdrawn ones, in one query."""
-    rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, struck=False)
+    rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, withdrawn=False)
     return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
 
 
 def paper_of(attempt: QuizAttempt) -> Paper:
-    """Return the attempt's items, with one query if there are known items."""
     design = design_of(attempt.study)
     known = questions_of(design.quiz)
     questions: dict[int, ShownQuestion] = {}
@@ -177,10 +163,9 @@ def paper_of(attempt: QuizAttempt) -> Paper:
 
 
 def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
-    """Return the attempts' items as known to this study, with one query for all known items.
+    """Return the attempts' items as known to this study.
 
-    Of an attempt from another study with the same qualification, the questions that both studies ask are
-    included.
+    Of an attempt from another study with the same qualification, only questions that both ask are included.
     """
     design = design_of(study)
     known = questions_of(design.quiz)
@@ -199,11 +184,7 @@ def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
 
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
-    """Return the worker's attempt of this number, or the running one.
-
-    Raises:
-        NotThere: there is none.
-    """
+    """Return the worker's attempt of this number, or the running one."""
     named = qualification_of(study, design_of(study))
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     found = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
@@ -213,11 +194,9 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
 
 
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
-    """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt. A repeated call changes nothing.
+    """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt.
 
-    Raises:
-        AnswerProblem: an answer is invalid; nothing is stored.
-        AlreadyEnded: a position has another answer, which stays; nothing is stored.
+    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
     """
     paper = paper_of(attempt)
     given = _checked(paper, answers)
@@ -240,7 +219,7 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
 
 
 def _finish(attempt: QuizAttempt, paper: Paper) -> None:
-    complete = Paper(attempt=attempt, design=paper.design, questions=paper.questions, places=paper.places)
+    complete = replace(paper, attempt=attempt)
     right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
     attempt.right = right
     attempt.passed = passes(right, complete.size, paper.design.quiz.pass_mark)
@@ -282,22 +261,9 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
     return given
 
 
-LEAST_ANSWERS, FEW = (
-    5,
-    0.25,
-)  # own choice: from this many answers on, a lower accuracy means that the question is bad
-
-
 @dataclass(slots=True)
 class WorkerResult:
-    """A worker's attempts.
-
-    Attributes:
-        attempts: how many were started.
-        best: (right, asked) of the best finished attempt, or None.
-        passed: whether one was passed.
-        latest: the start of the last one.
-    """
+    """A worker's attempts; ``best`` is (right, asked) of the best finished one."""
 
     name: str
     simulated: bool
@@ -309,8 +275,6 @@ class WorkerResult:
 
 @dataclass(slots=True)
 class QuestionResult:
-    """The counts of one question or known item, by its key."""
-
     key: str
     answered: int = 0
     right: int = 0

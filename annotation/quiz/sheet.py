@@ -24,13 +24,7 @@ ONE_LETTER = 1
 
 @dataclass(frozen=True, slots=True)
 class ShownQuestion:
-    """A question of an attempt as the worker sees it.
-
-    Attributes:
-        position: from 1.
-        question: the question.
-        order: the indices of the options in the order shown.
-    """
+    """A question of an attempt; ``order`` are the indices of its options as shown."""
 
     position: int
     question: Question
@@ -47,12 +41,7 @@ class ShownQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """An attempt with its items.
-
-    Attributes:
-        questions: by position.
-        places: known items by position.
-    """
+    """An attempt with its questions and known items by position."""
 
     attempt: QuizAttempt
     design: StudyDesign
@@ -102,13 +91,8 @@ class ExplainedAnswer:
     """An answer with its explanation.
 
     Attributes:
-        position: from 1.
-        question: the question.
         texts: (label, text) of the unit; empty for a plain question.
-        given: the worker's answer in words.
-        right: whether it is right.
         expected: the right answers in words; several for a range.
-        why: the explanation, or ''.
     """
 
     position: int
@@ -121,7 +105,6 @@ class ExplainedAnswer:
 
     @property
     def expected_html(self) -> SafeString:
-        """Return the right answers, in quotation marks if there are several."""
         if len(self.expected) == 1:
             return format_html("{}", *self.expected)
         return format_html_join(_(" or "), "<q>{}</q>", ((one,) for one in self.expected))
@@ -137,7 +120,6 @@ def qualification_of(study: Study, design: StudyDesign) -> str:
 
 
 def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    """Return a question with its options, or a unit as in docs/api.md."""
     if position in paper.questions:
         asked = paper.questions[position]
         return {
@@ -194,7 +176,6 @@ def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
-    """Return the right answers as seen, or what is expected if the kind has no choices."""
     right = tuple(
         choice.words
         for choice in kind.choices
@@ -204,10 +185,7 @@ def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
 
 
 def _stated(kind: Kind, place: Place) -> str:
-    """Return what is expected, as seen if it is an answer; a range stays as it is."""
     expected = place.unit.expected
-    return (
-        str(expected)
-        if isinstance(expected, str)
-        else kind.in_words(kind.sides.seen(expected, side=place.side))
-    )
+    if isinstance(expected, str):  # a range
+        return expected
+    return kind.in_words(kind.sides.seen(expected, side=place.side))

@@ -23,7 +23,7 @@ from annotation.quiz.quizzes import (
     start_attempt,
 )
 from annotation.quiz.sheet import explained, may_explain
-from annotation.views.common import SeeOther, errors_as_pages, see_other, worker_of, worker_of_token
+from annotation.views.common import SeeOther, api_worker, errors_as_pages, see_other, worker_of
 from annotation.work.presentation import picture_response, quiz_picture_url
 from annotation.work.worksheet import answers_of_form, shows_pictures, steps_of, undecided
 from common.errors import NotThere
@@ -61,7 +61,6 @@ def quiz(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """Start an attempt. A repeated request starts one only."""
     study = find_study(slug)
     worker = _member(request, study)
     if worker is None:
@@ -95,9 +94,8 @@ def answer(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         return _question_page(request, study, paper, missing=True, status=422)
     try:
         attempt = answer_attempt(attempt=attempt, answers=answers)
-    except (
-        AlreadyEnded
-    ):  # another window or the Back button: the first answer stays, and the next step is shown
+    except AlreadyEnded:
+        # another window or the Back button: the first answer stays, and the next step is shown
         attempt.refresh_from_db()
     if may_explain(paper_of(attempt), step[0]) and paper.design.quiz.explain == "after-each":
         return SeeOther(f"{resolve_url('annotation:quiz', slug)}?seen={step[0]}")
@@ -120,11 +118,8 @@ def _answers(request: HttpRequest, paper: Paper, step: list[int]) -> list[dict[s
     """Return the form's answers for the step; nothing for an open group."""
     if step[0] in paper.questions:
         text = request.POST.get(f"u{step[0]}", "")
-        return (
-            [{"position": step[0], "value": int(text)}]
-            if text.isascii() and text.isdigit() and len(text) < 3
-            else []
-        )
+        is_number = text.isascii() and text.isdigit() and len(text) < 3
+        return [{"position": step[0], "value": int(text)}] if is_number else []
     kind = KINDS[paper.design.protocol]
     places = [paper.places[position] for position in step]
     if undecided(request.POST, places, kind):
@@ -210,8 +205,7 @@ def _result_page(
         "of": paper.size,
         "mark": _percent(paper.design.quiz.pass_mark),
         "lines": lines,
-        "sent": session_of(study=study, worker=attempt.worker)
-        is not None,  # came from a panel and must be sent back
+        "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
     }
     return render(request, "annotation/quiz/result.html", context)
 
@@ -222,8 +216,7 @@ def _percent(share: float) -> str:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, number: int, position: int) -> HttpResponseBase:
-    """Serve a picture of the worker's own attempt; raise Http404 for others."""
-    worker = worker_of_token(request)
+    worker = api_worker(request) or worker_of(request)
     study = Study.objects.filter(slug=slug).first()
     try:
         if worker is None or study is None:

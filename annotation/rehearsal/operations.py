@@ -1,4 +1,4 @@
-"""Rehearsing a study, or a copy of it, with simulated workers."""
+"""Operations: rehearse a study, or a copy of it, with simulated workers; delete a copy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 from annotation.rehearsal.people import SORTS, Crowd
-from annotation.rehearsal.rehearsal import copy_for_rehearsal
+from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, study_rehearsed
 from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from common.parameters import Parameters
+from judgments.access.roles import Right
 from judgments.jobs import enqueue
 from judgments.models import Study
 from judgments.studies.generation import Progress
@@ -105,3 +106,11 @@ def rehearse(*, study: Study, by: User | None, progress: Progress, **crowd: Any)
         f"{report.returned:,} HITs were returned.",
         report,
     )
+
+
+@operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
+def delete(*, study: Study, by: User | None) -> Outcome:
+    """Deletes a copy with all its simulated answers, as its owner."""
+    rehearsed = study_rehearsed(study)
+    delete_rehearsal(copy=study)
+    return Outcome(f"“{study.name}” is deleted with its simulated answers.", rehearsed)

@@ -17,6 +17,8 @@ from judgments.studies.studies import design_of
 
 # kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
 Tick = Callable[[Kind, int, int, Any], Any]
+APART = 0.1  # careful workers' accuracy differs from the crowd's by at most this
+SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,8 @@ class Sort:
     """A kind of careless worker.
 
     Attributes:
-        name: as in ``--sorts``.
-        about: the behaviour.
         pace: seconds as a share of a careful worker's; ``steady`` if all are equally fast.
-        tick: the answer, as seen.
+        tick: returns the answer, as seen.
     """
 
     name: str
@@ -42,7 +42,6 @@ def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
 
 
 def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
-    """Answer always alike: every other person the first of two answers, the rest the second."""
     return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
 
 
@@ -61,10 +60,6 @@ SORTS: dict[str, Sort] = {
 }
 
 
-APART = 0.1  # careful workers' accuracy differs from the crowd's by at most this
-SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
-
-
 @dataclass(frozen=True, slots=True)
 class Crowd:
     """The crowd of a rehearsal.
@@ -75,10 +70,9 @@ class Crowd:
         accuracy: mean accuracy of the others.
         drop_outs: probability of returning a HIT.
         speed: factor on the design's seconds per unit.
-        seed: of every draw.
         sorts: kinds of spammers in equal shares: names of ``SORTS`` with commas between them.
-        rules: whether recommended rules apply if the study has none. A stopped worker is replaced by a newcomer,
-            who is as likely to be a spammer.
+        rules: whether recommended detectors apply if the study has none. A stopped worker is replaced by a
+            newcomer, who is as likely to be a spammer.
     """
 
     workers: int = 20

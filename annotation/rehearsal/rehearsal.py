@@ -26,7 +26,7 @@ from annotation.work.claims import claim_assignment, expire_overdue, return_assi
 from annotation.work.presentation import places_of
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key
-from common.errors import WrongState
+from common.errors import Busy, WrongState
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for
 from judgments.kinds import Rehearsal
@@ -37,14 +37,12 @@ from judgments.studies.studies import design_of, duplicate_study, kind_of
 
 # quality of captions on the scale of grades: a person's for the image, a machine's for it, another image's
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+CAREFUL = "careful"
+NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
+OF = "rehearsal_of"  # the copy's note with its study's row id
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
-    """Return what draws the study's simulated answers.
-
-    Raises:
-        WrongState: its protocol cannot be rehearsed.
-    """
     rehearsal = kind_of(study).rehearsal
     if rehearsal is None:
         raise WrongState(
@@ -87,16 +85,12 @@ def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> 
     return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
 
 
-CAREFUL = "careful"
-
-
 @dataclass(frozen=True, slots=True)
 class SortReport:
     """The results of one kind of people; "careful" are the honest ones.
 
     Attributes:
-        people: those who answered.
-        stopped: those paused or excluded by a rule; for careful people these are false alarms.
+        stopped: those paused or excluded by a detector; for careful people these are false alarms.
         flagged: others with a flag.
         answers: quartiles of the number of answers until they were stopped, or None.
         judgments: stored answers, and ``kept``: those still included.
@@ -112,11 +106,7 @@ class SortReport:
 
 
 def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
-    """Return one report per kind, careful people first; empty if no rule is enabled.
-
-    Args:
-        sort_of: the kind of each worker, '' for careful ones.
-    """
+    """Return one report per kind, careful people first; empty if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
@@ -165,19 +155,13 @@ class RehearsalReport:
     """The results of a rehearsal and its parameters.
 
     Attributes:
-        workers, spammers: participants.
-        hits: HITs filled.
-        judgments: answers stored, with controls.
-        returned: returned assignments.
         hours: simulated working time of all workers.
         units: judged units with an answer.
         recovered: share whose consensus is the truth, from included answers as in ``aggregate``. Graded: the
             grade nearest to the mean, a half rounded down.
         undecided: share that ended in a tie.
         controls_careful, controls_spammers: accuracy on control items; None without any.
-        seed: of the crowd.
-        invalidated: judgments of excluded workers, the cost of the rules.
-        by_sort: findings of the rules by kind of people.
+        invalidated: judgments of excluded workers.
     """
 
     workers: int
@@ -245,15 +229,11 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
     )
 
 
-NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
-
-
 def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run.
 
     Raises:
-        WrongState: there are no HITs, people's judgments exist, or another crowd rehearsed the study, whose truth
-            differs.
+        WrongState: there are no HITs, people's judgments exist, or another crowd, whose truth differs, rehearsed it.
     """
     with _locked(study):
         _begin(study, crowd)
@@ -277,13 +257,12 @@ def _locked(study: Study) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.") from None
+            raise Busy(f"Study {study.slug!r} is being rehearsed at this moment.") from None
         yield
 
 
 @transaction.atomic
 def _begin(study: Study, crowd: Crowd) -> None:
-    """Mark the study as simulated, and open it to the rehearsal's workers only."""
     rehearsal_of(study)
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -365,10 +344,7 @@ def _answer_all(
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit one HIT with its simulated time.
-
-    A careful worker repeats an answer to a repeated unit as often as they are right.
-    """
+    """A careful worker repeats an answer to a repeated unit as often as they are right."""
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)
@@ -389,17 +365,9 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     submit_assignment(assignment=assignment, answers=answers)
 
 
-OF = "rehearsal_of"  # the copy's note with its study's row id
-UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
-
-
 @transaction.atomic
 def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
-    """Create a simulated draft with the same design, linked to the study.
-
-    Raises:
-        WrongState: the study is itself a copy, or has imported judgments.
-    """
+    """Create a simulated draft with the same design, linked to the study."""
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
     if study.simulated:
@@ -427,17 +395,13 @@ def study_rehearsed(copy: Study) -> Study | None:
 
 @transaction.atomic
 def delete_rehearsal(*, copy: Study) -> None:
-    """Delete a copy with its simulated answers; people's answers are never deleted.
-
-    Raises:
-        WrongState: it is not a copy, is being rehearsed, has a person's answer, or is in use elsewhere.
-    """
+    """Delete a copy with its simulated answers; people's answers are never deleted."""
     locked = Study.objects.select_for_update().get(pk=copy.pk)
     if not locked.simulated or OF not in locked.notes:
         raise WrongState(
             f"Study {copy.slug!r} is no rehearsed copy; only such copies are deleted with answers."
         )
-    if Job.objects.filter(kind="rehearse", args__study=copy.slug, state__in=UNDER_WAY).exists():
+    if Job.objects.under_way().filter(kind="rehearse", args__study=copy.slug).exists():
         raise WrongState(f"Study {copy.slug!r} is being rehearsed; wait until that is done.")
     work = Assignment.objects.filter(study=locked)
     if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():

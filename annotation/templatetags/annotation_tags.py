@@ -1,4 +1,4 @@
-"""Template tags of workers' pages: texts and captions, boxes over a picture, keywords, templates of HITs."""
+"""Template tags of workers' pages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,19 @@ from annotation.work import presentation
 from common.markup import render_inline
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.phrases import phrase
-from judgments.hit_templates import checked_answer, fill_page, filled_questions, first_answer, read_template
+from judgments.hit_templates.answers import checked_answer, first_answer
+from judgments.hit_templates.filling import fill_page, filled_questions
+from judgments.hit_templates.reading import read_template
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import MISSING, PHRASE
 
 register = template.Library()
+# right-to-left languages and scripts (BCP 47)
+RTL_LANGUAGES = frozenset(
+    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"}
+)
+RTL_SCRIPTS = frozenset({"adlm", "arab", "aran", "hebr", "mand", "nkoo", "rohg", "samr", "syrc", "thaa"})
+SCRIPT_LETTERS = 4
 
 
 @register.filter
@@ -36,7 +44,7 @@ def box_of(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
 
 @register.filter
 def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the drawing order: small boxes on top of large ones, so that they can be clicked."""
+    """Put small boxes on top of large ones, so that they can be clicked."""
     return sorted(boxes, key=lambda box: -box["width"] * box["height"])
 
 
@@ -44,7 +52,7 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 def direction(text: str) -> str:
     """Return rtl or ltr by the first letter with a direction.
 
-    Needed for isolated words, where dir="auto" may find no letters.
+    Isolated words need it, where dir="auto" may find no letters.
     """
     for letter in text:
         found = unicodedata.bidirectional(letter)
@@ -55,12 +63,6 @@ def direction(text: str) -> str:
 
 register.filter(presentation.worded)
 register.filter("inline", render_inline)
-# right-to-left languages and scripts (BCP 47)
-RTL_LANGUAGES = frozenset(
-    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"}
-)
-RTL_SCRIPTS = frozenset({"adlm", "arab", "aran", "hebr", "mand", "nkoo", "rohg", "samr", "syrc", "thaa"})
-SCRIPT_LETTERS = 4
 
 
 @register.filter
@@ -82,7 +84,7 @@ def said(context: Context, text: str) -> SafeString:
     """Show a judged sentence.
 
     ``bdi`` keeps right-to-left text and direction marks within the sentence. A sentence without visible
-    characters says so, since an empty card looks like a bug. The design may name the language.
+    characters says so, since an empty card looks like a bug.
     """
     language = getattr(context.get("design"), "language", "")
     if looks_empty(text):
@@ -119,8 +121,7 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def first_of(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the page's default ``answer``, whether that is ``enough`` to submit, and whether it was ``left``
-    unchanged.
+    """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged.
 
     Only this tells an accepted default from a page that nobody looked at.
     """

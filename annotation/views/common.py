@@ -64,7 +64,7 @@ def remember_worker(response: HttpResponse, token: str) -> None:
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
-    """Set a cookie with the resume code for the page that shows it, so that a reload does not lose it."""
+    """Keep the code for the page that shows it, so that a reload does not lose it."""
     _set(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
@@ -135,22 +135,14 @@ def _may_go_on(request: HttpRequest, error: QuorumError) -> bool:
     )
 
 
-def worker_of_token(request: HttpRequest) -> Worker | None:
-    """Return the worker of the API's ``Authorization: Token ...``, or of this browser."""
-    header = request.headers.get("Authorization", "")
-    if header.lower().startswith("token "):
-        return worker_for_token(header[len("token ") :].strip())
-    return worker_of(request)
+def api_worker(request: HttpRequest) -> Worker | None:
+    """Return the worker of the API's ``Authorization: Token ...``."""
+    scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
+    return worker_for_token(token.strip()) if scheme.lower() == "token" else None
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
-    """Return the assignment of this browser's worker in this study.
-
-    Raises:
-        NotThere: the browser is unknown, or the assignment is another worker's.
-        NotJoined: the token was replaced by another browser's.
-        WorkTakenBack: in a frame, another worker has the work now.
-    """
+    """Return the assignment of this browser's worker in this study, if they still have it."""
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
@@ -173,11 +165,6 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
 
 
 def refuse_passed_on(session: CrowdSession) -> None:
-    """Check that the worker still has the work.
-
-    Raises:
-        WorkTakenBack: another worker has it, or it was returned.
-    """
     if session.status == CrowdSession.Status.RETURNED:
         raise WorkTakenBack(
             gettext(
@@ -190,31 +177,26 @@ def refuse_passed_on(session: CrowdSession) -> None:
 def submitted(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> Submission:
-    """Submit; in a frame, for its session.
-
-    Raises:
-        as ``submit_assignment``; in a frame, KeptApart after the lease.
-    """
+    """Submit; in a frame, for its session, which after the lease raises KeptApart."""
     frame = frame_of(request)
     if frame is not None:
         return hand_in(session=frame.session, assignment=assignment, answers=answers)
     return submit_assignment(assignment=assignment, answers=answers)
 
 
+def read_form(
+    request: HttpRequest, assignment: Assignment, places: Sequence[Place], *, final: bool
+) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
+    """Return the form's answers and, by position, its invalid input."""
+    design = design_of(assignment.study)
+    kind = KINDS[design.protocol].of(design)
+    answers = answers_of_form(request.POST, places, kind=kind, final=final, saved=assignment.answers)
+    return without_unfinished(answers, design=design, places=places)
+
+
 def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Save the answers, whatever button of the page was pressed."""
-    places, design = places_of(assignment), design_of(assignment.study)
-    answers, unfinished = without_unfinished(
-        answers_of_form(
-            request.POST,
-            places,
-            kind=KINDS[design.protocol].of(design),
-            final=False,
-            saved=assignment.answers,
-        ),
-        design=design,
-        places=places,
-    )
+    answers, unfinished = read_form(request, assignment, places_of(assignment), final=False)
     if answers or unfinished:
         save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
 
@@ -251,7 +233,6 @@ def render_sheet(
         missing: open positions of a refused submission.
         unfinished: a form's invalid input when ``revising``.
         last: the previous assignment, if it can be revised.
-        revising: whether submitted answers are revised.
     """
     study = assignment.study
     design = design_of(study)

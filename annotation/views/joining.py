@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.crowds.people import BY_THE_LINK, comes_by_the_link
+from annotation.crowds.people import comes_by_the_link
 from annotation.models import Participation, Worker
 from annotation.quality.reviews import appeal
 from annotation.quiz.quizzes import quiz_status
@@ -48,6 +48,9 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
+
+MOST_STUDIES = 30  # on the landing page
+MOST_OPEN_STUDIES = 20  # on a worker's own page
 
 
 def effort_of(design: StudyDesign) -> dict[str, str]:
@@ -164,8 +167,7 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """Return the countries to choose from, if needed: all of them, so that the list does not reveal the accepted
-    ones."""
+    """Return all countries if one is asked for: the list must not reveal the accepted ones."""
     worker = worker_of(request) if design.workers.countries else None
     return (
         {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()
@@ -176,7 +178,6 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
 @require_safe
 @errors_as_pages
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the resume code, the instructions, and the way to the first page."""
     found = find_study(slug)
     worker = worker_of(request)
     if worker is None or not Participation.objects.filter(study=found, worker=worker).exists():
@@ -196,24 +197,15 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/start.html", context)
 
 
-MOST_STUDIES = 30
-
-
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    studies = studies.filter(place__in=BY_THE_LINK)
-    listed = [
-        {"study": study, **effort_of(design_of(study))}
-        for study in studies.order_by("-opened_at", "slug")[:MOST_STUDIES]
-    ]
+    listed = [{"study": study, **effort_of(design_of(study))} for study in open_studies()[:MOST_STUDIES]]
     return render(request, "home.html", {"studies": listed})
 
 
 @require_safe
 @errors_as_pages
 def credits(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the attribution of the dataset, if the study was ever opened."""
     found = find_study(slug)
     if found.state in (Study.State.DRAFT, Study.State.GENERATED) or not found.dataset.attribution:
         raise Http404
@@ -241,7 +233,10 @@ def me(request: HttpRequest) -> HttpResponse:
         "pays": any(own.design.crowd.reward_cents for own in studies),
         "pending": sum(own.pending_cents for own in studies),
         "approved": sum(own.approved_cents for own in studies),
-        "open_studies": [{"study": study, **effort_of(design_of(study))} for study in open_studies(worker)],
+        "open_studies": [
+            {"study": study, **effort_of(design_of(study))}
+            for study in open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
+        ],
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
     }
     return render(request, "annotation/me.html", context)
@@ -279,7 +274,6 @@ def _recall(request: HttpRequest) -> HttpResponse:
 @require_POST
 @errors_as_pages
 def renew_resume(request: HttpRequest) -> HttpResponse:
-    """Show a new resume code; the old one becomes invalid."""
     worker = worker_of(request)
     response = see_other("annotation:me", fragment="resume" if worker is not None else "")
     if worker is not None:

@@ -1,4 +1,4 @@
-"""Previews of the worker's page for designers, with the same templates and nothing stored; and pictures."""
+"""Previews of the worker's page for designers, with nothing stored; and pictures."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
 from annotation.crowds.mturk.pages import sites_of
-from annotation.models import Adjudication, Assignment, Participation, Worker
-from annotation.views.common import sheet_context, worker_of
+from annotation.models import Adjudication, Assignment, Participation
+from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.words import spell_left
-from annotation.work.joining import worker_for_token
 from annotation.work.presentation import (
     Place,
     WorkedExample,
@@ -30,6 +29,7 @@ from annotation.work.presentation import (
     placed,
     preview_picture_url,
     sketched_examples,
+    units_of_hit,
     worked_examples,
 )
 from annotation.work.worksheet import steps_of
@@ -41,7 +41,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import UnitSpec, rng_for
 from judgments.hit_templates.importing import sketched_hits
 from judgments.kinds import KINDS
-from judgments.models import Dataset, HITUnit, Item, Study, Unit
+from judgments.models import Dataset, Item, Study, Unit
 from judgments.studies.generation import build_batch
 from judgments.studies.studies import design_of, find_dataset
 
@@ -50,7 +50,7 @@ from judgments.studies.studies import design_of, find_dataset
 @require_safe
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the first page of work: stored HITs, or for a draft a temporary draw."""
+    """Show the first page of work: of a draft, from a temporary draw."""
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise Http404("There is no such study.")  # as on the study's other admin pages
@@ -106,10 +106,7 @@ def _first_units(study: Study) -> list[Unit]:
     hit = study.hits.order_by("position").first()
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
-    rows = HITUnit.objects.filter(hit=hit).select_related(
-        "unit__item", "unit__reference", "unit__first", "unit__second"
-    )
-    return [row.unit for row in rows.order_by("position")]
+    return units_of_hit(hit.pk)
 
 
 def render_preview(
@@ -137,7 +134,6 @@ def render_preview(
 
 
 def _items(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
-    """Return the items of unsaved units by name, in one query. A sketched row has none."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     if not names or not dataset.pk:
         return {}
@@ -157,17 +153,14 @@ def _picture(place: Place, items: Mapping[str, Item]) -> str:
     return preview_picture_url(items[unit.image]) if unit.image in items else ""
 
 
-SCHEME = "token "
-
-
 @require_safe
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
-    """Return the picture at a position of an assignment, or a 404 for other visitors.
+    """Return the picture at a position of an assignment.
 
-    An API client gets 401 without a token, and 403 for other workers' pictures.
+    An API client gets 401 without a token, and 403 for other workers' pictures; other visitors get 404.
     """
     header = request.headers.get("Authorization", "")
-    worker = _bearer(header) or worker_of(request)
+    worker = api_worker(request) or worker_of(request)
     if worker is None and not request.user.is_staff and (header or request.user.is_anonymous):
         return _problem(401, "Unauthorized", "A picture is shown to the worker whose token comes along.")
     assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
@@ -209,10 +202,6 @@ def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
 
 def _may_look(request: HttpRequest, study: Study) -> bool:
     return request.user.is_staff and has_right(request.user, Right.VIEW, study)
-
-
-def _bearer(header: str) -> Worker | None:
-    return worker_for_token(header[len(SCHEME) :].strip()) if header.lower().startswith(SCHEME) else None
 
 
 def _problem(status: int, title: str, detail: str) -> JsonResponse:

@@ -41,6 +41,7 @@ from annotation.views.common import (
     errors_as_pages,
     keep_draft,
     own_assignment_of,
+    read_form,
     render_sheet,
     see_other,
     submitted,
@@ -58,7 +59,7 @@ from annotation.work.submissions import (
     save_answers,
     submit_and_claim,
 )
-from annotation.work.worksheet import answers_of_form, open_positions, undecided, without_unfinished
+from annotation.work.worksheet import open_positions, undecided
 from common.errors import NotThere, QuorumError
 from common.files import can_be_stored
 from judgments.models import HIT, Study
@@ -75,10 +76,16 @@ WHY: dict[type[QuorumError], str] = {
     NotThere: "unknown",
 }
 View = Callable[..., HttpResponse]
+RECENT = 5  # among so many newest assignments is the last submitted or expired one
 
 
-def is_json(request: HttpRequest) -> bool:
-    return request.content_type == "application/json"
+def by_content(script: View, form: View) -> View:
+    """Return a view that answers a script's JSON with ``script``, and a form with ``form``."""
+
+    def view(request: HttpRequest, **path: Any) -> HttpResponse:
+        return (script if request.content_type == "application/json" else form)(request, **path)
+
+    return view
 
 
 def errors_as_json(view: View) -> View:
@@ -128,14 +135,14 @@ def _left(lease: Lease) -> dict[str, int]:
 
 
 @errors_as_json
-def save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     save_answers(assignment=assignment, answers=_answers(request))
     return JsonResponse({"saved": True})
 
 
 @errors_as_json
-def submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Submit and claim the next page, which the script prefetched or opens by its address."""
     assignment = own_assignment_of(request, slug, assignment_id)
     if frame_of(request) is not None:  # a frame has one assignment only
@@ -156,14 +163,14 @@ def submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRes
 
 
 @errors_as_json
-def change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     changed = revise_judgments(assignment=assignment, answers=_answers(request))
-    messages.success(request, said_of_change(changed))
+    messages.success(request, _words_of_change(changed))
     return JsonResponse({"next": None, "where": resolve_url("annotation:work", slug)})
 
 
-def said_of_change(changed: list[int]) -> str:
+def _words_of_change(changed: list[int]) -> str:
     if not changed:
         return _("Nothing was different: your answers stay as they are.")
     return _("Your answers are changed; what you submitted first is kept beside them.")
@@ -181,14 +188,6 @@ def ahead(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     return render_sheet(request, claim.assignment, claim.places)
 
 
-@never_cache
-@require_POST
-def extend(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    return (_extend_json if is_json(request) else _extend_form)(
-        request, slug=slug, assignment_id=assignment_id
-    )
-
-
 @errors_as_json
 def _extend_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     return JsonResponse(_left(extend_lease(assignment=own_assignment_of(request, slug, assignment_id))))
@@ -203,12 +202,7 @@ def _extend_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     return see_other("annotation:work", slug)
 
 
-@never_cache
-@require_POST
-def retake(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    return (_retake_json if is_json(request) else _retake_form)(
-        request, slug=slug, assignment_id=assignment_id
-    )
+extend = never_cache(require_POST(by_content(_extend_json, _extend_form)))
 
 
 @errors_as_json
@@ -228,7 +222,7 @@ def _taken_again(request: HttpRequest, assignment: Assignment) -> None:
     messages.success(request, _("You have this page of work again, with your answers."))
 
 
-RECENT = 5  # among so many newest assignments is the last submitted or expired one
+retake = never_cache(require_POST(by_content(_retake_json, _retake_form)))
 
 
 @gzip_page  # the page repeats itself: gzip leaves a sixth
@@ -281,13 +275,6 @@ def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
     return last if ended or last.state == Assignment.State.EXPIRED else None
 
 
-@never_cache
-@require_POST
-def save(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Save a draft: the script sends ``{"answers": [...]}`` and gets JSON; the form is shown again."""
-    return (save_json if is_json(request) else _save_form)(request, slug=slug, assignment_id=assignment_id)
-
-
 @errors_as_pages
 def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     keep_draft(request, own_assignment_of(request, slug, assignment_id))
@@ -295,15 +282,15 @@ def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
     return see_other("annotation:work", slug)
 
 
+save = never_cache(require_POST(by_content(_save_json, _save_form)))
+
+
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Submit the page, and go on or show what is missing."""
     if request.method != "POST":
         return redirect("annotation:work", slug)
-    return (submit_json if is_json(request) else _submit_form)(
-        request, slug=slug, assignment_id=assignment_id
-    )
+    return by_content(_submit_json, _submit_form)(request, slug=slug, assignment_id=assignment_id)
 
 
 @errors_as_pages
@@ -311,11 +298,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     assignment = own_assignment_of(request, slug, assignment_id)
     places = places_of(assignment)
     kind = kind_of(assignment.study)
-    answers, unfinished = without_unfinished(
-        answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
-        design=design_of(assignment.study),
-        places=places,
-    )
+    answers, unfinished = read_form(request, assignment, places, final=True)
     try:
         if unfinished:
             draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
@@ -335,8 +318,8 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    is_call = request.method == "POST" and is_json(request)
-    return (change_json if is_call else _change_form)(request, slug=slug, assignment_id=assignment_id)
+    view = by_content(_change_json, _change_form) if request.method == "POST" else _change_form
+    return view(request, slug=slug, assignment_id=assignment_id)
 
 
 @errors_as_pages
@@ -348,18 +331,13 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     places = places_of(assignment)
     if request.method != "POST":
         return render_sheet(request, assignment, places, revising=True)
-    kind = kind_of(assignment.study)
-    answers, unfinished = without_unfinished(
-        answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
-        design=design_of(assignment.study),
-        places=places,
-    )
-    if missing := [*unfinished, *undecided(request.POST, places, kind)]:
+    answers, unfinished = read_form(request, assignment, places, final=True)
+    if missing := [*unfinished, *undecided(request.POST, places, kind_of(assignment.study))]:
         return render_sheet(
             request, assignment, places, revising=True, missing=missing, unfinished=unfinished, status=422
         )
     changed = revise_judgments(assignment=assignment, answers=answers)
-    messages.success(request, said_of_change(changed))
+    messages.success(request, _words_of_change(changed))
     return see_other("annotation:work", slug)
 
 
@@ -386,7 +364,6 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) -> HttpResponse:
-    """Report a problem with an item, and save the page's answers first."""
     assignment = own_assignment_of(request, slug, assignment_id)
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:

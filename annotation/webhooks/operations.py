@@ -29,7 +29,7 @@ class WebhookRequest(Parameters):
 @operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
 def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
     """Make a webhook. Its secret is in this answer and in no later one."""
-    webhook, _ = services.add_webhook(study=study, url=url, events=events, by=by)
+    webhook = services.add_webhook(study=study, url=url, events=events, by=by)
     return Outcome("The webhook was added.", webhook)
 
 

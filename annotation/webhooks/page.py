@@ -35,7 +35,7 @@ def _facts(request: HttpRequest, study: Study) -> Context:
 
 
 def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """The page with the secret, this once: it is in no message and no session that somebody else could look into."""
+    """Show the secret, this once: no message or session that others could read holds it."""
     context = study_context(admin.site, request, study, active="webhooks")
     context |= {"secret": secret_of(outcome.value), "told": outcome.value}
     answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))

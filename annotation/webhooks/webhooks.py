@@ -38,6 +38,17 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
+POST_SECONDS = 5.0  # for a whole attempt
+NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
+GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+MOST_WEBHOOKS = 10  # webhooks per study
+State = WebhookDelivery.State
+ATTEMPTS = 10  # over about a day and a half
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
+AT_ONCE = 200  # messages per round
+GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
+GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
 def secret_of(webhook: Webhook) -> str:
@@ -79,25 +90,13 @@ def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dic
     }
 
 
-SECONDS = 5.0  # for a whole attempt
-NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
-GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
 class BadAddress(Exception):
     """An address that must not be used; ``str()`` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a post.
-
-    Attributes:
-        status: HTTP status, or None without an answer.
-        problem: the error, or ''.
-        retry_after: seconds that the receiver asked for.
-    """
+    """The result of a post: the HTTP status, if any, the error, and the pause in seconds that was asked for."""
 
     status: int | None
     problem: str = ""
@@ -105,11 +104,7 @@ class Answer:
 
 
 def checked_url(url: str) -> SplitResult:
-    """Return the parts of a permitted address.
-
-    Raises:
-        BadAddress: it is not https; plain http may reach 127.0.0.1 only, if private addresses are allowed.
-    """
+    """Return the parts of a permitted address: https, or with private addresses allowed http to 127.0.0.1."""
     if len(url) > 500 or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
     try:
@@ -134,7 +129,7 @@ def checked_url(url: str) -> SplitResult:
     return parts
 
 
-def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = SECONDS) -> Answer:
+def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Answer:
     """Post once; errors are in the answer."""
     sockets: list[socket.socket] = []
     late = threading.Event()
@@ -206,7 +201,7 @@ def _exchange(
 
 
 def _address_of(host: str, port: int) -> str:
-    """Return the address to connect to; raise BadAddress if one of the name's addresses is not public."""
+    """Return the address to connect to; refuse a name with an address that is not public."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     if not _private_allowed():
@@ -232,20 +227,8 @@ def _private_allowed() -> bool:
     return bool(settings.WEBHOOK_PRIVATE or settings.DEBUG)
 
 
-MOST = 10  # webhooks per study
-State = WebhookDelivery.State
-
-
 @transaction.atomic
-def add_webhook(
-    *, study: Study, url: str, events: Collection[str], by: User | None = None
-) -> tuple[Webhook, str]:
-    """Create a webhook and return it with its secret, which is shown only now.
-
-    Raises:
-        DesignError: the address or an event is invalid.
-        DataConflict: the study has a webhook of this address, or too many.
-    """
+def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | None = None) -> Webhook:
     url = url.strip()
     try:
         checked_url(url)
@@ -256,8 +239,8 @@ def add_webhook(
         said = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
         raise DesignError(f"{said}; expected one or more of {', '.join(EVENTS)}.", field="events")
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if Webhook.objects.filter(study=study).count() >= MOST:
-        raise DataConflict(f"Study {study.slug!r} has {MOST} webhooks already; remove one first.")
+    if Webhook.objects.filter(study=study).count() >= MOST_WEBHOOKS:
+        raise DataConflict(f"Study {study.slug!r} has {MOST_WEBHOOKS} webhooks already; remove one first.")
     try:
         with transaction.atomic():
             webhook = Webhook.objects.create(
@@ -275,18 +258,16 @@ def add_webhook(
         raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
     words = f"A webhook was added that hears of {', '.join(webhook.events)}."
     note_event(study=study, what="webhook-added", words=words, by=by, webhook=webhook.pk)
-    return webhook, secret_of(webhook)
+    return webhook
 
 
 @transaction.atomic
-def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
-    """Return a new secret, shown only now; the old one becomes invalid."""
+def rotate_secret(*, webhook: Webhook, by: User | None = None) -> None:
     webhook.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
         raise NotThere("There is no such webhook any more.")
     words = "The secret of a webhook was changed."
     note_event(study=webhook.study, what="webhook-rotated", words=words, by=by, webhook=webhook.pk)
-    return secret_of(webhook)
 
 
 @transaction.atomic
@@ -322,7 +303,6 @@ def give_up_waiting(webhook: Webhook) -> None:
 
 @transaction.atomic
 def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
-    """Write a test message to be sent next; raise WrongState if the webhook is off."""
     if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
         raise WrongState("Nothing was sent: the webhook is switched off.")
     return WebhookDelivery.objects.create(
@@ -335,11 +315,7 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 
 @transaction.atomic
 def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
-    """Send a given-up delivery again, under the same id.
-
-    Raises:
-        WrongState: it was not given up, or the webhook is off.
-    """
+    """Send a given-up delivery again, under the same id."""
     if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
         raise WrongState("Nothing was sent: the webhook is switched off.")
     moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(
@@ -389,14 +365,13 @@ def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, An
 
 
 def pseudonym_for_webhook(study: Study, worker: Worker) -> str:
-    """Return a pseudonym: a crowd worker has one; others chose their name and get one here."""
+    """Return a crowd worker's pseudonym, or make one of the name that a worker chose."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
 
 
 def is_complete(study: Study) -> bool:
-    """Return True if the study is closed, or no slot is open or in work."""
     if study.state == Study.State.CLOSED:
         return True
     if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
@@ -409,7 +384,7 @@ def note_completions() -> int:
     """Write one message per completion and webhook; return their number.
 
     A query finds completions, since two simultaneous last submissions do not see each other, and there are other
-    causes (early stop, expiry, closing). It may be called at any time and concurrently.
+    causes (early stop, expiry, closing).
     """
     written = 0
     known: dict[int, bool] = {}
@@ -427,7 +402,7 @@ def note_completions() -> int:
 
 
 def _worked_again(study: Study, webhook: Webhook) -> bool:
-    """Return True if work was submitted after the last completion, other than leases that outlived a closing."""
+    """Ignore leases that outlived a closing."""
     return (
         study.state == Study.State.OPEN
         and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()
@@ -448,13 +423,6 @@ def _note_completion(webhook: Webhook) -> int:
         }
         _note([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
     return moved
-
-
-ATTEMPTS = 10  # over about a day and a half
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-AT_ONCE = 200  # messages per round
-GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
-GONE = 410  # Standard Webhooks: the endpoint wants no more messages
 
 
 def send_webhooks(*, rng: random.Random | None = None) -> int:
@@ -486,7 +454,7 @@ def _due() -> Q:
 
 
 def _next() -> WebhookDelivery | None:
-    """Return the next delivery, first to webhooks without failures, so that a hanging server delays no other."""
+    """Put webhooks without failures first, so that a hanging server delays no other."""
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
@@ -546,6 +514,6 @@ def _switch_off(webhook: Webhook) -> None:
 
 
 def _pause(rng: random.Random, times: int) -> float:
-    """Return a pause that grows fourfold with each failure, with jitter between half and all of it."""
+    """Grow fourfold with each failure, with jitter between half and all of it."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)

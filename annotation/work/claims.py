@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -50,7 +50,6 @@ def share_pause_lock(study: Study) -> None:
 
 
 def take_pause_lock(study: Study) -> None:
-    """Take the pause lock alone, and wait for claims in progress."""
     _take_lock(ALONE, study)
 
 
@@ -58,9 +57,8 @@ def _take_lock(how: str, study: Study) -> None:
     if connection.vendor != "postgresql":
         return
     with connection.cursor() as cursor:
-        cursor.execute(
-            how, [GATE, study.pk % 2**31]
-        )  # two studies that share a lock only wait for each other
+        # two studies that share a lock only wait for each other
+        cursor.execute(how, [GATE, study.pk % 2**31])
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
@@ -91,7 +89,6 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
 
 def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    """Return ids of units whose content names one of the captions."""
     known: set[str] = set()
     images: set[int] = set()
     for key, text, of_caption, of_unit in rows:
@@ -119,13 +116,12 @@ def may_come_again(study: Study) -> bool:
 
 
 def items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Return the control items of each HIT that the worker ever claimed, by HIT id, in one query."""
+    """Return the control items of each HIT that the worker ever claimed, by HIT id."""
     taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _items_of(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
 
 
 def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
-    """Return ids of the control items among ``units`` that the worker has ``met``."""
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk
@@ -137,8 +133,7 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
 
 
 def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
-    """Return ids of the units left out of the worker's previous assignment of this HIT, which looks the same
-    again."""
+    """Return ids of the units left out of the worker's previous assignment, which looks the same again."""
     before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
     if before is None or not before.order:
         return frozenset()
@@ -148,7 +143,6 @@ def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset
 
 
 def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
-    """Return the HITs whose control items are all new to the worker, in order, in one query."""
     items = _items_of(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
     return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
 
@@ -159,7 +153,7 @@ def controls_used_up(study: Study, worker: Worker) -> Any:
 
 def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
     grouped = KINDS[study.protocol].grouped
-    controls = places.filter(unit__control=True, unit__struck=False).exclude(unit__control_kind=REPEATED)
+    controls = places.filter(unit__control=True, unit__withdrawn=False).exclude(unit__control_kind=REPEATED)
     names = (
         ("hit_id", "unit__item_id")
         if grouped
@@ -173,7 +167,7 @@ def _items_of(study: Study, places: Any) -> dict[int, set[Mark]]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's assignment with its placed units; ``created`` is False for an existing one."""
+    """A worker's assignment with its placed units."""
 
     assignment: Assignment
     created: bool
@@ -184,9 +178,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     """Return the worker's current, prefetched or next HIT, or None if nothing is left.
 
     Raises:
-        NotJoined: the worker did not join the study.
-        NotAdmitted: a quiz or a requirement comes before more work.
-        WorkPaused, WorkerExcluded, StudyPaused: no work now.
+        NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     for attempt in range(ATTEMPTS):
         found = find_candidate(study, worker, attempt=attempt)
@@ -236,12 +228,7 @@ def find_candidate(
 
     Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
     nothing else is left. A current HIT may be finished, also while the worker or the study is paused.
-
-    Args:
-        besides: a current assignment to ignore.
-
-    Raises:
-        as ``claim_assignment``.
+    ``besides`` is a current assignment to ignore.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)
@@ -282,8 +269,7 @@ def find_candidate(
 
 
 def _participation(study: Study, worker: Worker) -> Any:
-    """Return the worker's participation, with the facts that spare most claims a query: whether the worker
-    ``wrote`` captions, ``began`` to work, and has ``used_up`` the control items."""
+    """Return the worker's participation, with facts that spare most claims a query."""
     participation = (
         Participation.objects.filter(study=study, worker=worker)
         .annotate(
@@ -315,8 +301,7 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
 
 
 def _candidates(study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment]) -> list[HIT]:
-    """Return HITs with an open slot. Release expired leases only if their slots, or the worker's own, are
-    needed: most requests can skip the writes."""
+    """Return HITs with an open slot. Release expired leases only if needed: most requests skip the writes."""
     hits: list[HIT] = []
     if not any(lease.worker_id == worker.pk for lease in overdue):
         hits = _next_hits(study, worker, participation)
@@ -328,8 +313,7 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
 
 
 def _chosen(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
-    """Return a HIT of ``hits``: drawn, or with early stopping one with the fewest assignments in work, since
-    votes should then follow one another."""
+    """Draw a HIT; with early stopping, take one with little in work, since votes should follow one another."""
     if stops_early(study):
         in_work = in_work_by_hit([hit.pk for hit in hits])
         ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))
@@ -356,10 +340,7 @@ def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
 
 
 def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:
-    """Return True if the study offers work to this active worker.
-
-    A rehearsed study is open to simulated workers only.
-    """
+    """A rehearsed study is open to simulated workers only."""
     simulated = worker.source == Worker.Source.REHEARSAL
     welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
     now = Q(state=Study.State.OPEN, paused_at=None)
@@ -387,12 +368,11 @@ def claim_slot(
 
     Args:
         ahead: reserve the HIT for after the current one.
-        session: the crowd promised the HIT for this session, so the worker gets it even if its outcome is decided.
+        session: the crowd promised the HIT for it, so the worker gets it even if its outcome is decided.
         late: accept a closed study.
 
     Raises:
-        SlotLost, IntegrityError: another worker, or the worker in another window, was faster; roll back and look
-            again.
+        SlotLost, IntegrityError: another worker or window was faster; roll back and look again.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
@@ -423,7 +403,7 @@ def claim_slot(
         session=session,
         external_id=session.external_id if session is not None else "",
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
-        seat=free_slot(hit.pk),
+        slot=free_slot(hit.pk),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
@@ -436,11 +416,7 @@ def claim_slot(
 
 
 def _accept_reserved(found: Claim) -> Claim | None:
-    """Turn a reservation into the current assignment with a full lease, within the caller's transaction.
-
-    Raises:
-        SlotLost, IntegrityError: as ``claim_slot``.
-    """
+    """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
     reserved = found.assignment
     share_pause_lock(reserved.study)
     if not _takes_work(reserved.study, reserved.worker):
@@ -455,11 +431,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
 
 
 def return_assignment(*, assignment: Assignment) -> None:
-    """Return a HIT and keep its draft. A repeated call changes nothing.
-
-    Raises:
-        AlreadyEnded: it was submitted.
-    """
+    """Return a HIT and keep its draft. A repeated call changes nothing."""
     if release_slots(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
         assignment.state = Assignment.State.RETURNED
         return
@@ -470,8 +442,8 @@ def return_assignment(*, assignment: Assignment) -> None:
         )
 
 
-def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
-    overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
+def expire_overdue(*, study: Study) -> int:
+    overdue = Assignment.objects.overdue(timezone.now()).filter(study=study)
     return release_slots(overdue, Assignment.State.EXPIRED)
 
 

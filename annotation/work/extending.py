@@ -38,7 +38,7 @@ LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Stop claims here and at the crowd, and release reservations. Current leases go on.
 
-    Pausing a paused study changes nothing. The caller sends the outbox messages (``carry_out_calls``).
+    Pausing twice changes nothing. The caller sends the outbox messages (``carry_out_calls``).
     """
     take_pause_lock(study)
     _lock_study(study)
@@ -58,11 +58,9 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 @transaction.atomic
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
-    """Offer work again, here and at the crowd. Resuming a study that is not paused changes nothing.
+    """Offer work again, here and at the crowd. Resuming twice changes nothing.
 
-    Raises:
-        WrongState: the study is not open, the reason is missing, or the budget does not suffice.
-        OverBudget: slots that were given back meanwhile cost more than is left; the study stays paused.
+    If slots given back meanwhile cost more than the budget has, the study stays paused.
     """
     _lock_study(study)
     _require_pausable(study, "only an open study can be resumed")
@@ -78,7 +76,6 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
 
 
 def reason_of(why: str) -> str:
-    """Return the stripped reason for the log."""
     reason = why.strip()
     if not reason:
         raise WrongState("Nothing was changed: a reason is missing; the study's log shows it.")
@@ -109,14 +106,7 @@ def extend_study(
     by: User | None = None,
     what: str = "extended",
 ) -> int:
-    """Add ``workers`` to the given HITs (default: all), atomically. Return the number of HITs changed.
-
-    Args:
-        what: the name of the log entry.
-
-    Raises:
-        OverBudget: it costs more than is left.
-    """
+    """Add ``workers`` to the given HITs (default: all), if the budget suffices. Return the number of HITs."""
     reason = reason_of(why)
     if not 1 <= workers <= MOST_WORKERS:
         raise WrongState(
@@ -197,7 +187,6 @@ def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: 
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
-    """Add minutes to every current lease and return the number of leases."""
     reason = reason_of(why)
     if not 1 <= minutes <= MOST_MINUTES:
         raise WrongState(
@@ -222,10 +211,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
 def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
-    """Expire the given assignments, or all with an ended lease. Return their number.
-
-    Drafts are kept and the slots reopen.
-    """
+    """Expire the given assignments, or all with an ended lease. Keep drafts and reopen the slots."""
     reason = reason_of(why)
     rows = Assignment.objects.filter(study=study, state__in=LEASED)
     overdue = assignments is None
@@ -285,10 +271,7 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
 def reopen_units(
     *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
 ) -> int:
-    """Ask for more votes on these units by adding workers to their HITs. Return the number of HITs.
-
-    Other units of these HITs get the votes too.
-    """
+    """Ask for more votes on these units by adding workers to their HITs, for all units of these HITs."""
     found: dict[str, str] = {}
     for some in batched(sorted(set(units)), KEYS_AT_ONCE):
         rows = study.units.filter(key__in=some, control=False, places__isnull=False)

@@ -40,18 +40,20 @@ from judgments.studies.studies import design_of
 
 # a returned or expired assignment does not count
 COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
+INVITATION_LENGTH = 12  # 59 bits cannot be guessed
+MOST_INVITATIONS = 500
+NAME_LENGTH = 100
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 
 
 def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
-    """Check a worker against a study's requirements.
-
-    Args:
-        worker: None for a new worker.
-        country: the country declared just now, if the worker declared none before.
-
-    Raises:
-        RequirementNotMet: with the requirement in words.
-    """
+    """Check a worker, None for a new one, against a study's requirements; ``country`` is declared just now."""
+    if worker is not None and worker.country and country not in ("", worker.country):
+        raise CountryProblem(
+            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
+            % {"country": country_name(worker.country)}
+        )
     if asked.countries:
         code = (worker.country if worker is not None else "") or country
         if not code:
@@ -87,7 +89,6 @@ def _record_of(worker: Worker) -> tuple[int, int]:
 
 
 def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
-    """Check the quiz and the requirements. Make no query if the study has none."""
     if not worker.is_person:
         return
     refuse_unfit(asked=design.workers, worker=worker)
@@ -107,7 +108,6 @@ def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
 
 
 def checked_country(code: str) -> str:
-    """Return a country as two letters, or '' for none."""
     code = code.strip().upper()
     if code and code not in COUNTRIES:
         raise CountryProblem(
@@ -117,7 +117,6 @@ def checked_country(code: str) -> str:
 
 
 def consent_version(design: StudyDesign) -> str:
-    """Return a hash of the consent text, '' if the study has none."""
     return content_key(design.consent)[:16] if design.consent else ""
 
 
@@ -127,29 +126,19 @@ def instructions_version(design: StudyDesign) -> str:
     return content_key(design.question, design.instructions, examples)[:16]
 
 
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
-LENGTH = 12  # 59 bits cannot be guessed
-MOST = 500
-
-
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
-    """Create ``count`` invitation codes for one person each."""
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
-    if not 1 <= count <= MOST:
-        raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST} at a time.")
+    if not 1 <= count <= MOST_INVITATIONS:
+        raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST_INVITATIONS} at a time.")
     made = Invitation.objects.bulk_create(
-        Invitation(study=study, code="".join(secrets.choice(LETTERS) for _ in range(LENGTH)), note=note)
+        Invitation(study=study, code=_random_text(LETTERS, INVITATION_LENGTH), note=note)
         for _ in range(count)
     )
     words = "One invitation was made." if count == 1 else f"{count} invitations were made."
     note_event(study=study, what="invited", words=words, note=note)
     return made
-
-
-NAME_LENGTH = 100
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +152,11 @@ class Joined:
 
 
 def suggest_name() -> str:
-    return "w-" + "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(8))
+    return "w-" + _random_text(LETTERS, 8)
+
+
+def _random_text(letters: str, length: int) -> str:
+    return "".join(secrets.choice(letters) for _ in range(length))
 
 
 def worker_for_token(token: str) -> Worker | None:
@@ -187,13 +180,7 @@ def join_study(
 
     Args:
         name: refused if in use, unless ``known`` is its worker.
-        code: the study's or the invitation's code.
-        consent: whether the worker agreed to the consent text.
-        country: two letters; an earlier declaration stays.
         known: the worker whose token came with the request.
-
-    Raises:
-        NameProblem, NameTaken, CountryProblem, JoinRefused, RequirementNotMet: with a sentence for the worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
@@ -201,7 +188,7 @@ def join_study(
     joined_before = _participation(study, known)
     if joined_before is None:
         _refuse_strangers(study, design_of(study), code, consent)
-        _refuse_unfit(study, known, country)
+        refuse_unfit(asked=design_of(study).workers, worker=known, country=country)
     worker, token, resume = _worker_named(name, known, country)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
@@ -211,16 +198,16 @@ def join_study(
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
 ) -> Joined:
-    """Return a new token for a worker with a resume code; the old token becomes invalid.
+    """Return a new token for a worker with a resume code; join the study if it is new to them.
 
-    A worker who is new to this study joins it. Errors are those of ``join_study``; NameTaken also for a wrong code.
+    The old token becomes invalid. Errors are those of ``join_study``; NameTaken also for a wrong code.
     """
     code, country = _typed_code(code), checked_country(country)
     worker = _worker_of_code(name, resume)
     participation = _participation(study, worker)
     if participation is None:
         _refuse_strangers(study, design_of(study), code, consent)
-        _refuse_unfit(study, worker, country)
+        refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
         _remember_country(worker, country)
         participation = _participate(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
@@ -228,14 +215,13 @@ def resume_worker(
 
 @transaction.atomic
 def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
-    """Return the worker of this name and resume code, and a new token; the old token becomes invalid."""
+    """Return the worker of this name and resume code, and a new token; the old one becomes invalid."""
     worker = _worker_of_code(name, resume)
     return worker, _new_token(worker)
 
 
 @transaction.atomic
 def new_resume_code(*, worker: Worker) -> str:
-    """Return a new resume code; the old one becomes invalid."""
     resume = secrets.token_urlsafe(12)
     worker.resume_hash = hash_secret(resume)
     worker.save(update_fields=["resume_hash"])
@@ -243,7 +229,6 @@ def new_resume_code(*, worker: Worker) -> str:
 
 
 def require_participation(*, study: Study, worker: Worker) -> Participation:
-    """Return the worker's participation."""
     participation = _participation(study, worker)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
@@ -276,15 +261,6 @@ def _worker_of_code(name: str, resume: str) -> Worker:
     if worker is None:
         raise NameTaken(_("Name and resume code do not belong together."))
     return worker
-
-
-def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
-    if worker is not None and worker.country and country not in ("", worker.country):
-        raise CountryProblem(
-            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
-            % {"country": country_name(worker.country)}
-        )
-    refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
 
 
 def _remember_country(worker: Worker, country: str) -> None:
@@ -364,7 +340,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
     terms = {
         "consent_version": version,
         "consented_at": timezone.now() if version and consent else None,
-        "completion_code": "".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
+        "completion_code": _random_text(CODE_LETTERS, 8),
     }
     if new:
         participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
@@ -385,7 +361,6 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
 
 
 def worker_of(study: Study, name: str) -> Worker:
-    """Return the worker of this name."""
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
         raise NotThere(f"Nothing was changed: no worker {name[:80]!r} took part in study {study.slug!r}.")

@@ -39,8 +39,6 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The end of a lease and the extensions that are left."""
-
     expires_at: datetime
     more: int
 
@@ -48,7 +46,7 @@ class Lease:
 def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
-    A repeated call returns the same HIT. Return None if nothing is left or ``assignment`` is not in work.
+    A repeated call returns the same HIT. None: nothing is left, or ``assignment`` is not in work.
     """
     if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
         return None
@@ -72,12 +70,8 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes nothing.
-
-    Raises:
-        NoMoreTime: no extension is left.
-        TooLate, AlreadyEnded: the lease has ended.
-    """
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. An immediate repetition changes
+    nothing."""
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
     wanted = now + timedelta(minutes=crowd.lease_minutes)
@@ -85,10 +79,8 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     gains = held.filter(expires_at__lt=wanted - min(TWICE, timedelta(minutes=crowd.lease_minutes) / 10))
     moved = gains.filter(extended__lt=crowd.extensions).update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    fresh = (
-        crowd.extensions and held.exists() and not gains.exists()
-    )  # nothing to gain: just claimed, or called twice
-    if moved or fresh:
+    nothing_to_gain = held.exists() and not gains.exists()  # just claimed, or called twice
+    if moved or (crowd.extensions and nothing_to_gain):
         return lease_of(assignment)
     if held.exists():
         raise NoMoreTime(
@@ -106,8 +98,6 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
     Raises:
         SlotTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
-        AlreadyEnded: it was submitted or returned.
-        WorkPaused, WorkerExcluded, StudyPaused: no work now.
     """
     try:
         with transaction.atomic():
@@ -166,7 +156,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         worker_id=lost.worker_id,
         session_id=lost.session_id,
         external_id=lost.external_id,
-        seat=free_slot(lost.hit_id),
+        slot=free_slot(lost.hit_id),
         accepted_at=now,
         expires_at=until,
         order=lost.order,
@@ -200,8 +190,6 @@ class PaidTime:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """An assignment with measured time and the spans of its leases."""
-
     session: int
     handed_in: datetime
     claimed: float
@@ -257,10 +245,7 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
 
 
 def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
-    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one.
-
-    A span lasts from the claim to the submission or the lease's end, without gaps before a reclaim.
-    """
+    """Return the spans of a worker's leases on a HIT: expired rows, then the submitted one."""
     ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
     spans: list[Span] = []
     for row, end in zip(rows, ends, strict=True):
@@ -276,8 +261,6 @@ def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
 
 @dataclass(slots=True)
 class _Union:
-    """A union of time spans: overlaps count once."""
-
     spans: list[Span] = field(default_factory=list)  # disjoint and ordered
     length: timedelta = timedelta()
 

@@ -20,7 +20,7 @@ from annotation.work.extending import (
     pause_study,
     resume_study,
 )
-from annotation.work.joining import MOST, create_invitations
+from annotation.work.joining import MOST_INVITATIONS, create_invitations
 from common.parameters import KeysField, Parameters, Reason
 from judgments.models import Study
 from judgments.study_operations import Outcome, operation
@@ -123,7 +123,7 @@ def expire(
 class InvitationRequest(Parameters):
     """The number of invitations, and a note."""
 
-    count = serializers.IntegerField(min_value=1, max_value=MOST)
+    count = serializers.IntegerField(min_value=1, max_value=MOST_INVITATIONS)
     note = serializers.CharField(
         required=False,
         allow_blank=True,

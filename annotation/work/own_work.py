@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.crowds.people import BY_THE_LINK
@@ -27,7 +27,6 @@ from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
 HANDED_IN = ("submitted", "approved", "rejected", *NOT_COUNTED)
-MOST_OPEN_STUDIES = 20
 MOST_REJECTED = 50
 
 
@@ -40,9 +39,6 @@ class OwnStudy:
         approved_before: approved assignments that were invalidated since.
         judgments, seconds: current answers, and the active time on them.
         controls: accuracy on control items, if the study shows it.
-        held: whether an assignment is in work.
-        more: whether there is work for this worker.
-        rejected: rejected assignments with the reason.
         quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
 
@@ -69,15 +65,12 @@ class OwnStudy:
 
     @property
     def approved_cents(self) -> int:
-        """Return the cents for approved assignments, including those invalidated later: what was granted is owed."""
+        """Include work invalidated later: what was granted is owed."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
-    """Return the worker's studies, the latest first.
-
-    Make four queries, one more if a study has a quiz, and one or two per study that shows accuracy.
-    """
+    """Return the worker's studies, the latest first, in a few queries for any number of them."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -139,19 +132,16 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
     """
     for own in shown:
         kind = KINDS[own.study.protocol]
-        answers = control_answers(own.study, worker=worker, as_first_given=True)
+        answers = control_answers(own.study, workers=[worker.pk], as_first_given=True)
         if len(answers) >= own.design.controls.after:
             right = sum(kind.is_right(answer.given, answer.expected) for answer in answers)
             own.controls = control_record(len(answers), right, own.design.controls.threshold)
 
 
-def open_studies(worker: Worker | None) -> list[Study]:
-    """Return open studies that the worker has not joined, the newest first, in one query."""
+def open_studies() -> QuerySet[Study]:
+    """Return the studies that anybody may join, the newest first."""
     found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
-    found = found.filter(place__in=BY_THE_LINK)
-    if worker is not None:
-        found = found.exclude(participations__worker=worker)
-    return list(found.order_by("-opened_at", "slug")[:MOST_OPEN_STUDIES])
+    return found.filter(place__in=BY_THE_LINK).order_by("-opened_at", "slug")
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
@@ -186,5 +176,5 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _texts(shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the texts without the picture: its address ends with the assignment."""
+    """Leave out the picture: its address ends with the assignment."""
     return {name: value for name, value in shown.items() if name != "image"}

@@ -1,7 +1,6 @@
 """Lay out a HIT for a worker: texts in the reader's language, pictures, worked examples.
 
-Built-in texts (questions of kinds, texts of presets, the ready test) are translated by the catalogues, also when a
-design repeats them word for word; other texts are shown as written.
+Built-in texts are translated by the catalogues, also when a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from judgments.drawing.packing import apart
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Dataset, HITUnit, Item, Study, Unit
 
+PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
+
 
 def worded(text: str) -> str:
     """Strip a design's text and translate it if it is a built-in one."""
@@ -48,12 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of a HIT for one worker.
-
-    Attributes:
-        order: index of the HIT's unit at each position, from 0.
-        sides: what the kind drew at each position; empty if it draws nothing.
-    """
+    """The index of the HIT's unit at each position, and what the kind drew there, if it draws sides."""
 
     order: list[int]
     sides: list[Any]
@@ -66,23 +62,25 @@ def draw_layout(
     worker: Worker,
     units: Sequence[Unit],
     left_out: Collection[int] = (),
-    struck_too: bool = False,
+    with_withdrawn: bool = False,
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
-    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition are
-    kept apart; a repetition for which that is impossible is left out.
+    Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition
+    are kept apart; a repetition for which that is impossible is left out.
 
     Args:
         units: the HIT's units in order.
-        left_out: ids of units to omit. Withdrawn units are always omitted.
-        struck_too: include withdrawn units, to read a page as it was published.
+        left_out: ids of units to omit. Withdrawn units are always omitted, unless ``with_withdrawn`` is set, to
+            read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [shuffled(group, rng) for group in shuffled(_groups(kind, units), rng)]
     unseen = {
-        index for index, unit in enumerate(units) if (unit.struck and not struck_too) or unit.pk in left_out
+        index
+        for index, unit in enumerate(units)
+        if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
     }
     groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
     twins = _twins(units, groups)
@@ -103,7 +101,6 @@ def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Map the index of each repeated group to that of its original."""
     of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
     heads = [units[group[0]] for group in groups]
     return {
@@ -114,7 +111,7 @@ def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, 
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    """Return the HIT's units with their texts, in order, in one query."""
+    """Return the HIT's units with their texts, in order."""
     rows = (
         HITUnit.objects.filter(hit_id=hit_id)
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
@@ -136,7 +133,7 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 
 
 def places_of(assignment: Assignment) -> list[Place]:
-    """Return the assignment's units in the order shown, in one query."""
+    """Return the assignment's units in the order shown."""
     if assignment.hit_id is None:  # imported judgments of an unknown HIT
         return []
     return placed(units_of_hit(assignment.hit_id), assignment.order, assignment.flips)
@@ -163,9 +160,6 @@ def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: s
     return {"source": source, **shown}
 
 
-TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
-
-
 def picture_url(*, place: Place, assignment: Assignment) -> str:
     """Return the address of a picture for the assignment's worker, '' if there is none.
 
@@ -189,7 +183,6 @@ def preview_picture_url(item: Item) -> str:
 
 
 def item_at(assignment: Assignment, position: int) -> Item | None:
-    """Return the item at ``position`` (from 1), or None."""
     if assignment.hit_id is None:
         return None
     order = assignment.order  # in the worker's order, or the HIT's own if that is empty
@@ -202,11 +195,7 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return the bytes of an uploaded picture, to be cached by this browser only.
-
-    Raises:
-        Http404: there is no picture, or its file is missing.
-    """
+    """Return an uploaded picture, to be cached by this browser only; raise Http404 if it is missing."""
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture
@@ -223,7 +212,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
         # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
         response = FileResponse(
-            picture.open("rb"), content_type=kind if kind in TYPES else "application/octet-stream"
+            picture.open("rb"), content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
         )
         response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
     response.headers["ETag"] = etag
@@ -234,14 +223,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """A worked example.
-
-    Attributes:
-        picture: its address, or ''.
-        scene: the picture in words.
-        texts: (letter, text) pairs; the letter may be ''.
-        why: the reason, as HTML.
-    """
+    """A worked example; ``texts`` are (letter, text) pairs, ``why`` is HTML."""
 
     picture: str
     scene: str
@@ -251,16 +233,17 @@ class WorkedExample:
 
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
-    """Return the worked examples in order, with one query if one has an image."""
-    return _worked(design, _pictures(study, design))
+    addresses = {
+        number: reverse("annotation:example-picture", args=[study.slug, number]) if item.picture else item.url
+        for number, item in _example_items(study.dataset_id, design).items()
+    }
+    return _worked(design, addresses)
 
 
 def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[WorkedExample]:
     """Return the worked examples of a design without a study, for staff."""
-    named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
-    rows = Item.objects.filter(dataset=dataset, name__in=set(named.values())) if named else []
-    addresses = {item.name: preview_picture_url(item) for item in rows}
-    return _worked(design, {number: addresses.get(name, "") for number, name in named.items()})
+    items = _example_items(dataset.pk, design)
+    return _worked(design, {number: preview_picture_url(item) for number, item in items.items()})
 
 
 def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExample]:
@@ -277,23 +260,17 @@ def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[WorkedExampl
     ]
 
 
-def _pictures(study: Study, design: StudyDesign) -> dict[int, str]:
+def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
+    """Return the image of each example (from 1) that names one."""
     named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
     if not named:
         return {}
-    rows = Item.objects.filter(dataset_id=study.dataset_id, name__in=set(named.values()))
+    rows = Item.objects.filter(dataset_id=dataset_id, name__in=set(named.values()))
     items = {item.name: item for item in rows}
-    return {
-        number: reverse("annotation:example-picture", args=[study.slug, number])
-        if items[name].picture
-        else items[name].url
-        for number, name in named.items()
-        if name in items
-    }
+    return {number: items[name] for number, name in named.items() if name in items}
 
 
 def example_item(study: Study, design: StudyDesign, number: int) -> Item | None:
-    """Return the image of example ``number`` (from 1), or None."""
     if not 1 <= number <= len(design.examples) or not design.examples[number - 1].image:
         return None
     return Item.objects.filter(dataset_id=study.dataset_id, name=design.examples[number - 1].image).first()

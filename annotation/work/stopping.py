@@ -29,7 +29,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
 from judgments.drawing.stopping import stops_early, unit_range
 from judgments.kinds import KINDS
-from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study, Unit
+from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
 
 IN_WORK = (Assignment.State.RESERVED, Assignment.State.ACCEPTED)
@@ -74,12 +74,12 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     _lock_pairs({place.pair for places in parts for place in places if place.pair and place.judged})
     for places in parts:
         slots = _Slots.of(places)
-        outlooks = _update_bounds(study, design, slots)
+        bounds = _update_bounds(study, design, slots)
         others = _follow_pairs(design, {place.pair for place in places if place.pair and place.judged})
         if others:  # a pair was decided or reopened
             slots = _Slots.of([*places, *_places_of(others - slots.hits.keys())])
-            outlooks = list(Outlook.objects.filter(pk__in=[place.unit for place in slots.places]))
-        _set_slots(design, slots, {one.pk: one.cast for one in outlooks if not one.done})
+            bounds = list(OutcomeBounds.objects.filter(pk__in=[place.unit for place in slots.places]))
+        _set_slots(design, slots, {one.pk: one.cast for one in bounds if not one.done})
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
@@ -93,14 +93,14 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
 
 
 def free_slot(hit_id: int) -> int:
-    """Return the lowest seat number that no live assignment of the HIT has."""
-    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("seat", flat=True))
-    return next(seat for seat in count() if seat not in taken)
+    """Return the lowest slot number that no live assignment of the HIT has."""
+    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("slot", flat=True))
+    return next(slot for slot in count() if slot not in taken)
 
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     """Return ids of the HIT's units that need no more judgments, and of their repetitions."""
-    done = set(Outlook.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
+    done = set(OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
     keys = {unit.key for unit in units if unit.pk in done}
     again = {unit.pk for unit in units if unit.control and unit.content.get(REPEATS) in keys}
     return frozenset(done | again)
@@ -113,8 +113,6 @@ def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A unit in a HIT with its pair, and whether it is judged; control items are not."""
-
     hit: int
     unit: int
     pair: int | None
@@ -133,14 +131,7 @@ def _places_of(hits: Collection[int]) -> list[_Place]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs and the votes to come from assignments in work.
-
-    Attributes:
-        places: the units' places, by HIT and in order.
-        hits: the rows by id.
-        live: live assignments by HIT.
-        coming: assignments in work by unit.
-    """
+    """Locked HITs, and the live assignments of each; ``coming`` are assignments in work by unit."""
 
     places: list[_Place]
     hits: Mapping[int, HIT]
@@ -166,14 +157,14 @@ class _Slots:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Lock pairs, so that submissions for one pair follow one another. SQLite has one writer anyway."""
+    """Make submissions for one pair follow one another. SQLite has one writer anyway."""
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Outlook]:
+def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit from its judgments. Write changed rows only."""
     kind = KINDS[study.protocol]
     wanted = _wanted_of(design, slots)
@@ -190,33 +181,33 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     for unit, value, worker in rows:
         if worker not in unused and value is not None:
             used[unit].append(value)
-    outlooks, changed = list(Outlook.objects.filter(pk__in=units)), []
-    for outlook in outlooks:
-        unit = outlook.pk
+    bounds, changed = list(OutcomeBounds.objects.filter(pk__in=units)), []
+    for one in bounds:
+        unit = one.pk
         remaining = max(wanted[unit] - cast[unit], slots.coming[unit], 0)
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
         done = cast[unit] >= wanted[unit]
-        if not outlook.full_depth:
+        if not one.full_depth:
             # the pair's decision holds until the pair is updated
-            done = done or low == high or (outlook.done and unit in in_pairs)
-        if (cast[unit], low, high, done) != (outlook.cast, outlook.low, outlook.high, outlook.done):
-            outlook.cast, outlook.low, outlook.high, outlook.done = cast[unit], low, high, done
-            changed.append(outlook)
+            done = done or low == high or (one.done and unit in in_pairs)
+        if (cast[unit], low, high, done) != (one.cast, one.low, one.high, one.done):
+            one.cast, one.low, one.high, one.done = cast[unit], low, high, done
+            changed.append(one)
     _store(changed)
-    return outlooks
+    return bounds
 
 
 def _wanted_of(design: StudyDesign, slots: _Slots) -> dict[int, int]:
     return {place.unit: design.judgments_per_unit + slots.hits[place.hit].extra for place in slots.places}
 
 
-def _store(outlooks: Collection[Outlook]) -> None:
+def _store(bounds: Collection[OutcomeBounds]) -> None:
     """Write the bounds, one statement for each of the few distinct values."""
     alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
-    for one in outlooks:
+    for one in bounds:
         alike[one.cast, one.low, one.high, one.done].append(one.pk)
     for (cast, low, high, done), units in alike.items():
-        Outlook.objects.filter(pk__in=units).update(cast=cast, low=low, high=high, done=done)
+        OutcomeBounds.objects.filter(pk__in=units).update(cast=cast, low=low, high=high, done=done)
 
 
 def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
@@ -227,7 +218,7 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
 
 
 def _changed_use(assignment: Assignment) -> bool:
-    """Return True if this assignment's control items changed whether its worker is included."""
+    """Return True if the control items of this assignment changed whether its worker is included."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
@@ -249,7 +240,7 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     """Update units by the state of their pairs, decided or open, and return the changed HITs."""
     if not pairs:
         return set()
-    sums = Outlook.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
+    sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
     settled: list[int] = []
     unsettled: list[int] = []
     for pair, low, high in sums.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
@@ -263,10 +254,10 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
         low__lt=F("high"),
         cast__lt=design.judgments_per_unit + F("unit__places__hit__extra"),
     )
-    changed = dict(Outlook.objects.filter(ending | reviving).values_list("pk", "done"))
+    changed = dict(OutcomeBounds.objects.filter(ending | reviving).values_list("pk", "done"))
     for done in set(changed.values()):
         same = [unit for unit, was in changed.items() if was == done]
-        Outlook.objects.filter(pk__in=same).update(done=not done)
+        OutcomeBounds.objects.filter(pk__in=same).update(done=not done)
     return (
         set(HITUnit.objects.filter(unit__in=changed).values_list("hit_id", flat=True)) if changed else set()
     )

@@ -29,7 +29,7 @@ from annotation.work.claims import (
 )
 from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
-from annotation.work.worksheet import answer_key, checked_answers
+from annotation.work.worksheet import BESIDES, answer_key, checked_answers
 from common.errors import NotThere, QuorumError
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import stops_early
@@ -40,13 +40,11 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
-BESIDES = ("seconds", "wall_seconds", "comment", "signals")
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment; ``repeated`` for an identical earlier one; only saved if positions are
-    ``missing``."""
+    """A submitted assignment, ``repeated`` if it was before; only saved if positions are ``missing``."""
 
     assignment: Assignment
     repeated: bool
@@ -54,7 +52,6 @@ class Submission:
 
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
-    """Return the worker's assignment."""
     try:
         key = UUID(str(assignment_id))
     except ValueError:
@@ -72,13 +69,9 @@ def save_answers(
     answers: Sequence[Mapping[str, Any]],
     unfinished: Mapping[int, Any] | None = None,
 ) -> Assignment:
-    """Merge ``answers`` into the draft. A repeated call changes nothing.
+    """Merge ``answers`` into the draft. If an answer is invalid, nothing is saved.
 
     ``unfinished`` holds a plain form's invalid input by position; it is saved, but is no answer.
-
-    Raises:
-        AnswerProblem: an answer is invalid; nothing is saved.
-        TooLate, AlreadyEnded: the assignment takes no more answers.
     """
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
@@ -92,15 +85,13 @@ def save_answers(
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
     """Merge ``answers`` into the draft and turn every unit into a judgment.
 
-    A repeated submission is harmless. An incomplete one is saved. One transaction stores the assignment's state
-    and its judgments, then updates the outcome bounds, the crowd session and the webhooks
-    (``_store_judgments``). The quality rules run after it.
+    A repeated submission is harmless. One transaction stores the assignment's state and its judgments, then
+    updates the outcome bounds, the crowd session and the webhooks (``_store_judgments``). The detectors run after
+    it.
 
     Raises:
         AnswersMissing: ``missing`` are the open positions; the rest is saved.
-        AnswerProblem: an answer is invalid; nothing is saved.
-        TooLate: the lease ended; nothing changes.
-        AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
+        AnswerProblem, TooLate, AlreadyEnded: nothing changes.
     """
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
@@ -115,10 +106,7 @@ def submit_and_claim(
 ) -> tuple[Submission, Claim | None]:
     """Submit, then claim the next HIT of the study, in one commit if possible.
 
-    A commit waits for the disk, and on SQLite everybody waits for it.
-
-    Raises:
-        as ``submit_assignment``; no HIT is claimed then.
+    A commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
     """
     study, worker = assignment.study, assignment.worker
     if stops_early(study):
@@ -161,7 +149,6 @@ class CheckedAnswers:
 
 
 def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
-    """Check ``answers`` against the assignment's places."""
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
@@ -169,7 +156,7 @@ def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -
 
 
 def _submit(sheet: CheckedAnswers) -> Submission:
-    """Submit within the caller's transaction. Save an incomplete submission as a draft, and name what is missing."""
+    """Save an incomplete submission as a draft."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever its state is now
         _refuse_other_answers(locked, sheet.given)
@@ -193,7 +180,7 @@ def _require_complete(submission: Submission) -> None:
 
 
 def _run_rules(submission: Submission) -> bool:
-    """Run the quality rules after commit. Return True if they stopped the worker."""
+    """Run the detectors after commit. Return True if they stopped the worker."""
     if submission.repeated:
         return False
     return is_stopped(run_detectors(assignment=submission.assignment))
@@ -254,7 +241,6 @@ def merge_answers(
 def _store_judgments(
     assignment: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]
 ) -> None:
-    """Store the judgments within the caller's transaction, then what follows from them."""
     _mark_submitted(assignment, answers)
     judgments = [
         judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
@@ -361,7 +347,6 @@ def _presented(kind: Kind, side: Any) -> str:
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
-    """Store a worker's report about the item at ``position``."""
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:
         raise AnswerProblem(
@@ -377,7 +362,7 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
 
 
 def changeable_until(assignment: Assignment) -> datetime | None:
-    """Return the end of the time for revisions, or None if there is none."""
+    """Return the end of the time for revisions, if there is one."""
     minutes = design_of(assignment.study).crowd.edit_minutes
     if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
         return None
@@ -401,12 +386,7 @@ def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str
 def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
     """Revise submitted answers and return the changed positions. A repeated call changes nothing.
 
-    Each change adds a judgment and keeps the old one.
-
-    Raises:
-        AnswerProblem: an answer is invalid; nothing changes.
-        TooLateToChange: the time is over, or the assignment was decided on.
-        AlreadyEnded: it was never submitted.
+    Each change adds a judgment and keeps the old one. If an answer is invalid or late, nothing changes.
     """
     sheet = read_answers(assignment, answers)
     key = answer_key(sheet.kind)

@@ -21,6 +21,7 @@ MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
 SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
 MOST_SIGNAL = 1_000_000
+NUMBER_KEYS = "1234567890"
 
 
 def answer_key(kind: Kind) -> str:
@@ -34,9 +35,6 @@ def checked_answers(
 
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
-
-    Raises:
-        AnswerProblem: the list has another form, or a position or answer is unknown or repeated.
     """
     kind = KINDS[design.protocol]
     key = answer_key(kind)
@@ -102,7 +100,7 @@ def without_unfinished(
 
 
 def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
-    """Return why an answer is invalid, in words for its worker; "" if it is valid."""
+    """Return why an answer is invalid, in words for its worker, or ""."""
     try:
         kind.checked(given, unit=unit, design=design)
     except ValueError as error:
@@ -198,21 +196,14 @@ def script_words(*, pictures: bool) -> dict[str, str]:
     }
 
 
-NUMBER_KEYS = "1234567890"
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """A unit on the page.
 
     Attributes:
-        position: in the assignment, from 1.
         shown: the content (docs/api.md).
-        value: the saved answer: a number, or the kind's open answer.
-        seconds, wall_seconds: its active and its wall-clock time.
         key: the number key that ticks it, in a group.
-        unfinished: a plain form's invalid input, or None.
-        problem: why that input is invalid, for the worker.
+        unfinished: a plain form's invalid input; ``problem`` says why it is invalid.
     """
 
     position: int
@@ -228,8 +219,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One screen: a unit, or all units of one picture. ``missing``: a submission was refused because it is
-    open."""
+    """One screen: a unit, or all units of one picture. ``missing``: a submission left it open."""
 
     number: int
     rows: tuple[Row, ...]
@@ -270,7 +260,6 @@ def steps_of(
     answers: Mapping[str, Mapping[str, Any]],
     missing: Collection[int] = (),
 ) -> list[Step]:
-    """Return the steps of a page, filled with ``answers`` (position -> value, seconds)."""
     steps = []
     kind = KINDS[design.protocol]
     for number, group in enumerate(groups_of(places, kind), start=1):
@@ -328,9 +317,7 @@ def answers_of_form(
 ) -> list[dict[str, Any]]:
     """Return the form's answers for ``submit_assignment``, which checks them.
 
-    Args:
-        final: whether it is a submission. In a draft, an unticked box of a group means nothing, unless its tick was
-            saved.
+    In a draft (not ``final``), an unticked box of a group means nothing, unless its tick was saved.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
@@ -351,10 +338,7 @@ def answers_of_form(
 
 
 def undecided(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
-    """Return the positions of groups that the form leaves open: no box and not "none", or both.
-
-    Single units cannot be reopened by a form.
-    """
+    """Return the positions of groups that the form leaves open: no box and not "none", or both."""
     if not kind.grouped:
         return []
     return [
@@ -402,5 +386,5 @@ def _seconds(text: Any) -> dict[str, float]:
 
 
 def _comment(text: Any) -> dict[str, str]:
-    """Return the comment; an empty one deletes the saved comment."""
+    """An empty comment deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -1,6 +1,6 @@
-"""What every resource below /api/ shares: who asks, how bodies are read, how errors and pages look.
+"""Authentication, parsing and errors of the resources below /api/.
 
-The addresses are in config/api/urls.py: the framework loads this module for its settings, before any view exists.
+The framework loads this module for its settings, before any view exists.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import math
 import sys
 from collections import Counter
-from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -28,20 +27,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.work.joining import worker_for_token
-from common.errors import QuorumError
+from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
 from config.outages import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 
-PROBLEM_TYPE = "application/problem+json"
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
 KEY_LENGTH = len(KEY_START) + 43
 DEEPEST = (
     100  # a body's lists and objects within each other; what reads them may take a step of the stack for each
 )
-LONGEST_DETAIL = 600  # characters of a sentence that goes out
 TOO_DEEP = "The body is nested too deeply."
 
 
@@ -81,13 +78,6 @@ class StrictJSONParser(JSONParser):
     """Refuse JSON that is ambiguous, too deep, or holds what a database cannot store."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """Return the body as Python values.
-
-        Raises:
-            ParseError: it is no JSON, names a member twice, is nested deeper than ``DEEPEST``, or holds U+0000, half
-                of a surrogate pair or a number beyond any float.
-            UnsupportedMediaType: it is compressed.
-        """
         refuse_compressed(parser_context)
         body = stream.read()
         try:
@@ -110,7 +100,6 @@ class StrictJSONParser(JSONParser):
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object without duplicate members."""
     found = dict(pairs)
     if len(found) < len(pairs):
         (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
@@ -123,7 +112,6 @@ def _no_number(text: str) -> Any:
 
 
 def _finite(text: str) -> float:
-    """Return a finite number: infinity cannot be stored as JSON."""
     number = float(text)
     if math.isinf(number):
         raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
@@ -152,28 +140,8 @@ class JSONAlone(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """Return an RFC 9457 problem document with ``members`` as extensions; long input is shortened."""
-    return {
-        "type": "about:blank",
-        "title": title or HTTPStatus(status).phrase,
-        "status": status,
-        "detail": _shortened(detail),
-        **members,
-    }
-
-
-def _shortened(told: Any) -> Any:
-    """Cut the middle out of long texts."""
-    if isinstance(told, list):
-        return [_shortened(one) for one in told]
-    if not isinstance(told, str) or len(told) <= LONGEST_DETAIL:
-        return told
-    return f"{told[: LONGEST_DETAIL // 2]} … {told[-LONGEST_DETAIL // 2 :]}"
-
-
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Handle exceptions of API views; None leaves an unforeseen one to Django, which reports it."""
+    """Handle exceptions of API views; an unforeseen one is left to Django."""
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
         members = {
@@ -203,8 +171,8 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         headers["Retry-After"] = str(int(wait))
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
-        told = {_shortened(str(name)): _shortened(found) for name, found in errors.items()}
-        return problem(400, sentence_of(error.detail), errors=told), headers
+        members = {shortened(str(name)): shortened(found) for name, found in errors.items()}
+        return problem(400, sentence_of(error.detail), errors=members), headers
     return problem(error.status_code, str(error.detail)), headers
 
 
@@ -218,7 +186,6 @@ def unknown_address(request: HttpRequest) -> HttpResponse:
 
 
 def problem_page(status: int, detail: str) -> JsonResponse:
-    """Return a problem document outside of DRF's views."""
     return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)
 
 

@@ -12,7 +12,18 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from config.api.framework import PROBLEM_TYPE, TokenAuthentication
+from common.errors import PROBLEM_TYPE
+from config.api.framework import TokenAuthentication
+
+DESCRIPTIONS = {
+    "304": "Nothing changed since the answer with this ETag.",
+    "400": "Not of the documented shape, or of no use here; the problem names what.",
+    "401": "Without a token, or with one that is not known.",
+    "403": "Not for this person, or not within the token's scopes.",
+    "404": "Nothing there, or nothing for this person.",
+    "413": "The body is too large.",
+    "415": "The body is of another media type.",
+}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
@@ -52,19 +63,8 @@ class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
     url_name = "api:schema"
 
 
-TOLD = {
-    "304": "Nothing changed since the answer with this ETag.",
-    "400": "Not of the documented shape, or of no use here; the problem names what.",
-    "401": "Without a token, or with one that is not known.",
-    "403": "Not for this person, or not within the token's scopes.",
-    "404": "Nothing there, or nothing for this person.",
-    "413": "The body is too large.",
-    "415": "The body is of another media type.",
-}
-
-
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the general errors to every operation, with their own media type."""
+    """Add the general errors to every operation."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -77,7 +77,7 @@ def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
             if "requestBody" in operation:
                 expected += ["413", "415"]
             for status in expected:
-                responses.setdefault(status, {"description": TOLD[status]})
+                responses.setdefault(status, {"description": DESCRIPTIONS[status]})
             for status, response in responses.items():
                 if status >= "400":
                     response["content"] = content

@@ -1,5 +1,3 @@
-"""The addresses below /api/."""
-
 from __future__ import annotations
 
 from django.urls import include, path, re_path
@@ -32,6 +30,7 @@ from evaluation.report import api as report_api
 from evaluation.report.operations import make_report
 from evaluation.results import api as results_api
 from evaluation.results.operations import aggregate, evaluate
+from judgments.access import api as access_api
 from judgments.api import resources as judgments
 from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
@@ -41,8 +40,8 @@ from judgments.operations import generate
 app_name = "api"
 
 router = SimpleRouter()
-router.register("datasets", judgments.DatasetResource, "datasets")
-router.register("systems", judgments.SystemResource, "systems")
+router.register("datasets", datasets_api.DatasetResource, "datasets")
+router.register("systems", datasets_api.SystemResource, "systems")
 router.register("studies", judgments.StudyResource, "studies")
 router.register("units", judgments.UnitResource, "units")
 router.register("hits", judgments.HITResource, "hits")
@@ -58,9 +57,9 @@ router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
-router.register("pairs", datasets_api.PairResource, "pairs")
-router.register("events", datasets_api.EventResource, "events")
-router.register("roles", datasets_api.RoleResource, "roles")
+router.register("pairs", judgments.PairResource, "pairs")
+router.register("events", access_api.EventResource, "events")
+router.register("roles", access_api.RoleResource, "roles")
 router.register("exclusions", quality_api.ExclusionResource, "exclusions")
 router.register("cases", quality_api.CaseResource, "cases")
 router.register("problem-reports", quality_api.ProblemReportResource, "problem-reports")
@@ -121,9 +120,7 @@ urlpatterns = [
     operation_path(quality.readmit, quality_api.ExclusionView),
     money_path(money.bonus, preview="What a bonus would cost", of="For a worker's latest approved work."),
     money_path(
-        money.top_up,
-        preview="What top-ups would cost",
-        of="For all approved work below the study's floor.",
+        money.top_up, preview="What top-ups would cost", of="For all approved work below the study's floor."
     ),
     money_path(money.budget, preview="What another budget would change", of="Of a study that was opened."),
     money_path(money.retry, preview="What trying again costs", of="Of a call that is parked."),

@@ -29,7 +29,13 @@ from evaluation.models import Challenge, Submission
 from judgments.access.roles import token_of
 from judgments.access.tokens import allows
 from judgments.api.bodies import FormParser
-from judgments.api.resources import SLUG, Filters
+from judgments.api.resources import SLUG, Related, RowSerializer, filters_of
+
+REFUSALS = {
+    404: OpenApiResponse(description="There is no such challenge."),
+    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
+    429: OpenApiResponse(description="As many submissions as it allows were made."),
+}
 
 
 class TooLarge(SubmissionRefused):
@@ -63,10 +69,10 @@ class OpenToParticipants:
         return queryset
 
 
-class ChallengeSerializer(serializers.ModelSerializer[Challenge]):
+class ChallengeSerializer(RowSerializer[Challenge]):
     """A challenge as its public page tells it."""
 
-    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    dataset = Related("dataset.name")
     metrics = serializers.ListField(child=serializers.CharField(), read_only=True)
 
     class Meta:
@@ -75,7 +81,6 @@ class ChallengeSerializer(serializers.ModelSerializer[Challenge]):
             *("slug", "title", "description", "dataset", "split", "metrics", "tokenizer", "images"),
             *("opens_at", "closes_at", "per_day", "per_total", "shown_before_end"),
         ]
-        read_only_fields = fields
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
@@ -86,10 +91,10 @@ class FiguresSerializer(serializers.Serializer[Any]):
     high = serializers.FloatField(required=False)
 
 
-class SubmissionSerializer(serializers.ModelSerializer[Submission]):
+class SubmissionSerializer(RowSerializer[Submission]):
     """One's own submission; scores are empty as long as the challenge does not show them."""
 
-    challenge = serializers.CharField(source="challenge.slug", read_only=True)
+    challenge = Related("challenge.slug")
     scores = serializers.SerializerMethodField()
     signatures = serializers.DictField(child=serializers.CharField(), read_only=True)
 
@@ -99,7 +104,6 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
             *("id", "challenge", "system", "team", "description", "link", "public", "sha256", "captions"),
             *("state", "reason", "scores", "signatures", "removed_at", "removed_why", "made_at", "scored_at"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
     def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
@@ -174,19 +178,6 @@ class ChallengeResource(
         )
 
 
-class SubmissionFilters(Filters):
-    class Meta:
-        model = Submission
-        fields: ClassVar[list[str]] = ["state", "public"]
-
-
-REFUSALS = {
-    404: OpenApiResponse(description="There is no such challenge."),
-    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
-    429: OpenApiResponse(description="As many submissions as it allows were made."),
-}
-
-
 @extend_schema_view(
     create=extend_schema(
         request={"multipart/form-data": SubmissionBody},
@@ -200,7 +191,7 @@ class SubmissionResource(
 ):
     """One's own submissions: send a file, then follow its state."""
 
-    filterset_class = SubmissionFilters
+    filterset_class = filters_of(Submission, "state", "public")
     queryset = Submission.objects.select_related("challenge")
     serializer_class = SubmissionSerializer
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}

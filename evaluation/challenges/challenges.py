@@ -1,5 +1,3 @@
-"""Challenges: create, change and close them, with a log."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,7 +20,6 @@ RANKABLE = "mean over images"
 
 
 def find_challenge(slug: str) -> Challenge:
-    """Return the challenge of this slug. Raise NotThere."""
     found = Challenge.objects.filter(slug=slug).first()
     if found is None:
         raise NotThere(f"There is no challenge {slug!r}.")
@@ -125,11 +122,7 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
-    """Stop accepting captions.
-
-    Raises:
-        ChallengeError: no reason was given. WrongState: it is not open.
-    """
+    """Stop accepting captions. Raise ChallengeError without a reason, WrongState if it is not open."""
     if not why.strip():
         raise ChallengeError("Say why the challenge is closed.", field="why")
     now = timezone.now()
@@ -142,11 +135,7 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
 
 
 def remove_submission(*, submission: Submission, why: str, by: User | None = None) -> None:
-    """Take a submission off the leaderboard; it still counts against its author's limits.
-
-    Raises:
-        ChallengeError: no reason was given. WrongState: it was removed already.
-    """
+    """Take a submission off the leaderboard; it still counts against its author's limits."""
     if not why.strip():
         raise ChallengeError("Say why the submission is removed.", field="why")
     with transaction.atomic():

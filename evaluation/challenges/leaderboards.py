@@ -52,7 +52,6 @@ class Row:
 
 
 def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
-    """Compare the submissions of a leaderboard without storing the result. Raise NotThere."""
     # Imported lazily: heavy, and not needed to show leaderboards.
     from evaluation.challenges.scoring import image_scores
     from evaluation.statistics.meta import clusters_of_p_values

@@ -1,5 +1,3 @@
-"""Challenges with hidden references, and submissions."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -148,8 +146,6 @@ class SubmissionContent(models.Model):
 
 
 class Standing(models.Model):
-    """The last computed ranks of a leaderboard."""
-
     challenge = models.OneToOneField(Challenge, on_delete=models.CASCADE, related_name="standing")
     of = models.JSONField(help_text="Ids of the submissions that were compared.")
     ranks = models.JSONField(help_text="Id -> best and worst rank that the tests leave open.")

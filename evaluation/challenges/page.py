@@ -49,8 +49,6 @@ def _tokenizers() -> list[tuple[str, str]]:
 
 
 class MetricNames(forms.CharField):
-    """Names with commas between them, stored as a list."""
-
     def prepare_value(self, value: Any) -> Any:
         return ", ".join(value) if isinstance(value, list) else value
 
@@ -75,7 +73,6 @@ class ChallengeForm(ModelForm):
         ]
 
     def _post_clean(self) -> None:
-        """Check the filled instance against the rows."""
         super()._post_clean()  # type: ignore[misc]  # of Django, which does not declare it
         if self.errors:
             return
@@ -246,7 +243,6 @@ class SubmissionAdmin(ReadOnlyAdmin):
 def _why_page(
     request: HttpRequest, *, title: str, about: str, button: str, back: str, done: str, act: Any
 ) -> HttpResponse:
-    """Show a page that asks for a reason, and act on a post."""
     error = ""
     if request.method == "POST":
         try:

@@ -62,7 +62,6 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
 
 
 def score_stored(*, submission_id: int, progress: Progress) -> Scored:
-    """Score the captions of a submission without storing. Raise NotThere."""
     content = (
         SubmissionContent.objects.select_related("submission__challenge__dataset")
         .filter(submission_id=submission_id)

@@ -29,6 +29,7 @@ FEW = 3  # images named in a sentence
 BYTES_AN_IMAGE = 500
 BYTES_AT_LEAST = 1 << 20
 _BLANKS = " \t\r\n"
+TRIES = 20  # maximal concurrent uploads of an account
 
 
 def most_bytes(images: int) -> int:
@@ -36,11 +37,7 @@ def most_bytes(images: int) -> int:
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
-    """Return every image's caption in the order of ``positions`` (image -> 0, 1, ...).
-
-    Raises:
-        SubmissionRefused: a malformed file, a missing, unknown or repeated image, or an unusable caption.
-    """
+    """Return the captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
     found: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
     twice: list[str] = []
@@ -192,9 +189,6 @@ class _Text:
             return value
 
 
-TRIES = 20  # maximal concurrent uploads of an account
-
-
 @dataclass(frozen=True, slots=True)
 class About:
     system: str
@@ -225,14 +219,12 @@ def places_left(*, challenge: Challenge, user: User) -> Places:
 def submit_captions(
     *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
-    """Check a file, store its captions and queue scoring; equal captions are the same submission.
-
-    Returns:
-        The submission, and whether it is new.
+    """Check a file, store its captions and queue scoring; return the submission, and whether it is new.
 
     Raises:
-        WrongState: the challenge is not open. SubmissionRefused: the file is unusable; it does not count.
-            LimitReached: the account reached its limit.
+        WrongState: the challenge is not open.
+        SubmissionRefused: the file is unusable; it does not count.
+        LimitReached: the account reached its limit.
     """
     if not challenge.is_open_at(timezone.now()):
         raise WrongState(_("This challenge takes no captions at the moment."))

@@ -1,5 +1,3 @@
-"""The public pages of the evaluation server."""
-
 from django.urls import path
 
 from evaluation.challenges import views

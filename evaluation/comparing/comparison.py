@@ -66,8 +66,8 @@ def compare_sources(
     Args:
         first_at_least, second_at_least: thresholds that cut scores into yes and no; None: every threshold
             that the protocol is reported at.
-        missing: whether units of only the second source are excluded, or count as a no of the first (H13's
-            convention for pairs filtered before the crowd). Units of only the first are always excluded.
+        missing: whether units of only the second are excluded, or count as a no of the first (H13's convention
+            for pairs filtered before the crowd). Units of only the first are always excluded.
 
     Raises:
         EvaluationError: incomparable sources. BadOption: an unknown `missing`, or an invalid number.
@@ -161,7 +161,7 @@ def _grid(
     resamples: int,
     seed: int,
 ) -> tuple[KappaGrid | None, str]:
-    """Compare the second's units (with "no": also those missing from the first) at each pair of thresholds."""
+    """Compare the units that the second source has at each pair of thresholds."""
     reason = _no_scores(matched)
     cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
     for one, own in zip((matched.first, matched.second), cuts, strict=True):

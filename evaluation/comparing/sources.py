@@ -1,7 +1,7 @@
 """Match the units of two sources of judgments. Pure.
 
-Units match by id, else by content: the image and the ids or texts of the captions. Two candidates may be
-in either order; the second source's answers are flipped where needed.
+Units match by id, else by content. Two candidates may be in either order; the second source's answers
+are flipped where needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NONE: Captions = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A unit's content, as far as known: the image, and ids and texts of reference, first and second."""
+    """A unit's image, and ids and texts of its reference, first and second caption, as far as known."""
 
     image: str | None = None
     ids: Captions = NONE
@@ -52,8 +52,7 @@ class Source:
     """N judgments of a source.
 
     unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if any is a
-    text. contents: one per unit. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample;
-    None without early stopping.
+    text. left_out: reason -> rows. full_depth: (U,) units of the unstopped sample, if any.
     """
 
     name: str
@@ -150,11 +149,7 @@ class Matched:
 
 
 def match_sources(first: Source, second: Source) -> Matched:
-    """Match the units of two sources.
-
-    Raises:
-        EvaluationError: a protocol with non-numeric answers, or incompatible protocols.
-    """
+    """Match the units of two sources. Raise EvaluationError for incompatible protocols."""
     for one in (first, second):
         if one.kind is not None and one.kind.is_open:
             raise EvaluationError(
@@ -213,7 +208,7 @@ def _has_references(source: Source) -> bool:
 
 
 def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
-    """Return positions of units with equal ids in both sources, unless their contents differ."""
+    """Return positions of units with equal ids in both sources whose contents do not differ."""
     places = {name: place for place, name in enumerate(second.units)}
     pairs = ((place, places[name]) for place, name in enumerate(first.units) if name in places)
     if not first.contents or not second.contents:
@@ -258,7 +253,7 @@ class _Groups:
             self._parent[high], self._odd[high] = low, odd ^ turned ^ again
 
     def numbered(self) -> tuple[Ints, Flags, int]:
-        """Return (N,) group numbers by first unit, (N,) which units are turned, and the number of groups."""
+        """Return (N,) group numbers, (N,) which units are turned, and the number of groups."""
         found = [self._root(place) for place in range(len(self._parent))]
         roots = np.array([root for root, _ in found], dtype=np.int64)
         known, number = np.unique(roots, return_inverse=True)

@@ -32,11 +32,7 @@ MANY_UNITS = 3_000  # of a slider, the slowest, about a second
 
 
 def source_of_study(study: Study) -> Source:
-    """Return a study's included judgments and the contents of its units.
-
-    Raises:
-        EvaluationError: open answers, or no judgments.
-    """
+    """Return a study's included judgments. Raise EvaluationError for open answers or none."""
     kind = kind_of(study)
     if kind.is_open:
         raise EvaluationError(

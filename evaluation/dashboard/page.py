@@ -1,4 +1,4 @@
-"""The page "Dashboard" of a study, whose moving part the browser asks for again and again."""
+"""The page "Dashboard" of a study, and its moving part, which the browser polls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Render the moving part; 304 if nothing happened since the browser got it last."""
+    """Render the moving part; 304 if nothing changed."""
     pulse = _look(study)
     tag = pulse.tag(study, *_asked(request, context))
     answer: HttpResponse

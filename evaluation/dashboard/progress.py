@@ -19,7 +19,7 @@ from evaluation.models import BoardSnapshot
 from judgments.drawing.material import content_key
 from judgments.drawing.stopping import expected_share, stops_early
 from judgments.jobs import enqueue
-from judgments.models import HIT, CandidatePair, HITUnit, Job, Outlook, Study
+from judgments.models import HIT, CandidatePair, HITUnit, Job, OutcomeBounds, Study
 from judgments.studies.studies import design_of
 
 MOST_POINTS = 200
@@ -30,9 +30,8 @@ FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.St
 def study_progress(study: Study) -> dict[str, Any]:
     """Count HITs, assignments and judgments.
 
-    Returns:
-        ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200
-            ``[time, judgments by then]``; ``stopping`` has the savings of early stopping, or None.
+    ``wanted`` is 0 for imports; ``hits_done`` have every slot submitted; ``timeline`` has up to 200
+    ``[time, judgments by then]``; ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _work(study)
     return {
@@ -63,9 +62,9 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def _stopping(study: Study) -> dict[str, Any]:
-    """Return the saved votes and slots of early stopping, with the design's expectation."""
+    """Return the votes and slots saved by early stopping, and the design's expectation."""
     design = design_of(study)
-    units = Outlook.objects.filter(unit__study=study)
+    units = OutcomeBounds.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
     found = units.aggregate(
         n=Count("pk"),
@@ -108,7 +107,7 @@ def _hits(study: Study) -> dict[str, int]:
 
 
 def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """Count the ``rows`` of the outer row in a subquery: an index serves it without sorting or grouping."""
+    """Count the ``rows`` of the outer row in a subquery, which an index serves without sorting or grouping."""
     counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
@@ -141,11 +140,11 @@ COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made ev
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """Detect changes since a page was made, in two queries besides the study's row.
+    """What changed since the last snapshot.
 
     Attributes:
         snapshot: without its scores and result; None before the first.
-        new: judgments since then.
+        new: number of judgments.
         held: (assignment, until) of active leases.
     """
 
@@ -177,7 +176,7 @@ def change_mark(study: Study, now: datetime | None = None) -> ChangeMark:
 
 
 def is_stale(study: Study, pulse: ChangeMark, now: datetime | None = None) -> bool:
-    """Return whether there are changes, and the last snapshot is old enough for its cost."""
+    """Return whether there are changes and the last snapshot is old enough for its cost."""
     if pulse.snapshot is None:
         return True
     age = ((now or timezone.now()) - pulse.snapshot.made_at).total_seconds()
@@ -190,11 +189,8 @@ def is_stale(study: Study, pulse: ChangeMark, now: datetime | None = None) -> bo
 
 
 def request_snapshot(study: Study) -> bool:
-    """Start a snapshot job unless one is running; return whether it was started."""
-    under_way = Job.objects.filter(
-        kind="board", args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
-    )
-    if under_way.exists():
+    """Start a snapshot job unless one is under way; return whether it was started."""
+    if Job.objects.under_way().filter(kind="board", args__study=study.slug).exists():
         return False
     enqueue(kind="board", args={"study": study.slug})
     return True
@@ -208,7 +204,6 @@ class LiveCounters:
         wanted: judgments in all (0 if unknown).
         an_hour: judgments of the last hour.
         hours_left: at that pace; None if nothing arrives, or nothing is left.
-        held: at most 20 active leases; ``held_more`` whether there are more.
         spending: at the crowd; None without a budget.
         local_cents: rewards of approved work of this site's own people.
     """

@@ -1,4 +1,4 @@
-"""Replay judgments in arrival order: results after the first n. Pure; takes arrays.
+"""Replay judgments in arrival order: results after the first n. Pure.
 
 Votes accumulate from checkpoint to checkpoint; each checkpoint only visits units and pairs.
 """
@@ -30,10 +30,7 @@ SETTLED = 0.05  # adjusted p below which two metrics differ
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Included judgments in arrival order.
-
-    ``unit`` has (N,) codes from 0, ``value`` (N,) float64; ``units`` is the number of units.
-    """
+    """N included judgments in arrival order; ``unit`` has codes below ``units``."""
 
     unit: Ints
     value: Floats
@@ -49,7 +46,7 @@ def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
 
 
 def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, Any]]:
-    """Compute Krippendorff's alpha with its bootstrap interval over units at each checkpoint."""
+    """Compute Krippendorff's alpha with its interval over units at each checkpoint."""
     labels, codes = np.unique(votes.value, return_inverse=True)
     rows = []
     for upto in checkpoints(len(votes)):
@@ -71,7 +68,7 @@ def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, An
 def winners_so_far(
     votes: Votes, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
 ) -> Iterator[tuple[int, Ints]]:
-    """Return, per checkpoint, (P,) winners of the pairs: 1, 2, or 0 for undecided (V15 section 3).
+    """Yield, per checkpoint, (P,) winners of the pairs: 1, 2, or 0 for undecided (V15 §3).
 
     Majorities of judgments decide units, majorities of units decide pairs; ties decide nothing.
 
@@ -102,7 +99,7 @@ def accuracy_so_far(
 
     Args:
         winners: from ``winners_so_far``.
-        scores: metric -> (P, 2) scores of the candidates.
+        scores: metric -> (P, 2).
         kinds: pair kind -> (P,) bool.
     """
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
@@ -130,8 +127,8 @@ def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
 def significantly_best(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
     """Return the best metric with those not significantly worse (``leaders``), and the ``rest``.
 
-    McNemar's exact test of the best with each other metric on the same pairs, p adjusted by Holm; ``p`` is
-    the largest adjusted one of the rest, or None.
+    McNemar's exact test of the best with each other metric on the same pairs; ``p`` is the largest of the
+    rest, adjusted by Holm, or None.
     """
     if not right or not len(next(iter(right.values()))):
         return {"leaders": [], "rest": [], "p": None, "n": 0}
@@ -154,7 +151,7 @@ def significantly_best(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, 
 
 
 def means_so_far(votes: Votes) -> Iterator[tuple[int, Floats]]:
-    """Return, per checkpoint, (U,) mean judgments; nan without judgments."""
+    """Yield, per checkpoint, (U,) mean judgments; nan without judgments."""
     total, count = np.zeros(votes.units), np.zeros(votes.units)
     done = 0
     for upto in checkpoints(len(votes)):
@@ -219,7 +216,7 @@ def _overlap(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def verdict_sentence(verdict: Mapping[str, Any]) -> tuple[bool, str]:
-    """Say whether the best metric is decided, and what the value means."""
+    """Return whether the best metric is decided, and a sentence about it."""
     leaders, rest = list(verdict["leaders"]), list(verdict["rest"])
     if not leaders:
         return False, "No metric can be held against people yet."

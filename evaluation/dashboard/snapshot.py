@@ -39,8 +39,8 @@ from evaluation.results.meta_evaluation import (
     CaptionConsensus,
     caption_texts,
     pair_kinds,
+    score_captions,
     score_pairs,
-    score_texts,
     texts_of_pairs,
 )
 from evaluation.statistics.meta import wilson_interval
@@ -51,7 +51,7 @@ from judgments.studies.studies import design_of
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
-    """Return metric -> scores (two per pair) ``of`` pairs or units, or the ``reason`` for none."""
+    """Return metric -> scores (two per pair) ``of`` pairs or units, or a ``reason`` for none."""
     kind = KINDS[study.protocol]
     if kind.comparison.refusal:
         return {"of": [], "metrics": {}, "reason": kind.comparison.refusal}
@@ -80,13 +80,8 @@ def _of_captions(study: Study) -> dict[str, Any]:
         CaptionConsensus(pk, item, key, text, 0.0) for pk, item, key, text in loaders.caption_units(study)
     ]
     captions, _ = caption_texts(study, said, references)
-    documents = [[text for _, text in rows] for rows in references.of_item.values()]
-    scored = score_texts(
-        [one.text for one in captions],
-        [one.references for one in captions],
-        documents,
-        metrics=DEFAULT_METRICS,
-        tokenizer=DEFAULT_TOKENIZER,
+    scored = score_captions(
+        captions, references.documents(), metrics=DEFAULT_METRICS, tokenizer=DEFAULT_TOKENIZER
     )
     return {
         "of": [one.unit for one in captions],
@@ -98,7 +93,7 @@ def _of_captions(study: Study) -> dict[str, Any]:
 def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
     """Plot growth and metrics by pair kind, each with its sentence.
 
-    ``stamp`` is the judgment signature printed below each plot.
+    ``stamp`` is the judgment signature below each plot.
     """
     # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.plots.canvas import stamped
@@ -154,7 +149,6 @@ class DashboardSnapshot:
 
 
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
-    """Compute a study's snapshot from its rows without storing it."""
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
@@ -241,7 +235,7 @@ def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
 def _evaluation(
     study: Study, votes: Votes, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return pair kind (or ``all``) -> metrics now and earlier; {} if nothing is known yet."""
+    """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):
         return {}
     if not KINDS[study.protocol].compares_pairs:

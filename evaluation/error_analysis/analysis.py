@@ -15,6 +15,7 @@ from scipy.special import betainc
 
 from annotation.models import Judgment
 from common.errors import NotThere
+from evaluation.errors import as_sentence
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.models import Analysis, Consensus, MetricScore
@@ -34,7 +35,7 @@ class Ranking:
     Attributes:
         rows: (k,) int64, indices of the input rows.
         metric, people: (k,) float64 in [0, 1]: confidence of each (pairs), or rank of the caption.
-        size: (k,) float64 in [0, 1], their distance.
+        size: (k,) float64 in [0, 1].
         compared: number of rows with both.
     """
 
@@ -55,8 +56,7 @@ def quantiles(values: Floats) -> Floats:
 def certainty(wins: Floats, losses: Floats) -> Floats:
     """Return (n,) confidences in [0, 1] that the majority of people gives the leading answer.
 
-    |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one
-    half: 0 for even or no votes, 0.5 for one vote, 0.875 for three of three.
+    |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one half.
     """
     return np.asarray(np.abs(1.0 - 2.0 * betainc(wins + 1.0, losses + 1.0, 0.5)))
 
@@ -69,8 +69,7 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
     Args:
         first, second: (n,) the metric's scores of both candidates.
         winner: (n,) 1 or 2 by people; 0 without consensus.
-        wins, losses: (n,) votes for first and second; both 0 for a winner published without votes, which
-            counts as one vote.
+        wins, losses: (n,) votes; both 0 for a winner published without votes, which counts as one vote.
     """
     known = winner > 0
     margin = np.abs(first - second)
@@ -133,7 +132,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class MetricExplanation:
-    """A metric's decomposed scores of the candidates, or why there is none."""
+    """A metric's decomposed scores of the candidates, or why there are none."""
 
     metric: str
     signature: str
@@ -143,10 +142,7 @@ class MetricExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A pair or an image's caption with the answers of people and metrics.
-
-    ``references`` are the texts that metrics compared the captions with.
-    """
+    """A pair, or an image's caption, with people's answers; ``references`` are those that metrics used."""
 
     key: str
     kind: str
@@ -213,7 +209,7 @@ def _ranked_by_all(study: Study) -> dict[str, str]:
 
 
 def _packed(ranked: RankedDisagreements) -> str:
-    """Encode a ranking as text that parses much faster than lists of numbers, without loss."""
+    """Encode a ranking losslessly as text that parses much faster than lists of numbers."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     one, file = ranked.ranking, BytesIO()
     np.savez_compressed(
@@ -300,7 +296,6 @@ def _as_ranked(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> RankedDisa
 def disagreements_at(
     study: Study, analysis: Analysis, ranked: RankedDisagreements, places: Sequence[int]
 ) -> list[Disagreement]:
-    """Return some disagreements with all that is shown of them, in three queries."""
     pairs = KINDS[study.protocol].compares_pairs
     pks = [int(ranked.pks[place]) for place in places]
     if pairs:
@@ -378,11 +373,7 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
 
 
 def explain_metric(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> MetricExplanation:
-    """Explain the metric's scores of the candidates.
-
-    Raises:
-        NotThere: the analysis lacks the metric.
-    """
+    """Take the metric's scores of the candidates apart. Raise NotThere if it was not computed."""
     # Imported lazily: the metrics load a compiler that other pages never need.
     from evaluation.metrics import MetricsError, call_of
     from evaluation.metrics.registry import EXPLAINED, explain
@@ -408,7 +399,7 @@ def explain_metric(study: Study, analysis: Analysis, closer: Inspection, metric:
             for caption in closer.captions
         )  # fmt: skip
     except MetricsError as error:
-        return MetricExplanation(metric, signature, (), f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return MetricExplanation(metric, signature, (), as_sentence(error))
     return MetricExplanation(metric, signature, explanations)
 
 
@@ -416,12 +407,11 @@ def explain_metric(study: Study, analysis: Analysis, closer: Inspection, metric:
 def _documents(
     study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
 ) -> Documents:
-    """Return the document corpus of an evaluation; ``references`` is its setting: all, or the first n."""
+    """Return an evaluation's document corpus; ``references`` is its setting: all, or the first n."""
     from evaluation.metrics.registry import Documents, view_of
 
     leading = int(references.removeprefix("first-")) if references.startswith("first-") else None
-    found = loaders.load_references(Study.objects.get(pk=study))
-    corpus = [[text for _, text in rows[:leading]] for rows in found.of_item.values()]
+    corpus = loaders.load_references(Study.objects.get(pk=study)).documents(leading)
     return Documents.of(corpus, view_of(metric, tokenizer=tokenizer, **dict(options)))
 
 

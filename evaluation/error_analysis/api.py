@@ -193,7 +193,7 @@ def _size(text: str) -> int:
 
 
 def _start(cursor: str | None, stamp: str) -> int:
-    """Return where a page begins; a cursor is good for the results that it was given out with."""
+    """Return where a page begins; a cursor is only valid for the results it was made of."""
     if cursor is None:
         return 0
     try:

@@ -1,4 +1,4 @@
-"""The pages "Error analysis" of a study: where a metric and people disagree, and one such pair."""
+"""The pages "Error analysis" of a study."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ShadedWord:
-    """A word with its share of the score, in words and as a step of shading."""
+    """A word with its share of the score, as text and as a step of shading."""
 
     word: str
     shown: str
@@ -138,7 +138,7 @@ def _people(said: Any, pairs: bool) -> str:
 
 
 def _score(value: float) -> str:
-    """Format three digits; tiny scores (BLEU without a match of an order) say that they are not 0."""
+    """Format three digits; a tiny score is not shown as 0."""
     return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
 
 

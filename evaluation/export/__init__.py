@@ -1,1 +1,0 @@
-"""Exports of judgments: streamed, in a fixed order, atomically."""

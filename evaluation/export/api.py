@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
+from zipfile import ZipFile
 
-import django_filters as filters
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -18,23 +18,31 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from common.downloads import bytes_download, file_download
+from common.errors import NotThere
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import FORMATS
 from evaluation.export.operations import ExportRequest, export
-from evaluation.export.parts import CONTENT_TYPES, OTHERS, content_of, content_type, entries
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
-from judgments.api.resources import Filters, JobSerializer, Resource, jobs_about
+from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
 from judgments.models import Job, Study
 
-
-class ExportFilters(Filters):
-    study = filters.CharFilter(field_name="args__study")
-    format = filters.CharFilter(field_name="args__format")
-
-    class Meta:
-        model = Job
-        fields = ["study", "format", "state"]
+OTHERS = "application/octet-stream"
+CONTENT_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".tex": "application/x-tex; charset=utf-8",
+    ".bib": "application/x-bibtex; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".toml": "application/toml",
+}
+FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
+GONE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
 @extend_schema_view(
@@ -63,14 +71,13 @@ class ExportResource(Resource):
     scope = "exports"
     queryset = Job.objects.filter(kind=JOB_KIND)
     serializer_class = JobSerializer
-    filterset_class = ExportFilters
+    filterset_class = filters_of(Job, "state", study="args__study", format="args__format")
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """A job of kind export."""
         return start_named(request, export, route="api:exports-detail")
 
     @action(detail=True, methods=["get"])
@@ -81,10 +88,6 @@ class ExportResource(Resource):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
         file = exported_file(job=self.get_object(), manifest=wants in ("true", "1"))
         return file_download(request._request, file.path, name=file.name, content_type=file.content_type)
-
-
-FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
-GONE = OpenApiResponse(description="No such file, or it is not kept here.")
 
 
 class FileSerializer(serializers.Serializer[Any]):
@@ -103,7 +106,6 @@ class FilesSerializer(serializers.Serializer[Any]):
 
 
 def describes_files(resource: str, *, files: str, file: str, download: str) -> Any:
-    """Describe the calls of a resource with ``ArchiveFiles``."""
     name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
     return extend_schema_view(
         files=extend_schema(
@@ -123,8 +125,6 @@ def describes_files(resource: str, *, files: str, file: str, download: str) -> A
 
 
 class ArchiveFiles(ABC):
-    """A row's archive, whole and file by file."""
-
     what: ClassVar[str]  # a row, in messages
     basename: str
     get_object: Any
@@ -142,12 +142,16 @@ class ArchiveFiles(ABC):
     def files(self, request: Request, pk: str) -> Response:
         row = self.get_object()
         path, _ = self.archive(row)
-        found = []
-        for one in entries(path):
-            address = reverse(f"api:{self.basename}-file", args=[row.pk, one.name], request=request)
-            found.append(
-                {"name": one.name, "bytes": one.size, "content_type": one.content_type, "url": address}
-            )
+        with ZipFile(path) as archive:
+            found = [
+                {
+                    "name": one.filename,
+                    "bytes": one.file_size,
+                    "content_type": content_type(one.filename),
+                    "url": reverse(f"api:{self.basename}-file", args=[row.pk, one.filename], request=request),
+                }
+                for one in archive.infolist()
+            ]
         return Response({"files": found})
 
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
@@ -157,11 +161,19 @@ class ArchiveFiles(ABC):
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:
-    """Give a file of an archive as an attachment, so that none of it runs as a page of this server."""
+    """Give a file of an archive as an attachment, so that none runs as a page of this server."""
+    with ZipFile(path) as archive:
+        if name not in archive.namelist():
+            raise NotThere(f"The {what} has no file {name!r}.")
+        content = archive.read(name)
     return bytes_download(
         request,
-        content_of(path, name, what=what),
+        content,
         modified=path.stat().st_mtime,
         name=PurePosixPath(name).name,
         content_type=content_type(name),
     )
+
+
+def content_type(name: str) -> str:
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

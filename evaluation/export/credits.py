@@ -32,8 +32,6 @@ Lists = dict[Place, list[tuple[str, str, int]]]  # task, system and rank of each
 
 @dataclass(slots=True)
 class Credits:
-    """Look up the systems of captions at ``moment``."""
-
     study: Study
     moment: Snapshot
     _systems: dict[int, str] = field(default_factory=dict)
@@ -43,7 +41,7 @@ class Credits:
     def of(self, units: Sequence[int]) -> dict[int, Systems]:
         """Return unit row id -> caption id -> systems and ranks for the unit's image.
 
-        Captions are compared by their words. Pairs name only the compared systems. Control items have none.
+        Captions are compared by their words. Pairs name only the compared systems.
         """
         shown: dict[int, list[Shown]] = {}
         for some in batched(units, IN_ONE_QUERY):
@@ -72,12 +70,11 @@ class Credits:
         return found
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
-        """Return one shared object for equal credits, which thousands of captions repeat."""
+        """Share one object for equal credits, which thousands of captions repeat."""
         made = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), made)
 
     def _lists_with(self, wanted: set[Place]) -> Lists:
-        """Return the lists that contain each wanted text or image."""
         # Filter by image only, unsorted: otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         found: defaultdict[Place, list[tuple[str, str, int]]] = defaultdict(list)
@@ -169,7 +166,7 @@ def _mixed(image: Ints, word: Ints) -> Ints:
 
 
 def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Return each system once per task at its best rank: equal captions may retrieve the same image."""
+    """Return each system once per task, at its best rank."""
     best: dict[tuple[str, str], int] = {}
     for task, system, place in sorted(found):
         best.setdefault((task, system), place)

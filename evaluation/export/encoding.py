@@ -26,8 +26,7 @@ class Work:
     """An export in progress.
 
     Attributes:
-        folder: of its parts.
-        revisions: whether revised answers are included.
+        task: of qrels: whether an image asks for captions, or a caption for images.
         prepared: the result of ``Encoding.prepare``.
         counts: rows written so far, for the manifest.
         tally: collects judgments for the judgment signature.
@@ -38,6 +37,7 @@ class Work:
     study: Study
     moment: Snapshot
     folder: Path
+    task: str
     revisions: bool = False
     prepared: Mapping[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
@@ -51,10 +51,7 @@ class Work:
         )
 
     def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
-        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker name).
-
-        Units without any are missing. The tally takes in every judgment.
-        """
+        """Yield (some next units, unit -> (worker's row id, answer) of included judgments by worker name)."""
         for some in batched(self.pieces, UNITS_AT_ONCE):
             found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
             for unit, worker, _, given in included_votes(self.study, self.moment, self.tally, units=some):
@@ -69,7 +66,6 @@ class Work:
         return sorted(self.folder.glob(f"*.{suffix}"))
 
     def lines(self, suffix: str) -> Iterator[Any]:
-        """Yield the lines of JSON of the parts, in order."""
         for path in self.parts(suffix):
             with path.open(encoding="utf-8") as lines:
                 yield from map(json.loads, lines)
@@ -81,13 +77,7 @@ def units_of(study: Study) -> QuerySet[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A pass over pieces by ``position`` and row id.
-
-    Attributes:
-        suffix: of its parts.
-        name: the plural of the pieces for people.
-        each: work per piece, in units.
-    """
+    """A pass over pieces by ``position`` and row id; ``each`` is the work per piece, in units."""
 
     suffix: str
     pieces: Callable[[Study], QuerySet[Any]] = units_of
@@ -101,8 +91,6 @@ class Encoding(ABC):
     Both depend only on the study at the snapshot, so rewriting after a kill gives the same bytes.
 
     Attributes:
-        suffix: of a part.
-        counts: initial counts, all 0.
         tallies: whether every judgment passes ``Work.tally``, which is complete unless parts were skipped.
         progress_count: the count that shows progress; "" for the number of pieces.
     """
@@ -113,11 +101,10 @@ class Encoding(ABC):
     progress_count = ""
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Return JSON about the whole study for the parts; stored beside them."""
+        """Return JSON about the whole study for the parts; it is stored beside them."""
         return {}
 
     def stages(self, work: Work) -> Sequence[Stage]:
-        """Return the stages in order; most formats pass over the units once."""
         return (Stage(self.suffix),)
 
     @abstractmethod

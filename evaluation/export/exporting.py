@@ -15,7 +15,7 @@ from common.errors import NotThere
 from common.files import HashedFile, check_place, whole_file, write_json
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Work
-from evaluation.export.formats import TASKS, Options, check_fits, format_named
+from evaluation.export.formats import TASKS, check_fits, format_named
 from evaluation.export.parts import (
     StartedExport,
     begin_parts,
@@ -29,7 +29,6 @@ from evaluation.export.parts import (
 from evaluation.export.rows import timestamp
 from evaluation.provenance import signature, versions
 from judgments.design.study_design import StudyDesign
-from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
@@ -66,13 +65,13 @@ def export_judgments(
     The file is a snapshot of its start (``as_of``), whatever arrives meanwhile.
 
     Args:
-        task: qrels only: queries are images for ``annotation``, captions for ``search``.
-        revisions: jsonl, csv and parquet: include revised answers, as excluded.
+        task: of qrels: ``annotation`` or ``search``.
+        revisions: include revised answers, as unused.
         resume: continue a stopped export, with its snapshot.
 
     Raises:
         ExportError: an unknown format or task, an unsuitable study, or a concurrent export of the file.
-            FileProblem: a path that cannot be written.
+        FileProblem: a path that cannot be written.
     """
     chosen = format_named(format)
     if task not in TASKS:
@@ -81,13 +80,18 @@ def export_judgments(
     check_place(output)
     progress(SHARES[0], f"writing {chosen.name}")
     design = design_of(study)
-    encoding = chosen.encoding(Options(task=task, scale=KINDS[study.protocol].values))
+    encoding = chosen.encoding()
     asked = request_of(study, format=chosen.name, task=task, revisions=revisions)
     with exclusive(output):
         begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
         snapshot = begun.snapshot
         work = Work(
-            study, snapshot.moment, parts_folder(output), revisions=revisions, prepared=begun.prepared
+            study,
+            snapshot.moment,
+            parts_folder(output),
+            task=task,
+            revisions=revisions,
+            prepared=begun.prepared,
         )
         tallied = encoding.tallies and begun.last is None
         file = _write(begun, work, output, encoding, progress=progress)
@@ -148,7 +152,6 @@ def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, s
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:
-    """Remove access codes, since manifests are published."""
     access = design.access.model_copy(update={"code": ""})
     return design.model_copy(update={"access": access}).model_dump(mode="json")
 
@@ -156,7 +159,7 @@ def _shareable(design: StudyDesign) -> dict[str, Any]:
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder; a rerun writes the same file. Return the job's result."""
+    """Export into the export folder; a rerun writes the same file."""
     chosen = format_named(format)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -177,11 +180,7 @@ class Download:
 
 
 def exported_file(*, job: Job, manifest: bool = False) -> Download:
-    """Return the file, or the manifest, of an export job.
-
-    Raises:
-        NotThere: the job is no finished export, or its file was removed.
-    """
+    """Return the file, or the manifest, of an export job. Raise NotThere."""
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:

@@ -1,5 +1,3 @@
-"""A file of a study's judgments, asked for."""
-
 from __future__ import annotations
 
 from typing import Any

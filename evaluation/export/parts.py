@@ -1,7 +1,7 @@
-"""Write long files in parts, so that a stopped export can be resumed; read archives.
+"""Write long files in parts, so that a stopped export can be resumed.
 
-A part holds the judgments of thousands of units, in file order, at the snapshot of the export's start.
-Parts are written atomically to a hidden folder beside the file, which is made from parts only.
+A part holds the judgments of thousands of units at the snapshot of the export's start. Parts are written
+atomically to a hidden folder beside the file, which is made from parts only.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 from django.db.models import Q, QuerySet
 
 from common.downloads import batched
-from common.errors import NotThere
 from common.files import FileProblem, whole_file
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Stage, Work, units_of
@@ -34,12 +32,13 @@ from judgments.models import Study
 
 UNITS_A_PART = 20_000
 STATE = "state.json"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time in an archive: equal files give equal archives
 LAYOUT = 4  # format version of the folder; other versions are not resumed
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: stage, last piece, number of pieces, and counts so far."""
+    """A written part: its last piece, the number of pieces, and counts so far."""
 
     number: int
     stage: int
@@ -54,12 +53,9 @@ def parts_folder(output: Path) -> Path:
 
 @contextmanager
 def exclusive(output: Path) -> Iterator[None]:
-    """Lock out concurrent exports of this file, which would mix snapshots.
+    """Lock out concurrent exports of this file, which would mix snapshots. Raise ExportError.
 
     The lock is on the folder itself, so a kill releases it.
-
-    Raises:
-        ExportError: another process is writing it. FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -137,7 +133,6 @@ def begin_parts(
 
     Raises:
         ExportError: ``resume`` with parts of another request; or a long transaction is storing judgments.
-            FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
     with _folder_problems(folder):
@@ -155,7 +150,7 @@ def begin_parts(
 def write_in_parts(
     begun: StartedExport, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
-    """Write the missing parts; ``work.counts`` then covers all of them. Raise FileProblem."""
+    """Write the missing parts; ``work.counts`` then covers all of them."""
     folder, last = work.folder, begun.last
     work.counts = dict(last.counts if last else encoding.counts)
     number = last.number if last else 0
@@ -194,7 +189,6 @@ class _Clock:
         self._since = time.monotonic()
 
     def words(self, stage: Stage, done: int, total: int) -> str:
-        """Return text such as ``1,000 judgments, 500 a second``."""
         count = self._work.counts[self._count] if self._count else done
         rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
         status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {stage.name}"
@@ -248,51 +242,3 @@ def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int
         position, pk = after
         queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
     return list(queue.order_by("position", "pk").values_list("position", "pk")[:count])
-
-
-EPOCH = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the earliest time in an archive, fixed so that equal files give equal archives
-OTHERS = "application/octet-stream"
-CONTENT_TYPES = {
-    ".svg": "image/svg+xml",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".md": "text/markdown; charset=utf-8",
-    ".tex": "application/x-tex; charset=utf-8",
-    ".bib": "application/x-bibtex; charset=utf-8",
-    ".json": "application/json",
-    ".jsonl": "application/jsonl",
-    ".toml": "application/toml",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    name: str
-    size: int
-    content_type: str
-
-
-def entries(path: Path) -> list[Entry]:
-    with ZipFile(path) as archive:
-        return [Entry(one.filename, one.file_size, content_type(one.filename)) for one in archive.infolist()]
-
-
-def content_of(path: Path, name: str, *, what: str) -> bytes:
-    """Return a file of the archive. Raise NotThere."""
-    with ZipFile(path) as archive:
-        if name not in archive.namelist():
-            raise NotThere(f"The {what} has no file {name!r}.")
-        return archive.read(name)
-
-
-def content_type(name: str) -> str:
-    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

@@ -76,9 +76,8 @@ class JudgmentRows:
     Answers that an exclusion invalidated are included, marked as unused.
 
     Attributes:
-        moment: the snapshot of the rows.
         revisions: whether revised answers are included, before their revisions.
-        only: ordered row ids of units to restrict the rows to; their rows name the captions' systems.
+        only: ordered row ids of the only units to read; their rows name the captions' systems.
         counts, tally: complete after the last row; the tally covers current judgments.
     """
 
@@ -117,7 +116,7 @@ class JudgmentRows:
             answer, expected = cells["answer"], cells["expected"]
             invalidated = assignment in moment.gone
             current = pk not in replaced and not invalidated
-            fit = not set_aside and unit_id not in moment.struck
+            fit = not set_aside and unit_id not in moment.withdrawn
             used = current and fit and moment.counts(assignment, worker_id)
             if current:
                 given = cells["value"] if answer is None else answer

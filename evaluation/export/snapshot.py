@@ -120,7 +120,9 @@ def _read(study: Study) -> Snapshot:
             last=last,
             gone=rules,
             unnamed=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
-            struck=frozenset(Unit.objects.filter(study=study, struck=True).values_list("pk", flat=True)),
+            withdrawn=frozenset(
+                Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
+            ),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
             outputs=last_output,
             searched=Output.objects.searches().filter(system__dataset=study.dataset_id).exists(),
@@ -131,8 +133,8 @@ def _read(study: Study) -> Snapshot:
 def _last_row(model: type[Model]) -> int:
     """Return a table's highest row id, once no lower one can appear.
 
-    PostgreSQL assigns ids before commit, so a lower id may appear later. A lock that waits for writers
-    and is released at once prevents that; SQLite has one writer.
+    PostgreSQL assigns ids before commit. A lock that waits for writers and is released at once rules out a
+    lower id; SQLite has one writer.
     """
     with transaction.atomic():
         if connection.vendor == "postgresql":

@@ -151,7 +151,7 @@ def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None
 
 
 def _note(dataset: Dataset, what: dict[str, Any]) -> None:
-    """Note the addition in the dataset: its fingerprint covers imported rows only."""
+    """Note the addition in the dataset, whose fingerprint covers imported rows only."""
     adopted = [
         *dataset.notes.get("adopted", []),
         {**what, "at": timezone.now().isoformat(timespec="seconds")},

@@ -18,19 +18,19 @@ from evaluation.follow_up.units import candidate_of, settled_units, take_known_i
 from evaluation.models import Consensus
 from judgments.access.roles import Right, studies_of, study_for, token_of
 from judgments.api.operations import OperationView
-from judgments.api.resources import Resource, StudySerializer
+from judgments.api.resources import Related, Resource, RowSerializer, StudySerializer
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import find_study
 from judgments.study_operations import Outcome
 
 
-class KnownItemSerializer(serializers.ModelSerializer[Consensus]):
+class KnownItemSerializer(RowSerializer[Consensus]):
     """A unit of another study that everybody answered alike, or that was decided."""
 
-    study = serializers.CharField(source="unit.study.slug", read_only=True)
-    unit = serializers.CharField(source="unit.key", read_only=True)
-    image = serializers.CharField(source="unit.item.name", read_only=True)
+    study = Related("unit.study.slug")
+    unit = Related("unit.key")
+    image = Related("unit.item.name")
     expected = serializers.SerializerMethodField(
         help_text="The answer, in the study file's form; null where votes differ too much for a known item."
     )
@@ -38,7 +38,6 @@ class KnownItemSerializer(serializers.ModelSerializer[Consensus]):
     class Meta:
         model = Consensus
         fields = ["id", "study", "unit", "image", "source", "n", "expected"]
-        read_only_fields = fields
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Consensus) -> Any:

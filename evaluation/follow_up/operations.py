@@ -1,4 +1,4 @@
-"""What follows from what a study's judgments say: more votes, another draft, known items, new references."""
+"""Operations that follow from results: more votes, another draft, known items, new references."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _sent(one: Adjudication) -> dict[str, Any]:
 
 
 def _label(one: Adjudication) -> str:
-    """Describe the decision in the unit's order: value 1 is what the unit shows first."""
+    """Describe the decision in the unit's order."""
     if one.value is None:
         return "–"
     kind = kind_of(one.study)

@@ -132,7 +132,7 @@ LEAST_VOTES = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A judged unit that could be a known item; ``expected`` is the answer as in a study file."""
+    """A unit that could be a known item; ``expected`` is the answer as in a study file."""
 
     consensus: Consensus
     expected: Any
@@ -156,7 +156,7 @@ class Candidate:
 
 
 def settled_units(study: Study) -> QuerySet[Consensus]:
-    """Return consensus rows of other studies of the dataset and protocol, most votes first."""
+    """Return the consensus of other studies of the dataset and protocol, most votes first."""
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,
@@ -177,7 +177,7 @@ def settled_units(study: Study) -> QuerySet[Consensus]:
 
 
 def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
-    """Return the unit as a known item, if its votes are unanimous or adjudicated; else None."""
+    """Return the unit as a known item if its votes are unanimous or adjudicated, else None."""
     if consensus.source == Consensus.Source.ADJUDICATED:
         votes = [consensus.value]
     else:
@@ -190,10 +190,7 @@ def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
 
 @transaction.atomic
 def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
-    """Add units to the known items of a draft; return the number of new ones.
-
-    Args:
-        chosen: row ids of consensus from ``settled_units``.
+    """Add units of ``settled_units`` to a draft's known items; return the number of new ones.
 
     Raises:
         WrongState: the design is frozen, or no chosen unit qualifies.

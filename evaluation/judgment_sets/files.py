@@ -1,8 +1,7 @@
 """Read judgments files as columns for agreement. Pure: no database, no Django.
 
-JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md); other columns are optional. Rows
-with `used` false or `control` true are excluded, and so are rows without a value. `read_source` also
-takes released formats, and reads contents to match two sources.
+JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md). Excluded are rows with `used` false
+or `control` true, and rows without a value.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _STEP = 1000
 class FileJudgments:
     """N included judgments, and counts of what was excluded.
 
-    units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if
-    any is a text. protocol: as named by the rows, or None. contents: of each unit, if requested.
+    units, workers: (N,) positions in the names. values: (N,) float64, or objects if any is a text.
+    protocol: as named by the rows, or None. contents: of each unit, if requested.
     """
 
     units: NDArray[np.int64]
@@ -79,8 +78,7 @@ def read_judgment_table(
     """Read a judgments file line by line; UTF-8, or by byte order mark or `encoding`.
 
     `numeric` refuses non-numeric values. `contents` reads what units show. `progress` gets line numbers.
-    Raise ImportProblem (file, line, column, found, expected), also for a repeated judgment of a unit by a
-    worker and for mixed protocols.
+    Raise ImportProblem, also for a repeated judgment of a unit by a worker and for mixed protocols.
     """
     units, workers, lines = array("q"), array("q"), array("q")
     unit_index: dict[str, int] = {}
@@ -142,9 +140,9 @@ def read_source(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Source:
-    """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS.
+    """Read judgments to compare: a judgments file, or one of SOURCE_FORMATS. Raise ImportProblem.
 
-    `protocol` is for files that name none, and selects within a released set. Raise ImportProblem.
+    `protocol` is for files that name none, and selects within a released set.
     """
     if format is None or format in TABLE_FORMATS:
         return _source_of_table(path, protocol, encoding, progress)
@@ -230,7 +228,7 @@ def _stripped(*texts: str | None) -> Captions:
 
 
 def _records(path: Path, encoding: str | None) -> Iterator[Record]:
-    """Detect JSON lines or CSV by the first character, whatever the file's name."""
+    """Detect JSON lines or CSV by the first character."""
     columns = _Needed(("unit", "worker", "value"))
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     if not first:

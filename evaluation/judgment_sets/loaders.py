@@ -1,4 +1,4 @@
-"""Load rows as arrays and records: the bridge from stored judgments to the numbers.
+"""Load stored judgments as arrays and records.
 
 Order is by unit, then worker name, equal on every database whatever its row ids and collation.
 """
@@ -34,7 +34,7 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, IncludedJudgment
-from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
@@ -52,10 +52,7 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 
 def control_records_of(study: Study, *, moment: Snapshot | None = None) -> dict[int, ControlRecord]:
-    """Return control item results of each worker who saw one.
-
-    Imports state per judgment whether it is used, so the rule is not applied again.
-    """
+    """Return worker -> results on control items. Imports state per judgment whether it is used."""
     imported = study.source == Study.Source.IMPORTED
     threshold = 0.0 if imported else design_of(study).controls.threshold
     is_right = KINDS[study.protocol].is_right
@@ -69,7 +66,7 @@ def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozens
 
 
 def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
-    """Return unconfirmed paid work, which the crowd has not named (yet).
+    """Return paid work that the crowd has not named (yet).
 
     Anyone can open a page with made-up ids, so such answers count only after confirmation.
     """
@@ -79,10 +76,7 @@ def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
 
 
 def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
-    """Sort ``rows`` by unit and worker name.
-
-    Python sorts the names: database collations differ.
-    """
+    """Sort ``rows`` by unit and worker name, in Python because database collations differ."""
     for _, group in groupby(rows, key=itemgetter(unit)):
         yield from sorted(group, key=itemgetter(worker))
 
@@ -90,12 +84,10 @@ def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int)
 def load_judgments(
     study: Study, *, newest: int | None = None, unused: Collection[int] | None = None
 ) -> JudgmentTable:
-    """Load all judgments of ``study`` as arrays.
-
-    Streams plain numbers and hashes text assembled from parts: a million take two seconds.
+    """Load all judgments of ``study``: a million take two seconds.
 
     Args:
-        newest: last row id to include; None: all.
+        newest: last row id to include.
         unused: row ids of workers excluded by the control rule, if known.
     """
     pk, unit, worker, value, seconds, side, aside, is_open = _columns(study, newest)
@@ -110,7 +102,7 @@ def load_judgments(
         plain_rows(
             Unit.objects.filter(study=study)
             .order_by("position", "pk")
-            .values_list("pk", "key", "control", "struck")
+            .values_list("pk", "key", "control", "withdrawn")
         )
     )
     place, person = (
@@ -228,10 +220,8 @@ def counted_answers(
 ) -> Iterator[tuple[int, list[Any]]]:
     """Yield (unit row id, answers included at ``moment`` by worker name), in unit order.
 
-    Control items are omitted; a unit without included answers has an empty list, or is missing.
-
-    Args:
-        units: limit to these row ids.
+    Control items are omitted; a unit without included answers has an empty list, or is missing. ``units``
+    are row ids.
     """
     rows = (
         moment.judgments(study, units=units)
@@ -270,10 +260,9 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
 
 
 def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
-    """Return seconds per unit of finished assignments, by wall time, for some workers.
+    """Return seconds per unit of finished assignments, by wall time.
 
-    Assignments without times (imports) give none. It counts all judgments: use it only for workers
-    ``without_times``.
+    It counts all judgments: use it only for workers ``without_times``. Imports without times give none.
     """
     rows = (
         Assignment.objects.filter(study=study, worker__in=workers)
@@ -311,7 +300,7 @@ def full_depth_units(study: Study) -> set[int] | None:
     """Return the unstopped sample of units; None without early stopping."""
     if not stops_early(study):
         return None
-    return set(Outlook.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
+    return set(OutcomeBounds.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
 
 
 def decisions_of(study: Study) -> dict[int, Decision]:
@@ -344,15 +333,18 @@ class ReferenceSet:
 
     Attributes:
         of_item: image row id -> its ordered (key, text) references.
-        splits: the splits' names; [""] for a dataset without splits.
+        splits: names; [""] for a dataset without splits.
     """
 
     of_item: dict[int, list[tuple[str, str]]]
     splits: list[str]
 
+    def documents(self, leading: int | None = None) -> list[list[str]]:
+        """Return the texts of each image, all or the leading ones."""
+        return [[text for _, text in rows[:leading]] for rows in self.of_item.values()]
+
 
 def load_references(study: Study) -> ReferenceSet:
-    """Load the references of all images in the judged splits; of all images without splits."""
     if KINDS[study.protocol].compares_pairs:
         items: Any = CandidatePair.objects.filter(study=study).values_list("item_id")
     else:

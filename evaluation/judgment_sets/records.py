@@ -1,8 +1,7 @@
-"""Arrays, records and tallies of a study's judgments, without a database.
+"""Records and tallies of a study's judgments, without a database.
 
-sacrebleu's signature says how a score was made (Post 2018, "A Call for Clarity in Reporting BLEU
-Scores"); `judgment_signature` says it of human judgments: pairs, references and votes, balance of sides,
-control rule, aggregation, ties, seed, data hash, version (docs/signatures.md).
+``judgment_signature`` says of human judgments what sacrebleu's signature says of a score (Post 2018, "A
+Call for Clarity in Reporting BLEU Scores"): how they were made (docs/signatures.md).
 """
 
 from __future__ import annotations
@@ -21,19 +20,18 @@ from judgments.kinds import Kind
 
 @dataclass(frozen=True, slots=True)
 class JudgmentTable:
-    """The judgments of a study, one per row.
+    """N judgments of a study.
 
     Attributes:
         pk: (N,) int64, ascending row ids, in arrival order.
-        unit, worker: (N,) int64; row ids of units and workers.
+        unit, worker: (N,) int64 row ids.
         value: (N,) float64 in the unit's order; nan for open answers.
         answer: N open answers in the unit's order; None for values.
-        control: (N,) bool, judgments on control items.
+        control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
         left: (N,) bool, the left option was chosen; undefined where ``sided`` is false.
-        sided: (N,) bool, whether the unit had sides.
+        sided: (N,) bool, the unit had sides.
         seconds: (N,) float64; nan if unknown.
-        data_hash: SHA-256 of all of them.
     """
 
     pk: Ints
@@ -57,7 +55,7 @@ class JudgmentTable:
         return self.used & ~self.control
 
     def given(self, keep: Flags) -> list[Any]:
-        """Return the answers of the rows ``keep`` for their kind: whole numbers, or open ones."""
+        """Return the answers of the rows ``keep``: whole numbers, or open ones."""
         return [
             self.answer[row] if np.isnan(self.value[row]) else int(self.value[row])
             for row in np.flatnonzero(keep).tolist()
@@ -85,7 +83,7 @@ class UnitRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An adjudicated unit: decision in the unit's order, by whom, when (ISO 8601), why, and the votes at the time."""
+    """An adjudication: decision in the unit's order, time in ISO 8601, and the votes at the time."""
 
     value: int
     by: str
@@ -110,7 +108,7 @@ DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a pl
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """Collect judgments by unit, then worker name; keep only counts and a hash."""
+    """Count and hash judgments that come by unit, then worker name."""
 
     counted: int = 0
     sided: int = 0
@@ -166,7 +164,7 @@ class Votes:
         least, most: included votes per such unit.
         sided, first_left: included votes on two-sided units, and those with the first option on the left.
         data_hash: of all judgments, included or not.
-        counted: number of included votes.
+        counted: included votes.
     """
 
     units: int

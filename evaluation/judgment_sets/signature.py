@@ -33,19 +33,12 @@ ROWS_AT_ONCE = 2_000
 
 
 def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
-    """Return the current judgment signature.
-
-    Reads every judgment once in constant memory; pages use ``stored_signature``.
-
-    Args:
-        table: the judgments, if already loaded.
-    """
+    """Return the current judgment signature, of ``table`` if loaded; pages use ``stored_signature``."""
     votes = votes_of(study) if table is None else votes_of_table(table)
     return signature_from(study, material_of(study), votes, circumstances(study))
 
 
 def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
-    """Return the signature of given counts."""
     return judgment_signature(
         KINDS[study.protocol],
         material,
@@ -68,7 +61,6 @@ def compare_signature(study: Study, stated: Signature) -> list[Difference]:
 
 
 def material_of(study: Study) -> Material:
-    """Count the judged material in the database."""
     units = Unit.objects.filter(study=study, control=False)
     counts = units.aggregate(units=Count("pk"), images=Count("item", distinct=True))
     pairs = None
@@ -89,7 +81,7 @@ def material_of(study: Study) -> Material:
 
 
 def votes_of(study: Study, *, moment: Snapshot | None = None) -> Votes:
-    """Return the votes of every current judgment; with ``moment``, as of then."""
+    """Return the votes of every judgment, now or at ``moment``."""
     tally = JudgmentTally()
     for _ in included_votes(study, moment, tally):
         continue
@@ -106,10 +98,7 @@ def included_votes(
 ) -> Iterator[tuple[int, int, str, Any]]:
     """Yield (unit, worker, worker's name, answer) of judgments in consensus and agreement.
 
-    Ordered by unit and worker name. ``tally`` takes in every current judgment.
-
-    Args:
-        units: limit to these row ids.
+    Ordered by unit and worker name. ``tally`` takes in every judgment; ``units`` are row ids.
     """
     if moment is None:
         unused, gone = excluded_workers(study), frozenset[UUID]()
@@ -122,15 +111,15 @@ def included_votes(
         standing = moment.judgments(study, units=units)
     rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
-        "unit__struck", "assignment_id", "unit__control", "presented",
+        "unit__withdrawn", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
     for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        unit, name, worker, key, value, answer, set_aside, struck, assignment, control, presented = row
+        unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
         if assignment in gone:
             continue
         if moment is not None:
-            struck = unit in moment.struck
-        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
+            withdrawn = unit in moment.withdrawn
+        used = not set_aside and not withdrawn and worker not in unused and assignment not in unnamed
         given = value if answer is None else answer
         tally.add(key, name, given, used=used, control=control, presented=presented)
         if used and not control:
@@ -138,7 +127,6 @@ def included_votes(
 
 
 def votes_of_table(table: JudgmentTable) -> Votes:
-    """Return the votes of loaded judgments."""
     counted = table.counted
     _, votes = np.unique(table.unit[counted], return_counts=True)
     sided = counted & table.sided
@@ -162,7 +150,7 @@ def control_rule(study: Study) -> Value:
 
 
 def circumstances(study: Study, *, moment: Snapshot | None = None) -> dict[str, Value]:
-    """Return uncommon signature fields; with ``moment``, as of then."""
+    """Return uncommon signature fields, now or at ``moment``."""
     found: dict[str, Value] = {}
     if stops_early(study):
         found["stopping"] = stopping_in_words(design_of(study))

@@ -1,33 +1,41 @@
-"""Figures in words and plain tables, for people who read a terminal."""
+"""Numbers in words and plain tables, for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evaluation.report import content
+from judgments.management.base import QuorumCommand
+
 
 def coefficient(value: float | None) -> str:
-    """Two digits without the leading zero; a dash where undefined."""
     if value is None:
         return "–"
-    text = f"{value:.2f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+    return content.coefficient(value)
 
 
 def with_interval(figure: Mapping[str, Any]) -> str:
-    """``.62 [.58, .66]``; a dash where undefined."""
+    """Format as ``.62 [.58, .66]``."""
     if figure["value"] is None:
         return "–"
     return f"{coefficient(figure['value'])} [{coefficient(figure['low'])}, {coefficient(figure['high'])}]"
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage with one digit; a dash where undefined."""
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
+def say_table(
+    command: QuorumCommand, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    command.say(f"\n{title}")
+    for line in table_lines(columns, rows):
+        command.say(f"  {line}")
+
+
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned lines: the first column to the left, figures to the right, never cut."""
+    """Align the first column to the left, and figures to the right."""
     widths = [max(len(row[index]) for row in (columns, *rows)) for index in range(len(columns))]
     return [
         "  ".join(

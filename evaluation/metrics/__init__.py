@@ -1,6 +1,8 @@
-"""Captions in, scores out, without Django, a clock or random state.
+"""Captions in, scores out. No Django, no clock, no global random state.
 
-All functions raise InvalidInput for data that they cannot take and UnknownName for unknown options.
+All functions raise InvalidInput for data that they cannot take and UnknownName for unknown options. Arrays are (n,)
+float64 or int64 with a row for each candidate unless stated otherwise. Compiled kernels count n-grams as word
+numbers (`text.words`).
 """
 
 from evaluation.metrics.errors import (

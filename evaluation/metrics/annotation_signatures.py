@@ -1,8 +1,4 @@
-"""Signatures of content selection and keywords, and checks of their arguments.
-
-Data that only the caller has (words, a running generator) is written as `given-<how many>-<digest>` or
-`given`.
-"""
+"""Signatures of content selection and keywords, and checks of their arguments."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import chain
@@ -36,7 +32,7 @@ def given_words(words: Collection[str]) -> str:
 
 
 def check_collection(values: object, what: str, expected: str) -> None:
-    """Raise InvalidInput, with what was `expected`, unless the values are a collection other than text."""
+    """Raise InvalidInput unless the values are a collection other than text."""
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
 
@@ -44,7 +40,7 @@ def check_collection(values: object, what: str, expected: str) -> None:
 def check_lists(
     lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
 ) -> None:
-    """Raise InvalidInput unless every element is a list of texts; `of` says what the texts are."""
+    """Raise InvalidInput unless every element is a list of texts, which are `of` some kind."""
     check_collection(lists, what, expected or f"lists of {of}")
     for position, own in enumerate(lists):
         if isinstance(own, str) or not isinstance(own, kinds):
@@ -66,10 +62,7 @@ def whole_count(value: object, what: str) -> int:
 
 
 def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """Return the call of a signature, among `functions` by name (`CALLS` of the modules).
-
-    Raises BadSignature.
-    """
+    """Return the call of a signature, among the `CALLS` of a module. Raises BadSignature."""
     made = parse_version(text, VERSION)
     if made.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")

@@ -1,8 +1,7 @@
 """BLEU-1..4 as the MS COCO caption evaluation computes it (Papineni et al. 2002; V15 eq. 6-8).
 
-The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders. Without the constants a third
-of the candidate pairs of PASCAL-50S tie at 0, so they are part of the definition. The brevity penalty takes
-the closest reference length, the shorter of two equally close ones.
+The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders; without the constants a third of the
+candidate pairs of PASCAL-50S tie at 0. The brevity penalty takes the closest reference length.
 
 `smoothing="nist"` is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as in NIST's
 mteval-v13a (Chen, Cherry 2014, technique 3); an order without n-grams counts as one guess.
@@ -27,11 +26,7 @@ SMOOTHINGS = ("coco", "nist")
 
 @dataclass(frozen=True)
 class BleuStatistics:
-    """The counts behind BLEU, to be summed for a corpus figure.
-
-    `correct`, `guessed` (n, 4) int64: clipped matches and n-grams of the candidate, by order; `length`,
-    `reference_length` (n,) int64.
-    """
+    """The counts behind BLEU; `correct`, `guessed` (n, 4) int64: clipped matches and n-grams, by order."""
 
     correct: Ints
     guessed: Ints
@@ -51,7 +46,7 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
-    """Return (n, orders) int64: n-grams of each candidate, each up to the most of one reference."""
+    """Return (n, orders) int64: n-grams, each up to the most of one reference."""
     most = MOST_WORDS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
@@ -112,7 +107,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
 
 @compiled
 def _closest_lengths(task: Task) -> Ints:
-    """Return (n,) int64: the reference length closest to each candidate's, the shorter of two."""
+    """Return (n,) int64: the closest reference length, the shorter of two."""
     _, starts, references, candidates, candidate_starts = task
     closest = np.zeros(candidates.size, dtype=np.int64)
     for group in range(references.size - 1):
@@ -130,7 +125,7 @@ def _closest_lengths(task: Task) -> Ints:
 
 
 def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
-    """Return (n, 4) float64: BLEU-1..4 of every candidate."""
+    """Return (n, 4) float64: BLEU-1..4."""
     if smoothing == "nist":
         ratios = _nist_precisions(statistics)
     else:
@@ -149,7 +144,6 @@ def _nist_precisions(statistics: BleuStatistics) -> Floats:
 
 
 def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
-    """Return (n,) float64, 1 for captions that are long enough."""
     length, reference = statistics.length.astype(np.float64), statistics.reference_length
     if smoothing == "nist":
         ratio = np.divide(length, reference, out=np.ones(length.size), where=reference > length)
@@ -160,7 +154,7 @@ def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
 
 
 def pooled(statistics: BleuStatistics) -> BleuStatistics:
-    """Return the statistics of the corpus as those of one caption."""
+    """Return the corpus as one caption."""
     return BleuStatistics(
         statistics.correct.sum(axis=0, keepdims=True),
         statistics.guessed.sum(axis=0, keepdims=True),

@@ -1,8 +1,7 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
 N-grams are numbered over all texts, order after order. An n-gram whose first or last n - 1 words occur only
-once occurs only once itself: it is marked and never looked up, which leaves little to number among long
-n-grams.
+once occurs only once itself: it is marked ALONE and never looked up.
 """
 
 from collections.abc import Iterator
@@ -26,9 +25,8 @@ class Variant:
     """A variant of CIDEr (V15 App. VIII).
 
     n: highest order. over: `mean` or `max` of the references. weights: `uniform` (1/n) or `exp` (proportional
-    to e^k for order k). unseen: n-grams of no document are `dropped`, or weigh `logn`. clipped: CIDEr-D,
-    which clips the candidate's weights to the reference's and applies a Gaussian of deviation `sigma` to the
-    difference in length. scale: factor.
+    to e^k for order k). unseen: n-grams of no document are `dropped`, or weigh `logn`. clipped: CIDEr-D, which
+    clips the candidate's weights and applies a Gaussian of deviation `sigma` to the difference in length.
     """
 
     n: int = 4
@@ -44,9 +42,8 @@ class Variant:
 class Grams(NamedTuple):
     """The n-grams of one order in all texts.
 
-    numbers: (tokens,) int32 n-gram that begins at each token (undefined if none does); ALONE if it occurs
-    only once. frequencies: (distinct,) int32 documents with each n-gram. weights: (documents + 1,) float64
-    weight by frequency.
+    numbers: (tokens,) n-gram that begins at each token, or ALONE. frequencies: (distinct,) documents with each
+    n-gram. weights: (documents + 1,) by frequency.
     """
 
     order: int
@@ -56,10 +53,10 @@ class Grams(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """Buffers for the tf-idf vectors of some texts.
+    """Buffers for tf-idf vectors.
 
     Vector v has n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, their `values`, and the length
-    `norms[v]`. N-grams that occur only once add to the length alone.
+    `norms[v]`, to which n-grams that are ALONE add.
     """
 
     grams: Numbers
@@ -69,18 +66,13 @@ class Vectors(NamedTuple):
 
 
 class Similarity(NamedTuple):
-    """The comparison of two vectors: see `Variant`."""
-
     clipped: bool
     sigma: float
     best_reference: bool
 
 
 def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
-    """Return (n,) float64: CIDEr (V15 eq. 1-3) or CIDEr-D (eq. 4-5), between 0 and `variant.scale`.
-
-    Term frequencies are raw counts, as in the MS COCO evaluation.
-    """
+    """Return (n,) float64 between 0 and `variant.scale`; term frequencies are raw counts, as MS COCO's."""
     task = comparison.task(view)
     scores = np.zeros(comparison.size)
     for grams, share in _orders(comparison, view, variant):
@@ -89,7 +81,7 @@ def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats
 
 
 def explain_cider(case: Case, variant: Variant) -> Explanation:
-    """Explain CIDEr: each n-gram's product of weights, over both vectors' lengths, averaged over references."""
+    """Explain CIDEr by each n-gram's product of weights, over both vectors' lengths."""
     comparison, how = case.comparison, _similarity_of(variant)
     task = comparison.task(case.view)
     parts, factors = [], []
@@ -187,10 +179,9 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 def _number_longer(
     grams: Numbers, words: Numbers, starts: Ints, repeated: Flags, order: int, round_size: int
 ) -> tuple[Numbers, Flags]:
-    """Number the n-grams of an order, from those one word shorter.
+    """Number the n-grams of an order from those one word shorter, and tell which are repeated.
 
-    Return the n-gram that begins at each token, and which n-grams are repeated. Many n-grams are numbered in
-    rounds of about `round_size` tokens, with tables small enough to be fast.
+    Rounds of about `round_size` tokens keep the table small enough to be fast.
     """
     longer = np.empty(grams.size, dtype=np.int32)
     repeats = np.zeros(1 << 11, dtype=np.bool_)
@@ -252,7 +243,7 @@ def _doubled(table: Numbers) -> Numbers:
 def _document_frequencies(
     grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
 ) -> Numbers:
-    """Return (distinct,) int32: documents with each n-gram; `weights` are the documents of each group."""
+    """Return (distinct,) documents with each n-gram; `weights` are the documents of each group."""
     frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
@@ -287,7 +278,7 @@ def _room(task: Task) -> Vectors:
 
 @compiled
 def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
-    """Write the vectors of the texts from `first` to before `last`; `alone` weighs n-grams that occur once."""
+    """Write the vectors of the texts from `first` to before `last`; `alone` weighs what is ALONE."""
     order, numbers, frequencies, weights = grams
     found, values, bounds, norms = vectors
     for text in range(first, last):
@@ -329,7 +320,7 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 
 @compiled
 def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
-    """Write the products (references, n-grams of the candidate) of the common n-grams, and their sums."""
+    """Write the products (references, n-grams of the candidate), and their sums."""
     grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
     other_grams, other_values, bounds = references.grams, references.values, references.bounds
     for other in range(sums.size):
@@ -355,7 +346,6 @@ def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: 
 def _similarity(
     product: float, norms: float, starts: Ints, candidate: int, reference: int, how: Similarity
 ) -> float:
-    """Divide a product by both lengths, times the length factor for CIDEr-D."""
     if norms == 0:
         return 0.0
     similarity = product / norms

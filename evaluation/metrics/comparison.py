@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evaluation.arrays import Ints
+from evaluation.arrays import Ints, starts_of
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, encode, ranges, starts_of
+from evaluation.metrics.text.words import Numbers, Tokenizer, Words, changed, encode, ranges
 
 T = TypeVar("T")
 
@@ -19,18 +19,17 @@ MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 @dataclass(frozen=True)
 class View:
-    """Which words are counted: a tokenizer, and a change of its words (see `text.words.changed`)."""
+    """Which words are counted: a tokenizer, and one of `text.words.CHANGES`."""
 
     tokenizer: Tokenizer
     change: str = "none"
 
 
 class Task(NamedTuple):
-    """Input of a kernel, group by group: references, then the candidates compared with them.
+    """Input of a kernel, group by group; `words` and `starts` are those of `Words`.
 
-    `words` and `starts` are those of `Words`. Group g has the reference texts `references[g]` to
-    `references[g + 1] - 1` and the candidates `candidates[candidate_starts[g]:candidate_starts[g + 1]]`,
-    which are numbers of texts too.
+    Group g has the reference texts `references[g]` to `references[g + 1] - 1` and the candidate texts
+    `candidates[candidate_starts[g]:candidate_starts[g + 1]]`.
     """
 
     words: Numbers
@@ -41,10 +40,10 @@ class Task(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Input of a kernel, candidate by candidate: each with each of its references.
+    """Input of a kernel, candidate by candidate; `words` and `starts` are those of `Words`.
 
-    `words` and `starts` are those of `Words`; the first n texts are the candidates. Candidate c has the pairs
-    `pair_starts[c]` to `pair_starts[c + 1] - 1`, whose references are the texts `references` (pairs,).
+    Candidate c, which is text c, has the pairs `pair_starts[c]` to `pair_starts[c + 1] - 1` with the texts
+    `references` (pairs,).
     """
 
     words: Numbers
@@ -55,11 +54,10 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Texts to score.
+    """Texts to score: the n candidates, then the texts of every group (a distinct list of references).
 
-    `texts` are the n candidates, then the texts of every group (a distinct list of references). group_of:
-    (n,) the group of each candidate; group_starts: (groups + 1,) its first text; weights: (groups,) its
-    documents in the document corpus of `documents`.
+    group_of: (n,) the group of each candidate. group_starts: (groups + 1,) its first text. weights: (groups,) how
+    many of the `documents` it is.
     """
 
     texts: list[str]
@@ -76,11 +74,7 @@ class Comparison:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> "Comparison":
-        """Check and number the texts.
-
-        Without a document corpus the references of every candidate are one document, as in the MS COCO
-        evaluation.
-        """
+        """Check and number the texts; by default the references of every candidate are one document."""
         check_texts(candidates, "candidates")
         check_lists(references, "references")
         if len(candidates) != len(references):
@@ -107,7 +101,7 @@ class Comparison:
 
     @cached_property
     def pair_starts(self) -> Ints:
-        """Return (n,) int64: the first pair of each candidate."""
+        """Return (n,) int64, unlike `Pairs` without the last end."""
         return np.cumsum(self.reference_counts) - self.reference_counts
 
     @cached_property
@@ -117,7 +111,7 @@ class Comparison:
 
     @cached_property
     def by_group(self) -> tuple[Ints, Ints]:
-        """Return the candidates (n,) by group, and (groups + 1,) bounds of the groups."""
+        """Return the candidates (n,) by group, and (groups + 1,) bounds."""
         order = np.argsort(self.group_of, kind="stable")
         counts = np.bincount(self.group_of, minlength=self.weights.size)
         return order, starts_of(counts)
@@ -133,14 +127,13 @@ class Comparison:
         return len(seen)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` returned at the first call with this key: metrics share intermediate results."""
+        """Return what `make` returned at the first call with this key, as metrics share intermediate results."""
         if key not in self._made:
             self._made[key] = make()
         made: T = self._made[key]
         return made
 
     def words(self, view: View) -> Words:
-        """Return all texts as word numbers."""
         return self.once(("words", view), lambda: self._make_words(view))
 
     def _make_words(self, view: View) -> Words:
@@ -205,11 +198,10 @@ class Lists:
 
     @property
     def starts(self) -> Ints:
-        """Return (lists + 1,) int64: the first text of each list."""
         return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
-        """Return (lists,) int64: the number of each list. `what` names them in an error."""
+        """Return (lists,) int64 numbers; `what` names the lists in an error."""
         known = self._known
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)
@@ -232,7 +224,6 @@ class Lists:
 
 
 def check_lists(lists: object, what: str) -> None:
-    """Raise InvalidInput unless `lists` is a sequence of at least one element."""
     if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
         raise InvalidInput(f"{what} is a {type(lists).__name__}, expected a sequence of lists of str")
     if len(lists) == 0:
@@ -240,7 +231,6 @@ def check_lists(lists: object, what: str) -> None:
 
 
 def check_texts(texts: object, where: str) -> None:
-    """Raise InvalidInput unless `texts` is a sequence of at least one str."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
         raise InvalidInput(f"{where} is a {type(texts).__name__}, expected a sequence of str")
     if len(texts) == 0:

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 class MetricsError(ValueError):
-    """Base of all errors of this package."""
+    pass
 
 
 class UnknownName(MetricsError):

@@ -11,10 +11,9 @@ from evaluation.metrics.comparison import Comparison, View
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An n-gram of the candidate and its contribution; or a named rest, with `order` 0.
+    """An n-gram of the candidate as counted, and its contribution; or a named rest, with `order` 0.
 
     Attributes:
-        words: the n-gram as counted (stems, if the metric stems).
         count: occurrences in the candidate.
         matched: matched occurrences, after clipping; for CIDEr the mean over the references.
         references: the references that hold it, from 0.
@@ -48,7 +47,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceNote:
-    """A reference, its contribution if known, and what it was chosen for ('': nothing)."""
+    """A reference, its contribution if known, and what it was chosen for."""
 
     text: str
     length: int
@@ -58,10 +57,7 @@ class ReferenceNote:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The contributions of `parts` sum to `score`.
-
-    `tokens` share the contributions among the candidate's words; empty if the metric does not tell.
-    """
+    """The contributions of `parts` sum to `score`, and so do those of `tokens`, the candidate's words, if any."""
 
     metric: str
     tokenizer: str
@@ -92,7 +88,7 @@ class Gram:
 
 @dataclass(frozen=True)
 class Case:
-    """A score to explain: the first candidate of a comparison, by a metric with settings."""
+    """A score to explain: that of the first candidate of a comparison."""
 
     metric: str
     settings: Mapping[str, int | float | str]
@@ -147,7 +143,7 @@ class Case:
         tokens: Sequence[Token] | None = None,
         warnings: tuple[str, ...] = (),
     ) -> Explanation:
-        """Make the explanation; by default the n-grams' contributions are shared among the words."""
+        """Make the explanation; by default words share the n-grams' contributions."""
         return Explanation(
             metric=self.metric,
             tokenizer=self.view.tokenizer.name,

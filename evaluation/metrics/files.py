@@ -2,7 +2,6 @@
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
-JSON lines are streamed; other files are read whole. UTF-8; a byte order mark is accepted.
 """
 
 import json
@@ -56,12 +55,11 @@ def score_files(
     *,
     progress: Callable[[str], None] = lambda system: None,
 ) -> dict[str, Any]:
-    """Score every system of a candidates file.
+    """Score every system of a candidates file; document frequencies cover all images of the references file.
 
     Return `{"systems": {system: {metric: {"corpus", "images": {image: score}}}}, "tokenizer", "version",
-    "signatures": {system: {metric: signature}}, "warnings": [...]}`. Document frequencies cover all images of
-    the references file; a system without some images gets a warning. `progress` gets each system's name
-    before it is scored.
+    "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` gets each system's name before
+    it is scored.
     """
     known = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}
@@ -123,7 +121,7 @@ Document = Callable[[Path, Any], Iterator[Row]]
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
-    """Yield the rows of COCO captions JSON or of a mapping from images to lists of captions."""
+    """Read COCO captions JSON or a mapping from images to lists of captions."""
     if not isinstance(document, _Object):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
@@ -141,7 +139,7 @@ def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
 
 
 def _candidate_rows(path: Path, document: Any) -> Iterator[Row]:
-    """Yield the rows of COCO results JSON or of a mapping from images to captions."""
+    """Read COCO results JSON or a mapping from images to captions."""
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return
@@ -172,7 +170,6 @@ def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
 
 
 def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
-    """Yield every caption of a file in any of the formats."""
     empty = True
     for row in _formatted_rows(path, document):
         empty = False
@@ -199,7 +196,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
 
 
 def _is_row(line: str) -> bool:
-    """Return whether a first line is of JSON lines."""
+    """Return whether a first line is one of JSON lines."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):  # whatever it is, it is no row

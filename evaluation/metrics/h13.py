@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.arrays import Floats, Ints, ratio, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
@@ -75,11 +75,10 @@ def explain_h13_bleu(case: Case) -> Explanation:
 def bleu_pre_matrix(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_FIRST
 ) -> tuple[Ints, Ints]:
-    """Return Bleu-pre of every image and caption as counts (H13 §4.3.2).
+    """Return Bleu-pre of every image and caption (H13 §4.3.2) as `hits` (images, captions) and `totals` (captions,).
 
-    `captions` are m texts, `references` lists of n images. `hits` (n, m) int64 are the clipped matches,
-    `totals` (m,) int64 the content words: Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0.
-    Thousands of pairs hit 1/4 and 1/3 exactly, so compare integers: `(4 * hits >= totals) & (totals > 0)`.
+    Both are int64: Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs hit 1/4 and
+    1/3 exactly, so compare integers: `(4 * hits >= totals) & (totals > 0)`.
     """
     words, groups, image_of = _prepared(captions, references, order)
     hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
@@ -93,13 +92,12 @@ def bleu_pre_pairs(
     pairs: Sequence[Ints],
     order: str = STOP_FIRST,
 ) -> tuple[Ints, Ints]:
-    """Return Bleu-pre of some pairs: `pairs` are, for each image, positions in `captions`.
+    """Return `bleu_pre_matrix` of some pairs alone: `pairs` are, for each image, positions in `captions`.
 
-    `hits` (N,) int64 follows the pairs image by image; `totals` is that of `bleu_pre_matrix`.
+    `hits` (N,) int64 follows the pairs image by image.
     """
     words, groups, image_of = _prepared(captions, references, order)
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in pairs], dtype=np.int64)])
-    listed = np.concatenate(pairs).astype(np.int64)
+    starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
     hits = _pair_hits(words.words, words.starts, groups, image_of, starts, listed, len(words.vocabulary))
     return hits, words.lengths[: len(captions)]
 
@@ -107,7 +105,7 @@ def bleu_pre_pairs(
 def _prepared(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[Words, Ints, Ints]:
-    """Return the content words of captions and distinct lists, the lists' bounds, and (n,) each image's list."""
+    """Return the content words of captions and distinct lists, the lists' bounds, and each image's list."""
     if order not in ORDERS:
         raise UnknownName("order", order, ORDERS)
     check_texts(captions, "captions")

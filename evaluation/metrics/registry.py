@@ -1,13 +1,8 @@
-"""The metrics as data: descriptions, options, functions that compute and explain them, also
-against a corpus of documents.
+"""The metrics as data: descriptions, options, functions that compute and explain them.
 
-To add a metric, write its function in its own module and declare it in `METRICS`. A metric is identified by
-its signature, such as `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
-
-Each metric explains itself from what its kernels compute. Sums are decomposed as such (CIDEr, ROUGE-n, the
-Bleu-pre filter). BLEU, a geometric mean, has no such parts: each order gets an equal share, split over its
-matches. ROUGE-L is split over the words of the longest common subsequence, METEOR over its stages by the
-weight of their matches.
+To add a metric, write its function in its own module and declare it in `METRICS`. Each metric explains itself from
+what its kernels compute: sums by their parts (CIDEr, ROUGE-n, the Bleu-pre filter), BLEU by an equal share for each
+order, ROUGE-L by the words of the longest common subsequence, METEOR by its stages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints
+from evaluation.arrays import Floats, Ints, starts_of
 from evaluation.metrics import bleu, cider, h13, meteor, rouge
 from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.explanation import Case, Explanation
-from evaluation.metrics.text.words import starts_of, tokenizer_named
+from evaluation.metrics.text.words import tokenizer_named
 
 VERSION = "1.0"
 
@@ -62,10 +57,7 @@ class Option:
 
 @dataclass(frozen=True)
 class ComputedScores:
-    """A metric's scores: `corpus`, and `images` (n,) float64.
-
-    `shown` are the signature fields of `Metric.computed`.
-    """
+    """A metric's scores; `shown` are the signature fields of `Metric.computed`."""
 
     corpus: float
     images: Floats
@@ -81,10 +73,12 @@ Explain = Callable[[Case], Explanation]
 class Metric:
     """The declaration of a metric.
 
-    `statistics` says how the corpus figure is made. `tokenizer` is set if the definition fixes the words.
-    `change` names their transformation (see `text.words.changed`); a part with an @ is the value of that option.
-    `shown` are fixed signature fields, `computed` names fields that only the computation knows.
-    `uses_documents`: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
+    Attributes:
+        statistics: how the corpus figure is made.
+        tokenizer: set if the definition fixes the words.
+        change: a key of `text.words.CHANGES`; a part with an @ is the value of that option.
+        shown: fixed signature fields; `computed` names those that only the computation knows.
+        uses_documents: scores depend on the document corpus; `weighs_by_documents`: by document frequencies.
     """
 
     name: str
@@ -106,8 +100,7 @@ class Metric:
             for name, option in self.options.items()
         }
 
-    def fields(self, settings: Settings) -> dict[str, OptionValue]:
-        """Return the settings as signature fields."""
+    def signature_fields(self, settings: Settings) -> dict[str, OptionValue]:
         return {
             name: value
             for name, value in settings.items()
@@ -140,6 +133,10 @@ def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Computed
     return _mean(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
 
 
+def _overlap_of_words(scores: Callable[[Comparison, View], Floats]) -> Compute:
+    return lambda comparison, view, settings: _mean(scores(comparison, view))
+
+
 def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
     chosen: dict[str, Any] = {name: settings[name] for name in ("n", "sigma", "scale") if name in settings}
     return replace(variant, **chosen)
@@ -154,14 +151,6 @@ def _cider(variant: cider.Variant) -> Compute:
 
 def _explain_cider(variant: cider.Variant) -> Explain:
     return lambda case: cider.explain_cider(case, _variant(variant, case.settings))
-
-
-def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _mean(h13.h13_bleu_scores(comparison, view))
-
-
-def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _mean(h13.h13_rouge_scores(comparison, view))
 
 
 def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
@@ -179,26 +168,25 @@ def _meteor(comparison: Comparison, view: View, settings: Settings) -> ComputedS
 
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
+    return _rouge(
+        lambda comparison, view, _: rouge.gram_overlap(comparison, view, window=window, spared=spared)
+    )
+
+
+def _rouge(overlap_of: Callable[[Comparison, View, Settings], rouge.Overlap]) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        overlap = rouge.gram_overlap(comparison, view, window=window, spared=spared)
-        return _rouge(comparison, view, overlap, settings)
+        overlap = overlap_of(comparison, view, settings)
+        chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
+        alpha = float(settings["alpha"])
+        return ComputedScores(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
 
     return compute
 
 
-def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    return _rouge(comparison, view, rouge.lcs_overlap(comparison, view), settings)
-
-
-def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-    weight = float(settings["weight"])
-    return _rouge(comparison, view, rouge.weighted_lcs_overlap(comparison, view, weight), settings)
-
-
-def _rouge(comparison: Comparison, view: View, overlap: rouge.Overlap, settings: Settings) -> ComputedScores:
-    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
-    alpha = float(settings["alpha"])
-    return ComputedScores(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
+_rouge_lcs = _rouge(lambda comparison, view, _: rouge.lcs_overlap(comparison, view))
+_rouge_w = _rouge(
+    lambda comparison, view, settings: rouge.weighted_lcs_overlap(comparison, view, float(settings["weight"]))
+)
 
 
 _CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
@@ -322,14 +310,14 @@ METRICS = {
         Metric(
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
-            _h13_bleu,
+            _overlap_of_words(h13.h13_bleu_scores),
             h13.explain_h13_bleu,
             tokenizer="h13",
         ),
         Metric(
             "bleu-pre",
             "bleu-h13 on stems without stop words, as the ROUGE script makes them (H13 §4.3.2)",
-            _h13_bleu,
+            _overlap_of_words(h13.h13_bleu_scores),
             h13.explain_h13_bleu,
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
@@ -338,7 +326,7 @@ METRICS = {
         Metric(
             "rouge-h13",
             "unigram recall summed over references, on stems without stop words (H13 §4.1.1)",
-            _h13_rouge,
+            _overlap_of_words(h13.h13_rouge_scores),
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
             change="@order",
@@ -358,7 +346,7 @@ EXPLAINED = tuple(name for name, metric in METRICS.items() if metric.explain is 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Documents:
-    """A tokenised document corpus for many explanations; each list of texts is one document."""
+    """A document corpus, tokenised for many explanations; each list of texts is one document."""
 
     view: View
     _texts: list[str]
@@ -378,7 +366,7 @@ class Documents:
         return self._starts.size - 1
 
     def comparison(self, candidate: str, references: Sequence[str]) -> Comparison:
-        """Compare a candidate with references, which are no document themselves."""
+        """Compare a candidate with references, which are no document."""
         own = [candidate, *references]
         made = Comparison(
             [*own, *self._texts],
@@ -409,8 +397,7 @@ def explain(
 ) -> Explanation:
     """Explain the score of one candidate; the contributions sum to what `score` returns.
 
-    `documents` is the document corpus, for metrics that use one; by default the references are the only
-    document, and every n-gram weighs 0. Raises InvalidInput for metrics or options without an explanation.
+    `documents` is the document corpus; by default the references are the only document, and every n-gram weighs 0.
     """
     declared = metric_named(metric)
     if declared.explain is None:

@@ -9,18 +9,15 @@ candidate total, F = P R / ((1 - alpha) P + alpha R). Hits are
     ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
     ROUGE-SU4      the same and single words (§5.2)
 
-Where the script differs from its paper, the script is followed: SU4 leaves out a text's last single word, so
-that a caption of one word scores 0; the recall of ROUGE-W divides by (m ^ weight) ^ weight instead of m ^
-weight for a reference of m words, so that a perfect match is below 1, and its runs are of reference words
-alone.
+Where the script differs from its paper, the script is followed: SU4 leaves out a text's last single word; the
+recall of ROUGE-W divides by (m ^ weight) ^ weight for a reference of m words, so that a perfect match is below 1,
+and its runs are of reference words alone.
 
-Several references: `multi="average"` (the script's -f A) sums hits and totals, "best" (-f B) takes the
-reference of highest recall, the first of equals. The jackknife (Lin 2004 §2.1) averages the scores without
-each reference in turn. A caption without words scores 0. Corpus: `corpus="mean"` (-t 0) averages, "pooled"
-(-t 1) divides summed hits.
+Several references: `multi="average"` (-f A) sums hits and totals, "best" (-f B) takes the reference of highest
+recall. The jackknife (Lin 2004 §2.1) averages the scores without each reference in turn. `corpus="mean"` (-t 0)
+averages, "pooled" (-t 1) divides summed hits.
 
-The compiled loops go over all pairs of a candidate and its references; those that count fill `hits` (pairs,)
-float64. All integers stay below 2 ** 63.
+The kernels that count fill `hits` (pairs,) float64.
 """
 
 from typing import NamedTuple
@@ -46,11 +43,10 @@ class Counted(NamedTuple):
 
 
 class Overlap(NamedTuple):
-    """Common parts of every pair.
+    """Hits of every pair.
 
-    hits: (pairs,) float64. of_reference, of_candidate, base: (texts,) float64 divisors of recall, of
-    precision, and of the figure that chooses the best reference. Ratios are raised to `power`. `rounded`:
-    choose by five digits, as the script.
+    of_reference, of_candidate, base: (texts,) float64 divisors of recall, of precision, and of the figure that
+    chooses the best reference, by five digits if `rounded`, as the script. Ratios are raised to `power`.
     """
 
     hits: Floats
@@ -63,7 +59,7 @@ class Overlap(NamedTuple):
 
 @compiled
 def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
-    """Write the n-grams of a text and return their number. `other`, above all words, stands for no second word."""
+    """Write the n-grams of a text and return how many; `other`, above all words, stands for no second word."""
     words, begin, end = pairs.words, pairs.starts[text], pairs.starts[text + 1]
     window, spared = counted
     count = 0
@@ -80,7 +76,7 @@ def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: In
 
 @compiled
 def _find(table: Ints, mask: int, gram: int) -> int:
-    """Return the slot of an n-gram, or the free one where it belongs (-1), in a table of mask + 1 slots."""
+    """Return the slot of an n-gram, or the free one where it belongs."""
     slot = (gram ^ (gram >> 9) ^ (gram >> 18)) & mask
     while table[slot] >= 0 and table[slot] != gram:
         slot = (slot + 1) & mask
@@ -89,10 +85,7 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 @compiled
 def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
-    """Count the n-grams of each reference that its candidate has, each up to the candidate's count.
-
-    `other` is a number above all words; no text has more than `most` n-grams.
-    """
+    """Count the n-grams of each reference, each up to the candidate's count; no text has more than `most`."""
     slots = 2
     while slots < 2 * most:
         slots *= 2
@@ -131,8 +124,8 @@ def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits:
 def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> None:
     """Measure the longest common subsequence of each pair by bit vectors (Hyyrö 2004).
 
-    A zero bit is a word of the candidate at which the length grows. Candidates are processed in pieces of 62
-    words; carries between pieces wait in `carries`, one for each word of the references, at most `most`.
+    A zero bit is a word of the candidate at which the length grows. `carries` wait from one piece of 62 words to
+    the next, one for each of at most `most` words of the references.
     """
     words, starts, references, pair_starts = pairs
     places = np.zeros(vocabulary, dtype=np.int64)  # the bits of each of the piece's words
@@ -170,8 +163,8 @@ def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> No
 class Table(NamedTuple):
     """Buffers for the weighted LCS table of two texts, row by row.
 
-    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward:
-    directions, one bit a cell. marked: (rows + 1,) words of the row text on the best path.
+    best, runs: (columns + 1,) best weight of two prefixes, and the length of its last run. upward: one bit a
+    cell. marked: (rows + 1,) words of the row text on the best path.
     """
 
     best: Floats
@@ -192,7 +185,7 @@ def room_for_table(longest: int, pieces: int) -> Table:
 
 @compiled
 def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats) -> None:
-    """Sum the weights of runs of reference words on the best path of each pair; powers[k] weighs k words."""
+    """Sum the weights of runs of reference words on the best path of each pair."""
     words, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
         candidate_words = words[starts[candidate] : starts[candidate + 1]]
@@ -212,10 +205,9 @@ def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats
 
 @compiled
 def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table) -> None:
-    """Mark the words of the row text on the best path through the weighted LCS table.
+    """Mark the words of the row text on the best path; powers[k] weighs a run of k adjacent words.
 
-    powers[k] weighs a run of k adjacent words. A cell holds the best weight of two prefixes; leaving out the
-    row's word wins ties.
+    Leaving out the row's word wins ties.
     """
     best, runs, upward, marked = table
     one, none = np.int64(1), np.int64(0)
@@ -325,7 +317,7 @@ def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Flo
 
 
 class _Shares(NamedTuple):
-    """(pairs,) float64: the longest common subsequence as a share of the candidate and of the reference."""
+    """(pairs,) longest common subsequence as a share of the candidate and of the reference."""
 
     precision: Floats
     recall: Floats
@@ -341,7 +333,7 @@ def _common_shares(comparison: Comparison, view: View) -> _Shares:
 
 
 def explain_rouge_l(case: Case) -> Explanation:
-    """Explain ROUGE-L: the score split over a longest common subsequence with the best reference."""
+    """Explain ROUGE-L by a longest common subsequence with the best reference."""
     score = float(rouge_l_scores(case.comparison, case.view, float(case.settings["beta"]))[0])
     shares = _common_shares(case.comparison, case.view)
     first, second = int(np.argmax(shares.precision)), int(np.argmax(shares.recall))
@@ -389,7 +381,6 @@ def _common_words(case: Case, reference: int) -> list[bool]:
 
 
 def explain_rouge_n(case: Case, order: int) -> Explanation:
-    """Explain ROUGE-1 and -2: hits and totals are summed over references, so each match adds the same."""
     if case.settings["multi"] != "average" or case.settings["jackknife"] != "no":
         raise InvalidInput(f"{case.metric} can be explained with multi:average and jackknife:no alone")
     overlap = gram_overlap(case.comparison, case.view, window=order - 1, spared=0 if order == 1 else -1)
@@ -412,10 +403,9 @@ def explain_rouge_n(case: Case, order: int) -> Explanation:
 
 
 def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
-    """Count pairs of words up to `window` places apart, and single words but a text's last `spared` ones.
+    """Count n-grams (see `Counted`).
 
-    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1. A
-    negative `spared` counts no single words.
+    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1.
     """
     words, pairs = comparison.words(view), comparison.pairs(view)
     totals = _gram_totals(words.lengths, window, spared)
@@ -426,7 +416,6 @@ def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int
 
 
 def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
-    """Measure longest common subsequences (ROUGE-L)."""
     words, pairs = comparison.words(view), comparison.pairs(view)
     hits = np.empty(pairs.references.size)
     of_references = np.add.reduceat(words.lengths[pairs.references], comparison.pair_starts)
@@ -436,7 +425,6 @@ def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
 
 
 def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
-    """Measure weighted longest common subsequences (ROUGE-W)."""
     words, pairs = comparison.words(view), comparison.pairs(view)
     longest = int(words.lengths.max())
     # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
@@ -461,10 +449,7 @@ def rouge155_scores(
     corpus: str = "mean",
     alpha: float = 0.5,
 ) -> tuple[float, Floats]:
-    """Return the `measure` (of MEASURES) of the corpus, and (n,) float64 of each candidate.
-
-    `alpha` from 0 to 1 weighs recall against precision in F (the script's -p); 1 is precision alone.
-    """
+    """Return the figure of the corpus, and (n,) float64 of each candidate; `alpha` 1 is precision alone."""
     scores = _combined(comparison, overlap, view, multi == "best", jackknife == "yes", alpha)
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":

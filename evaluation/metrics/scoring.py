@@ -20,7 +20,7 @@ DONE_BEFORE = ("own",)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
-    """A metric's scores: `corpus`, and read-only `images` (n,) float64 in candidate order."""
+    """A metric's scores; `images` (n,) float64 is read-only."""
 
     corpus: float
     images: Floats
@@ -36,7 +36,7 @@ class MetricScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """A MetricScore for each metric as named; `warnings` tell of scores with little meaning."""
+    """The scores of each metric as named; `warnings` tell of scores with little meaning."""
 
     scores: Mapping[str, MetricScore]
     tokenizer: str
@@ -60,12 +60,12 @@ def score(
 ) -> Scores:
     """Score n candidate captions against n lists of references.
 
-    `document_corpus` holds a list of references for each image that CIDEr's document frequencies count; by
-    default every candidate's references are one document. A metric is a name, with options as in a signature
-    (`rouge-1|measure:recall`); `options` apply to every metric that declares them. Metrics of H13 and of the
-    ROUGE script fix their tokenizer. `registry.METRICS` lists the metrics, `text.TOKENIZERS` the tokenizers.
+    `metrics` are names of `registry.METRICS`, with options as in a signature (`rouge-1|measure:recall`);
+    `options` apply to every metric that declares them. `tokenizer` is one of `text.TOKENIZERS`, unless the metric
+    fixes it. CIDEr's document frequencies count the lists of `document_corpus`; by default every candidate's
+    references are one document.
     """
-    tokenizer_named(tokenizer)  # names are looked at before the texts are
+    tokenizer_named(tokenizer)  # an unknown name is refused before the texts are read
     chosen = _chosen(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
@@ -75,10 +75,7 @@ def score(
 
 @dataclass(frozen=True)
 class PreparedReferences:
-    """References, one list per image, tokenised once for many systems.
-
-    Candidates are one caption per image, in the same order; every image is one document of CIDEr's corpus.
-    """
+    """References, one list per image, tokenised once for many systems; each is one document of CIDEr's corpus."""
 
     references: Sequence[list[str]]
     metrics: tuple[str, ...]
@@ -100,7 +97,7 @@ class PreparedReferences:
         return cls([list(own) for own in references], names, tokenizer, cuts)
 
     def score(self, candidates: Sequence[str]) -> Scores:
-        """Score the candidates as `score` does."""
+        """Score one caption per image as `score` does."""
         check_texts(candidates, "candidates")
         if len(candidates) != len(self.references):
             raise InvalidInput(
@@ -123,7 +120,7 @@ def _scores(
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
-        fields = metric.fields(settings) | dict(figures.shown)
+        fields = metric.signature_fields(settings) | dict(figures.shown)
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
         warnings += [figures.warning] if figures.warning else []
@@ -206,7 +203,7 @@ class MetricCall:
 
 
 def call_of(signature: str) -> MetricCall:
-    """Return the call of a metric's signature; changes to captions before it (`own:dropped`) are left to the caller.
+    """Return the call of a signature; changes to captions before it (`own:dropped`) are left to the caller.
 
     Raises BadSignature, UnknownName and InvalidInput.
     """
@@ -233,7 +230,6 @@ def call_of(signature: str) -> MetricCall:
 
 
 def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
-    """Warn of a document corpus that is too small for metrics that count documents."""
     documents = comparison.distinct_documents(FEW_DOCUMENTS)
     if not affected or documents == FEW_DOCUMENTS:
         return ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import django_filters as filters
 from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
@@ -15,15 +14,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from annotation.rehearsal.operations import RehearsalRequest, rehearse_copy
-from annotation.rehearsal.rehearsal import OF, delete_rehearsal
+from annotation.rehearsal.operations import RehearsalRequest, delete, rehearse_copy
+from annotation.rehearsal.rehearsal import OF
 from evaluation.models import Analysis
 from evaluation.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, plan_power
 from evaluation.planning.rehearsals import rehearsal_shown
 from judgments import jobs
 from judgments.access.roles import Right, require, staff_of, studies_of, study_for, token_of
 from judgments.api.operations import named_study, with_study
-from judgments.api.resources import SLUG, Filters, JobSerializer, Resource, jobs_about, study_filter
+from judgments.api.resources import (
+    SLUG,
+    JobSerializer,
+    Resource,
+    RowSerializer,
+    filters_of,
+    jobs_about,
+    study_filter,
+)
 from judgments.models import Job, Study
 
 
@@ -36,7 +43,7 @@ def may_create(request: Request) -> None:
         raise PermissionDenied("A token of some studies creates none.")
 
 
-class PowerPlanHeadSerializer(serializers.ModelSerializer[Job]):
+class PowerPlanHeadSerializer(RowSerializer[Job]):
     """A plan, and how far its simulation is."""
 
     study = serializers.SerializerMethodField(help_text="Slug; null for a plan of no study yet.")
@@ -45,7 +52,6 @@ class PowerPlanHeadSerializer(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = ["id", "study", "pilot", "state", "progress", "error", "created_at", "finished_at"]
-        read_only_fields = fields
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_study(self, job: Job) -> str | None:
@@ -66,7 +72,6 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     class Meta(PowerPlanHeadSerializer.Meta):
         fields = [*PowerPlanHeadSerializer.Meta.fields, "assumptions", "result"]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
@@ -84,14 +89,6 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
         stored = result.get("analysis", 0)  # 0 is no row's
         analysis = Analysis.objects.filter(pk=stored, what=Analysis.What.PLAN).first()
         return (analysis.settings, analysis.result) if analysis else (job.args["assumptions"], None)
-
-
-class PlanFilters(Filters):
-    study = filters.CharFilter(field_name="args__study")
-
-    class Meta:
-        model = Job
-        fields = ["study", "state"]
 
 
 NamedPlanRequest = with_study(
@@ -115,7 +112,7 @@ class PlanResource(Resource):
 
     scope = "reports"
     queryset = Job.objects.filter(kind=JOB_KIND)
-    filterset_class = PlanFilters
+    filterset_class = filters_of(Job, "state", study="args__study")
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "created_at": "created_at"}
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
@@ -143,7 +140,7 @@ class PlanResource(Resource):
         )
 
 
-class RehearsalHeadSerializer(serializers.ModelSerializer[Study]):
+class RehearsalHeadSerializer(RowSerializer[Study]):
     """A copy of a study that simulated workers answer."""
 
     of = serializers.CharField(read_only=True, allow_null=True, help_text="The study's slug.")
@@ -151,7 +148,6 @@ class RehearsalHeadSerializer(serializers.ModelSerializer[Study]):
     class Meta:
         model = Study
         fields = ["slug", "name", "of", "state", "created_at"]
-        read_only_fields = fields
 
 
 class RehearsalSerializer(RehearsalHeadSerializer):
@@ -164,7 +160,6 @@ class RehearsalSerializer(RehearsalHeadSerializer):
 
     class Meta(RehearsalHeadSerializer.Meta):
         fields = [*RehearsalHeadSerializer.Meta.fields, "crowd", "result"]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_crowd(self, copy: Study) -> dict[str, Any] | None:
@@ -177,15 +172,8 @@ class RehearsalSerializer(RehearsalHeadSerializer):
         return found.result if found else None
 
 
-class RehearsalFilters(Filters):
-    of = study_filter(method="of_study", label="The study's slug.")
-
-    class Meta:
-        model = Study
-        fields = ["of", "state"]
-
-    def of_study(self, queryset: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
-        return queryset.filter(**{f"notes__{OF}": value.pk})
+def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
+    return rows.filter(**{f"notes__{OF}": value.pk})
 
 
 @extend_schema_view(
@@ -200,14 +188,14 @@ class RehearsalFilters(Filters):
     ),
     destroy=extend_schema(
         responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
-        description="Deletes a copy with all its simulated answers, as its owner.",
+        description=delete.description,
     ),
 )
 class RehearsalResource(Resource):
     """Copies of studies that simulated workers answered, and what came of it."""
 
     study_path, scope = "pk", "studies"
-    filterset_class = RehearsalFilters
+    filterset_class = filters_of(Study, "state", of=study_filter(method=_of_study, label="The study's slug."))
     orderings: ClassVar[dict[str, str]] = {"created_at": "created_at"}
     lookup_field, lookup_value_regex = "slug", SLUG
 
@@ -232,8 +220,7 @@ class RehearsalResource(Resource):
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
     def destroy(self, request: Request, slug: str) -> Response:
-        """Delete it."""
         copy: Study = self.get_object()
-        require(request, Right.OWN, copy)
-        delete_rehearsal(copy=copy)
+        require(request, delete.right, copy)
+        delete.run(copy, {}, by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,4 +1,4 @@
-"""The pages "Plan", for a study and before there is one, and "Rehearsal"."""
+"""The pages "Plan" and "Rehearsal"."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from annotation.rehearsal.operations import rehearse_copy
-from annotation.rehearsal.rehearsal import OF, delete_rehearsal, rehearsals_of, study_rehearsed
+from annotation.rehearsal.operations import delete, rehearse_copy
+from annotation.rehearsal.rehearsal import OF, rehearsals_of, study_rehearsed
 from common.errors import QuorumError, WrongState
 from evaluation.models import Analysis
 from evaluation.planning.operations import plan_power, use_plan
@@ -37,7 +37,7 @@ from judgments.studies.study_page import (
     page_address,
     take_refusal,
 )
-from judgments.study_operations import UNDER_WAY
+from judgments.study_operations import Outcome
 
 WORDS = {
     "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
@@ -127,7 +127,7 @@ class PlanningForm(forms.Form):
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        """Return title, question to which the group belongs alone, and fields of each group."""
+        """Return title, the only question to which it belongs, and fields of each group."""
         return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
@@ -185,7 +185,7 @@ def _shown_plan(result: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """Plan before there is a study: the plan is kept with its job."""
+    """Plan before there is a study; the job keeps the plan."""
     user = signed_in(request)
     own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -193,7 +193,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         form = PlanningForm(request.POST, pilots=_pilots(request))
         try:
             assumptions = _assumed(form)
-            if own.filter(state__in=UNDER_WAY).exists():
+            if own.under_way().exists():
                 raise WrongState("Nothing was simulated: your last plan is still under way.")
         except QuorumError as error:
             refusal, sent = str(error), request.POST.dict()
@@ -237,11 +237,7 @@ def _plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _assumed(form: PlanningForm) -> dict[str, Any]:
-    """Return the posted assumptions for the job.
-
-    Raises:
-        WrongState, EvaluationError: with the first problem.
-    """
+    """Return the posted assumptions. Raise WrongState or EvaluationError with the first problem."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
         raise WrongState(f"Nothing was simulated. {form.fields[name].label}: {errors[0]}")
@@ -273,7 +269,7 @@ MOST_SHOWN = 20
 
 
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the form, the copies and the newest result; of a copy, its own result."""
+    """Show the copies and the newest result; of a copy, its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():
@@ -305,12 +301,12 @@ def _newest(copies: list[dict[str, Any]]) -> Analysis | None:
     return next((one["analysis"] for one in copies if one["analysis"]), None)
 
 
-def _delete(request: HttpRequest, study: Study) -> HttpResponse:
-    of_whom, name = study_rehearsed(study), study.name
-    delete_rehearsal(copy=study)
-    messages.success(request, f"“{name}” is deleted with its simulated answers.")
-    if of_whom is not None and Study.objects.visible_to(signed_in(request)).filter(pk=of_whom.pk).exists():
-        return redirect(page_address(of_whom, "rehearsal"))
+def _leave_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+    messages.success(request, outcome.words)
+    rehearsed: Study | None = outcome.value
+    seen = Study.objects.visible_to(signed_in(request))
+    if rehearsed is not None and seen.filter(pk=rehearsed.pk).exists():
+        return redirect(page_address(rehearsed, "rehearsal"))
     return redirect("admin:judgments_study_changelist")
 
 
@@ -335,8 +331,4 @@ add_operation(
     also="judgments.add_study",
     leads_away="rehearsal",
 )
-add_step(
-    StudyStep(
-        name="delete-rehearsal", label="Delete this rehearsal", run=_delete, permission="own", beside=True
-    )
-)
+add_operation(delete, label="Delete this rehearsal", shows=_leave_deleted, beside=True)

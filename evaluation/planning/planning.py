@@ -1,4 +1,4 @@
-"""Plan a study: assumptions, also from a pilot; candidate designs and the stored result.
+"""Plan a study from assumptions or a pilot.
 
 Metrics and systems are measured against a noisy consensus, which shrinks differences, so estimates are
 corrected for the pilot's noise.
@@ -142,7 +142,7 @@ def _against_references(protocol: str) -> bool:
 def compute_plan(
     *, assumptions: Assumptions, design: StudyDesign | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Simulate the designs and return the result as JSON, without storing it.
+    """Simulate the designs, without storing the result.
 
     Costs are those of the crowd of ``design``, if given, for HITs of the assumed reward and length.
 
@@ -235,10 +235,10 @@ def newest_plan(study: Study) -> Analysis | None:
 def use_plan(*, study: Study) -> Study:
     """Apply the newest plan's cheapest design to the draft.
 
-    Pair kinds keep their shares, the first ones taking the remainder; without any, all four get equal shares.
+    Pair kinds keep their shares, the first ones taking the remainder; without any, all get equal shares.
 
     Raises:
-        WrongState: there is no plan, or none of its designs reached the power; the study is no draft.
+        WrongState: no design of a plan reached the power, or the study is no draft.
     """
     plan = newest_plan(study)
     best = plan.result["best"] if plan else None
@@ -271,7 +271,7 @@ PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus 
 
 @dataclass(frozen=True, slots=True)
 class PilotEstimates:
-    """Estimates of a pilot, which override the planner's assumptions, and their source."""
+    """Assumptions that a pilot overrides, and their source."""
 
     assumptions: dict[str, Any]
     source: dict[str, str]
@@ -305,7 +305,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
 
 
 def pilot_people(study: Study) -> PilotPeople:
-    """Estimate people's accuracy from split votes in a study of comparisons. Raise EvaluationError."""
+    """Estimate people's accuracy from split votes. Raise EvaluationError."""
     if not KINDS[study.protocol].compares_pairs:
         raise EvaluationError(f"Study {study.slug!r} compares no pairs; it says nothing about this design.")
     table = loaders.load_judgments(study)
@@ -320,11 +320,7 @@ def pilot_people(study: Study) -> PilotPeople:
 
 
 def consensus_right(study: Study, people: PilotPeople) -> float:
-    """Simulate how often a pair's consensus is right with the pilot's units and votes.
-
-    Raises:
-        EvaluationError: it is right no more often than by chance.
-    """
+    """Simulate how often a consensus of the pilot's depth is right. Raise EvaluationError if by chance."""
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     pairs = units.values("pair").distinct().count()
     size = Size(
@@ -373,9 +369,7 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
 
 
 def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) -> dict[str, float]:
-    """Estimate two metrics' accuracies and agreement from the newest evaluation.
-
-    ``right`` is the share of right consensuses. The agreement is clipped to the possible range.
+    """Estimate two metrics' accuracies and agreement, clipped to the possible range.
 
     Raises:
         EvaluationError: a metric was not evaluated.

@@ -54,7 +54,7 @@ class Pairs:
 def compute_rehearsal(
     *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> Rehearsal:
-    """Aggregate and evaluate a finished rehearsal against the truth, without storing it."""
+    """Evaluate a finished rehearsal against the truth, without storing the result."""
     aggregation = compute_aggregation(study=study, progress=lambda share, words: progress(share / 3, words))
     evaluation, reason = None, ""
     try:
@@ -108,7 +108,7 @@ def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) ->
 
 
 def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
-    """Estimate the crowd: the share of right included votes, assuming equally hard pairs."""
+    """Estimate the crowd by its share of right votes, as if pairs were equally hard."""
     table = loaders.load_judgments(study)
     keep = table.counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
@@ -179,7 +179,7 @@ def _power(
     pairs: Pairs,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Simulate decisions between the best two metrics and the two systems that meet most often."""
+    """Simulate decisions between the best two metrics, and the two systems that meet most often."""
     if people is None:
         return []
     design, units = (

@@ -15,6 +15,7 @@ from evaluation.plots.canvas import (
     draw_coefficients,
     draw_dots,
     draw_level,
+    label_of,
     new_figure,
     quiet_axes,
     to_svg,
@@ -24,14 +25,16 @@ from evaluation.statistics.agreement.alpha import NO_PAIRS
 CHANCE = 0.5
 NOTHING = "No metric was held against people's judgments yet."
 PEOPLE = "one judge"
+# Krippendorff's customary threshold for reliable conclusions.
+RELIABLE = 0.8
+NO_AGREEMENT = "No two judges judged the same unit yet."
 
 
 def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
-    """Plot each metric's accuracy, one panel per pair kind; "" without data.
+    """Plot each metric's accuracy by pair kind, or its tau-b; "" without data.
 
-    ``result`` comes from ``evaluate_study``. Shows chance and, if there are judgments, the human level:
-    how often one judge agrees with the majority of the others. Relevance and graded studies show
-    Kendall's tau-b.
+    ``result`` comes from ``evaluate_study``. The human level is how often one judge agrees with the majority
+    of the others.
     """
     metrics = result.get("metrics", {})
     if not metrics:
@@ -143,11 +146,7 @@ def _value(cell: Mapping[str, Any]) -> float:
 
 
 def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
-    return Dot(_label(name), cell["value"], cell["low"], cell["high"], accent=accent)
-
-
-def _label(name: str) -> str:
-    return name.replace("|", "\n")
+    return Dot(label_of(name), cell["value"], cell["low"], cell["high"], accent=accent)
 
 
 def _rows(names: Sequence[str]) -> float:
@@ -156,8 +155,7 @@ def _rows(names: Sequence[str]) -> float:
 
 
 def _left(names: Sequence[str]) -> float:
-    """Return the width of the longest label line, as a share of the plot."""
-    return 0.04 + 0.0115 * max(len(line) for name in names for line in _label(name).split("\n"))
+    return 0.04 + 0.0115 * max(len(line) for name in names for line in label_of(name).split("\n"))
 
 
 def _percent(share: float) -> str:
@@ -179,16 +177,8 @@ def _spoken(metrics: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-# Krippendorff's customary threshold for reliable conclusions.
-RELIABLE = 0.8
-NO_AGREEMENT = "No two judges judged the same unit yet."
-
-
 def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> str:
-    """Plot alpha by level and pair kind; "" without data.
-
-    ``agreement`` is that part of the result of ``aggregate_study``.
-    """
+    """Plot alpha by level and pair kind; "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
     dots = [_agreement_dot(f"all units ({agreement['alpha']['level']})", agreement["alpha"], accent=True)]

@@ -1,7 +1,6 @@
 """Shared parts of plots: colours, axes, rows of dots, and portable SVG.
 
-The SVG keeps text as text, takes colours from the page, has a title and description for screen readers,
-unique ids, and equal bytes for equal numbers.
+The SVG keeps text as text, takes colours from the page, and has equal bytes for equal numbers.
 """
 
 from __future__ import annotations
@@ -57,6 +56,11 @@ def short(label: str, longest: int = LONGEST_LABEL) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
+def label_of(metric: str) -> str:
+    """Return a metric's name with each option on its own line."""
+    return metric.replace("|", "\n")
+
+
 def new_figure(height: float, width: float = WIDTH) -> Figure:
     """Return an empty transparent figure; narrow ones, for half a page, keep the text size."""
     figure = Figure(figsize=(width, height))
@@ -74,7 +78,6 @@ def name_axis(figure: Figure, words: str, foot: float) -> None:
 def new_plot(
     height: float, width: float = WIDTH, *, grid: Literal["x", "y", "both"] = "x"
 ) -> tuple[Figure, Axes]:
-    """Return a figure with one set of quiet axes."""
     figure = new_figure(height, width)
     axes = figure.subplots()
     quiet_axes(axes, grid=grid)
@@ -82,7 +85,6 @@ def new_plot(
 
 
 def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
-    """Draw only ticks below and a faint grid, without a frame."""
     axes.patch.set_alpha(0.0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -93,7 +95,7 @@ def quiet_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
-    """Draw one row per dot from the top, labelled on the left if ``named``."""
+    """Draw one row per dot from the top."""
     for row, dot in enumerate(dots):
         colour = ACCENT if dot.accent else INK
         if dot.value is None:
@@ -136,7 +138,6 @@ def write_beside(
 
 
 def draw_coefficients(dots: Sequence[Dot], words: str, *, height: float, left: float) -> tuple[Figure, Axes]:
-    """Return a figure of coefficients beside chance, on a scale up to 1."""
     figure, axes = new_plot(height)
     axes.set_xlim(min(-0.03, *(dot.low or 0.0 for dot in dots)) - 0.02, 1.02)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.50", "0.75", "1"])
@@ -153,7 +154,6 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     Args:
         name: prefix of all ids, so that a page can hold several plots.
         title, description: for screen readers.
-        simulated: stamp it as made from simulated answers.
     """
     if simulated:
         figure.text(
@@ -193,7 +193,6 @@ def in_lines(stamp: str, width: int) -> list[str]:
 
 
 def stamped(svg: str, stamp: str) -> str:
-    """Add the judgment signature in small type below a figure."""
     size = re.search(r' height="\d+" viewBox="0 0 (\S+) (\S+)"', svg)
     lines = in_lines(stamp, STAMP_WIDTH)
     if size is None or not lines:

@@ -33,6 +33,8 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 End = tuple[float, str, str, str]  # end of a line, its name, colour and marker
 SIGN = 11  # points between the plot and a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MOST_LINES = 4
+APART = 0.07  # of the axis between two labels
 
 
 def curves_figure(drawing: Curves, foot: float) -> Canvas:
@@ -102,7 +104,6 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
 
 
 def _sparse(ticks: Sequence[float]) -> list[str]:
-    """Return the ticks of a log axis that do not overlap."""
     texts: list[str] = []
     before = 0.0
     for place, tick in enumerate(ticks):
@@ -140,15 +141,8 @@ def _direct_labels(axes: Axes, ends: list[End]) -> None:
         )  # fmt: skip
 
 
-MOST_LINES = 4
-APART = 0.07  # of the axis between two labels
-
-
 def power_figure(result: Mapping[str, Any]) -> str:
-    """Plot the cheapest design's curve with intervals, and its neighbours muted.
-
-    ``result`` comes from ``compute_plan``.
-    """
+    """Plot the cheapest design's curve with intervals, and its neighbours muted."""
     lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
         lines.setdefault((row["references"], row["votes"]), []).append(row)

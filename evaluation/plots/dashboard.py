@@ -20,10 +20,12 @@ from evaluation.plots.canvas import (
     SOFT,
     SOFT_OPACITY,
     WIDTH,
+    label_of,
     new_plot,
     to_svg,
     write_beside,
 )
+from evaluation.report.content import coefficient
 
 CHANCE = 0.5
 PEOPLE = "#1a7f4b"
@@ -35,7 +37,7 @@ LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
-    """Plot alpha with its 95 % interval over judgments; ``rows`` from ``agreement_grows``."""
+    """Plot alpha with its interval over judgments; ``rows`` from ``agreement_grows``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
@@ -47,7 +49,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
     room = max(0.05, 0.15 * (high - low))
     axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
     axes.text(
-        1.015, rows[-1]["value"], _short(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
+        1.015, rows[-1]["value"], coefficient(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
     figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
@@ -65,11 +67,11 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         return "Agreement is measured once two people judged the same unit."
     last = rows[-1]
     if last["low"] is None:
-        return f"Alpha {_short(last['value'])} from {last['n']:,} units with two judgments or more."
+        return f"Alpha {coefficient(last['value'])} from {last['n']:,} units with two judgments or more."
     width = last["high"] - last["low"]
     sentence = (
-        f"Alpha {_short(last['value'])}, 95 % interval {_short(last['low'])} to {_short(last['high'])}, from "
-        f"{last['n']:,} units with two judgments or more."
+        f"Alpha {coefficient(last['value'])}, 95 % interval {coefficient(last['low'])} to "
+        f"{coefficient(last['high'])}, from {last['n']:,} units with two judgments or more."
     )
     if width <= NARROWED:
         return f"{sentence} More judgments will hardly move it."
@@ -85,7 +87,6 @@ def metrics_figure(
     correlated: bool,
     simulated: bool = False,
 ) -> str:
-    """Plot each metric with interval, chance and human level; ``leaders`` are accented."""
     names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
     if not names or metrics[names[0]]["value"] is None:
         return ""
@@ -114,7 +115,7 @@ def metrics_figure(
         end = cell["high"] if cell["high"] is not None else cell["value"]
         write_beside(axes, f"{cell['value']:.3f}", (end, row), (7, 0), alpha=SOFT_OPACITY, va="center")
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_yticks(range(len(names)), [_label(name) for name in names], fontsize=NORMAL)
+    axes.set_yticks(range(len(names)), [label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
         label.set_fontweight("bold")
@@ -125,7 +126,7 @@ def metrics_figure(
         else "share of pairs with the same winner, 95 % interval"
     )
     axes.set_xlabel(words, **SOFT)
-    longest = max(len(line) for name in names for line in _label(name).split("\n"))
+    longest = max(len(line) for name in names for line in label_of(name).split("\n"))
     figure.subplots_adjust(
         left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
@@ -144,7 +145,7 @@ def metrics_figure(
 def earlier_figure(
     kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool, simulated: bool = False
 ) -> str:
-    """Plot each metric's value after fewer judgments, labelled at the line's end."""
+    """Plot each metric's value after fewer judgments."""
     known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
     known = {name: rows for name, rows in known.items() if len(rows) > 1}
     if not known:
@@ -191,7 +192,6 @@ def earlier_figure(
 
 
 def _new_curves(judgments: int) -> tuple[Figure, Axes]:
-    """Return a figure with axes for curves over judgments."""
     figure, axes = new_plot(2.9, NARROW, grid="y")
     axes.grid(axis="y", alpha=0.1)
     axes.set_xlim(0, judgments)
@@ -221,12 +221,3 @@ def _apart(ends: Sequence[float], gap: float) -> list[float]:
         places.append(min(end, places[-1] - gap) if places else end)
     shift = sum(end - place for end, place in zip(ends, places, strict=True)) / len(ends)
     return [place + shift for place in places]
-
-
-def _label(name: str) -> str:
-    return name.replace("|", "\n")
-
-
-def _short(value: float) -> str:
-    text = f"{value:.2f}"
-    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

@@ -1,4 +1,4 @@
-"""Plot rows of dots with intervals, panels side by side, with reference levels."""
+"""Plot rows of dots with intervals, in panels side by side."""
 
 from __future__ import annotations
 

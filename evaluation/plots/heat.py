@@ -1,7 +1,6 @@
 """Plot matrices with numbers, on a colour scale with reference levels.
 
-A single matrix is as wide as a paper's column if its numbers stay readable, else as a page; several are
-two per row.
+A single matrix is as wide as a paper's column if its numbers stay readable; several are two per row.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ class _Sizes:
 
 
 def is_narrow(drawing: Heat) -> bool:
-    """Return whether one matrix fits a column with readable numbers."""
     if len(drawing.panels) > 1:
         return False
     (panel,) = drawing.panels
@@ -195,7 +193,6 @@ def _lines_of_levels(panel: HeatPanel, least: float, wide: float) -> int:
 
 
 def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
-    """Draw the colour scale with its levels; floors are dashed."""
     axes.patch.set_alpha(0.0)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)

@@ -33,10 +33,7 @@ NO_WORKERS = "No worker has finished a page of work yet."
 
 
 def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str:
-    """Plot judgments over time and the wanted number; "" before the first.
-
-    ``progress`` comes from ``study_progress``.
-    """
+    """Plot judgments over time and the wanted number; "" before the first."""
     timeline: Sequence[Sequence[Any]] = progress["timeline"]
     if not timeline:
         return ""
@@ -70,7 +67,6 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
 
 
 def _name_times(axes: Axes, start: float, span: float) -> None:
-    """Label four times in UTC: hours within two days, else days."""
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
     found = [datetime.fromtimestamp(moment, tz=UTC) for moment in moments]
@@ -100,10 +96,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
 
 
 def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simulated: bool = False) -> str:
-    """Plot control accuracy per worker, or seconds per unit without controls; "" without workers.
-
-    ``workers`` is that part of the result of ``aggregate_study``. Above 30 workers names are omitted.
-    """
+    """Plot control accuracy per worker, or seconds per unit without controls; "" without workers."""
     seen = [row for row in workers if row["controls_seen"]]
     timed = [row for row in workers if row["seconds"] is not None]
     if not seen and not timed:

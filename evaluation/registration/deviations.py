@@ -23,11 +23,7 @@ AS_PLANNED = (
 
 
 def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
-    """Return the plan with its deviations; None for an unregistered study.
-
-    Args:
-        log_in_words: whether deviations quote the log, which may name people.
-    """
+    """Return the plan with its deviations, which quote the log only if asked, as it may name people."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return None
@@ -40,7 +36,6 @@ def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
 
 
 def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
-    """Return the deviations from the registered plan."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
         return []
@@ -87,7 +82,6 @@ def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Dev
 
 
 def _of_votes(study: Study) -> list[Deviation]:
-    """Find units with more votes than planned, or fewer in a closed study."""
     wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=wanted)
     found = []
@@ -100,8 +94,8 @@ def _of_votes(study: Study) -> list[Deviation]:
         short = study.hits.filter(open_slots__gt=0)  # slots saved by a decided outcome are not open
         if count := short.count():
             found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
-    if struck := Unit.objects.filter(study=study, struck=True).count():
-        found.append(Deviation("struck", f"{struck:,} control items were taken out."))
+    if withdrawn := Unit.objects.filter(study=study, withdrawn=True).count():
+        found.append(Deviation("struck", f"{withdrawn:,} control items were taken out."))
     return found
 
 

@@ -1,5 +1,3 @@
-"""The page "Register" of a study."""
-
 from __future__ import annotations
 
 import json
@@ -20,8 +18,9 @@ from annotation.quality.detectors import RULES
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.registration.deviations import deviations, outcomes
-from evaluation.registration.plans import make_plan, outcome_words
-from evaluation.registration.registering import may_be_registered, register_study
+from evaluation.registration.operations import register
+from evaluation.registration.plans import outcome_words
+from evaluation.registration.registering import may_be_registered
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan
 from judgments.models import Study
@@ -37,7 +36,7 @@ from judgments.studies.study_page import (
     take_refusal,
 )
 
-ROWS, SEEN = 20, 3  # hypotheses; the others are folded until they are wanted
+ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
 LONGEST = 2000
 
 
@@ -100,23 +99,14 @@ class RegisteringForm(forms.Form):
         return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(ROWS)]
 
     @property
-    def first_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return self.rows[:SEEN]
-
-    @property
-    def further_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return self.rows[SEEN:]
-
-    @property
     def further_used(self) -> bool:
-        return any(field.value() for row in self.further_rows for field in row)
+        return any(field.value() for row in self.rows[SEEN:] for field in row)
 
     @property
     def rules(self) -> list[forms.BoundField]:
         return [self[f"rule-{name}"] for name in RULES]
 
     def plan(self) -> dict[str, Any]:
-        """Return the values of the table ``[registration]`` of a plan file."""
         given = self.cleaned_data
         rows = [(given[f"text-{row}"], given[f"claim-{row}"]) for row in range(ROWS)]
         return {
@@ -174,8 +164,8 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     if wrong:
         name, errors = next(iter(wrong.items()))
         raise RegistrationError(f"Nothing was registered. {form.fields[name].label}: {errors[0]}")
-    made = register_study(study=study, plan=plan or make_plan(form.plan()), by=signed_in(request))
-    messages.success(request, f"The plan is registered: SHA-256 {made.sha256}.")
+    values = register.read({} if plan else {"plan": form.plan()})
+    messages.success(request, register.run(study, values, by=signed_in(request), wait=False).words)
     return redirect(page_address(study, "register"))
 
 

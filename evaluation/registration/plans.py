@@ -1,11 +1,10 @@
-"""Read plans with their hypotheses from files, hash them, and test them. Pure (docs/registration.md)."""
+"""Check and hash plans, and test their hypotheses (docs/registration.md)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,28 +23,15 @@ from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test
 from judgments.design.plans import Plan, read_claim
 
 
-def read_plan(text: str, *, source: str) -> Plan:
-    """Read a plan from the TOML table ``[registration]``, ignoring other tables.
-
-    Raises:
-        RegistrationError: not TOML, an unknown key, or a malformed claim.
-    """
-    try:
-        values = tomllib.loads(text).get("registration", {})
-    except tomllib.TOMLDecodeError as error:
-        raise RegistrationError(f"{source} is not TOML: {error}.") from None
-    return make_plan(values, source=f"{source}: ")
-
-
-def make_plan(values: Any, *, source: str = "") -> Plan:
-    """Build a plan; ``source`` begins the message of a RegistrationError."""
+def make_plan(values: Any) -> Plan:
+    """Build a plan from a table ``[registration]``. Raise RegistrationError."""
     try:
         return Plan.model_validate(values)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         where = ".".join(map(str, ("registration", *problem["loc"])))
-        said = problem["msg"].removeprefix("Value error, ")
-        raise RegistrationError(f"{source}{where}: {said}.") from None
+        sentence = problem["msg"].removeprefix("Value error, ")
+        raise RegistrationError(f"{where}: {sentence}.") from None
 
 
 def plan_hash(content: Mapping[str, Any]) -> str:
@@ -89,7 +75,6 @@ class Outcome:
         return wilson_interval(self.first_only, self.differing)
 
     def as_json(self) -> dict[str, Any]:
-        """Add the first metric's share of the differing pairs; null if not tested."""
         low, high = self.interval if self.differing else (None, None)
         return {
             **asdict(self),
@@ -130,10 +115,7 @@ class Registered:
 
 
 def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
-    """Return whether each metric names people's winner, and the kinds of those pairs.
-
-    Only pairs with a consensus; a metric's tie is wrong.
-    """
+    """Return whether each metric names people's winner of each decided pair, and the pairs' kinds."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return {}, []
     decided = inputs.winners != 0
@@ -176,7 +158,6 @@ def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[st
 
 
 def outcome_words(outcome: Outcome) -> str:
-    """Describe a hypothesis's outcome with its interval."""
     if not outcome.claim:
         return "Nothing here tests it; people judge it."
     claim = read_claim(outcome.claim)

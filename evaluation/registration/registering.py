@@ -1,5 +1,3 @@
-"""Register a study's plan before it opens."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -24,7 +22,6 @@ def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
 
 
 def plan_of(study: Study) -> Plan:
-    """Return the study file's plan. Raise RegistrationError."""
     plan = design_of(study).registration
     if plan is None:
         raise RegistrationError(

@@ -1,1 +1,0 @@
-"""Releases: a study's judgments as a frozen bundle (docs/releases.md)."""

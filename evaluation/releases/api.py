@@ -16,46 +16,25 @@ from evaluation.models import Release
 from evaluation.releases.operations import ReleaseRequest, release
 from evaluation.releases.storage import is_stored, release_file, release_name
 from judgments.api.operations import start_named, with_study
-from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
+from judgments.api.resources import JobSerializer, Related, Resource, RowSerializer, filters_of, study_filter
 
 
-class ReleaseSerializer(serializers.ModelSerializer[Release]):
+class ReleaseSerializer(RowSerializer[Release]):
     """A frozen bundle of a study's judgments."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
+    study = Related("study.slug")
     kept = serializers.SerializerMethodField(help_text="Whether it can be downloaded here.")
 
     class Meta:
         model = Release
         fields = [
-            *(
-                "id",
-                "study",
-                "version",
-                "title",
-                "licence",
-                "citation",
-                "texts",
-                "signature",
-                "sha256",
-                "size",
-            ),
-            *("kept", "made_at"),
+            *("id", "study", "version", "title", "licence", "citation", "texts", "signature", "sha256"),
+            *("size", "kept", "made_at"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_kept(self, row: Release) -> bool:
-        """Return whether the file is in the export folder."""
         return is_stored(row)
-
-
-class ReleaseFilters(Filters):
-    study = study_filter()
-
-    class Meta:
-        model = Release
-        fields = ["study", "version", "licence"]
 
 
 @extend_schema_view(
@@ -81,11 +60,10 @@ class ReleaseResource(ArchiveFiles, Resource):
     scope, what = "exports", "release"
     queryset = Release.objects.select_related("study")
     serializer_class = ReleaseSerializer
-    filterset_class = ReleaseFilters
+    filterset_class = filters_of(Release, "version", "licence", study=study_filter())
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "made_at": "made_at"}
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """A job of kind release."""
         return start_named(request, release)
 
     def archive(self, row: Release) -> tuple[Path, str]:

@@ -1,7 +1,4 @@
-"""Read and write bundles: reproducible zips with checksums. Pure.
-
-``SHA256SUMS`` lists every other file, including the manifest, for `sha256sum --check`.
-"""
+"""Read and write bundles: reproducible zips with checksums for `sha256sum --check`."""
 
 from __future__ import annotations
 
@@ -62,7 +59,6 @@ class BundleWriter:
         self.files[name]["rows"] = count
 
     def close(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest with every file so far, then the checksums."""
         self.write_json(MANIFEST, {**manifest, "files": dict(self.files)})
         self.write_text(SUMS, _sums({name: file["sha256"] for name, file in self.files.items()}))
 
@@ -97,7 +93,7 @@ class BundleReader:
         self._zip.close()
 
     def problems(self) -> list[str]:
-        """Return the files that contradict the bundle's checksums, in words."""
+        """Return the contradictions between files and checksums, in words."""
         found = [f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1]
         if SUMS not in self.names:
             return [*found, f"{SUMS} is missing."]

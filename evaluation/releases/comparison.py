@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.releases.bundle import BundleReader
-from evaluation.releases.verification import Bundle, read_bundle
+from evaluation.releases.verification import ReadBundle, read_bundle
 
 # Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
@@ -23,14 +24,7 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The parts of a bundle to compare.
-
-    Attributes:
-        judgments: (judgments,) uint64 hashes.
-        used: (judgments,) bool, included.
-        consensus: (unit, pair) -> value, in bundle order.
-        outcomes: as in ``outcomes.json``.
-    """
+    """The parts of a bundle to compare; ``judgments`` are (N,) hashes, ``used`` whether each is included."""
 
     version: str
     alpha: float | None
@@ -42,11 +36,7 @@ class _Summary:
 
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
-    """Compare judgments, consensus, agreement, metrics and plans of two bundles (docs/releases.md).
-
-    Raises:
-        VerificationError: a file is no bundle.
-    """
+    """Compare two bundles (docs/releases.md). Raise VerificationError."""
     one, two = (_summary(path) for path in (before, after))  # in turn: both at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     then, now = np.split(places, [len(one.judgments)])
@@ -104,15 +94,12 @@ def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
 
 
 def _summary(path: Path) -> _Summary:
-    reader = BundleReader(path)
-    try:
+    with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
         hashes, used = array("Q"), array("b")
         for row in reader.rows("judgments.jsonl"):
             hashes.append(_hash(row))
             used.append(bool(row.get("used")))
-    finally:
-        reader.close()
     return _Summary(
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],
@@ -130,7 +117,7 @@ def _hash(row: Mapping[str, Any]) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 
-def _headlines(bundle: Bundle) -> dict[str, float | None]:
+def _headlines(bundle: ReadBundle) -> dict[str, float | None]:
     return {
         name: (figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"])["value"]
         for name, figures in bundle.findings.metrics.items()

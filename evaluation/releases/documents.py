@@ -1,4 +1,4 @@
-"""Documents of a bundle: README, datasheet, CITATION.cff, LICENSE and Croissant metadata. Pure.
+"""Documents of a bundle: README, datasheet, CITATION.cff, LICENSE and Croissant metadata.
 
 Croissant follows the MLCommons Croissant Format Specification 1.0
 (https://docs.mlcommons.org/croissant/docs/croissant-spec.html).
@@ -53,11 +53,7 @@ class About:
 
 
 def check_licence(name: str) -> str:
-    """Return the identifier as SPDX writes it.
-
-    Raises:
-        ReleaseError: an unknown licence; the message names the nearest.
-    """
+    """Return the identifier as SPDX writes it; a ReleaseError names the nearest."""
     by_lower = {known.lower(): known for known in LICENCES}
     if name.lower() in by_lower:
         return by_lower[name.lower()]

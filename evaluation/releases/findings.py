@@ -1,4 +1,4 @@
-"""Compute a release's results from its rows. Pure: shared by writing and verifying."""
+"""Compute a release's results from its rows, for writing and verifying."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from evaluation.results.consensus import EMPTY_CONSENSUS, OUTCOME
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The computed contents of a bundle; ``outcomes`` are of the registered plan, if any."""
-
     rows: ReleasedRows
     signature: str
     inputs: ReportInputs

@@ -1,4 +1,4 @@
-"""Build report inputs from a release's rows. Pure: shared by writing and verifying."""
+"""Build report inputs from a release's rows, for writing and verifying."""
 
 from __future__ import annotations
 
@@ -43,10 +43,7 @@ PEOPLE = "people"
 
 
 def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
-    """Return the inputs from complete rows.
-
-    Units, pairs and people are numbered by bundle order.
-    """
+    """Return the inputs from complete rows, numbered by bundle order."""
     settings, kind = rows.settings, rows.settings.kind
     table = rows.table()
     consensus = _consensus(rows, table)
@@ -135,7 +132,7 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    """Return the systems' lists, numbered as for the study: images and queries by name."""
+    """Return the systems' lists, numbered as for the study."""
     judged = {
         number: (row["image"], rows.same_words.get(number) or row["first"])
         for number, row in enumerate(rows.units)
@@ -173,11 +170,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
 def _rankings(
     rows: ReleasedRows, proposals: Proposals | None, consensus: StudyConsensus, audit: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Compute rankings.
-
-    Old bundles are measured as they were: a rank above 1 made a ranking, and shares of queries had no
-    interval.
-    """
+    """Compute rankings; old bundles have none of first captions alone, and no intervals of shares."""
     relevance = rows.settings.kind.relevance
     if proposals is None or relevance is None:
         return {}
@@ -274,7 +267,6 @@ def _of_captions(
 
 
 def _texts(rows: ReleasedRows) -> Texts | None:
-    """Return pairs with texts of captions and references; None if texts are not released."""
     texts = {row["caption"]: row["text"] for row in rows.captions}
     of_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:

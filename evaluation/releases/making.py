@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +12,6 @@ from statistics import median
 from typing import Any
 
 import tomli_w
-from django.contrib.auth.models import User
 from django.db.models import Max, Min
 from django.utils import timezone
 
@@ -37,7 +35,7 @@ from evaluation.releases.documents import (
 )
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.rows import ReleasedRows, Settings
-from evaluation.releases.storage import Bundle, Terms, check_terms, record_release
+from evaluation.releases.storage import Terms, WrittenBundle, check_terms, record_release
 from evaluation.releases.study_rows import (
     Pseudonyms,
     released_captions,
@@ -66,7 +64,6 @@ def release_study(
     study: Study,
     terms: Terms,
     output: Path,
-    by: User | None = None,
     salt: bytes | None = None,
     on: date | None = None,
     progress: Progress = no_progress,
@@ -74,7 +71,7 @@ def release_study(
     """Write a bundle to ``output`` and record the release. Raise ReleaseError."""
     bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
     try:
-        release = record_release(study=study, bundle=bundle, by=by)
+        release = record_release(study=study, bundle=bundle)
     except ReleaseError:
         output.unlink()
         raise
@@ -90,15 +87,12 @@ def write_release(
     salt: bytes | None = None,
     on: date | None = None,
     progress: Progress = no_progress,
-) -> Bundle:
-    """Write only the bundle; ``record_release`` records it.
+) -> WrittenBundle:
+    """Write only the bundle. Raise ReleaseError.
 
     Args:
         salt: of the pseudonyms, never stored; None: a new one.
         on: the release date; None: today.
-
-    Raises:
-        ReleaseError: unacceptable terms, an unfinished study, or an existing version or file.
     """
     licence = check_licence(terms.licence)
     check_terms(study, terms)
@@ -126,7 +120,7 @@ def write_release(
         finally:
             writer.finish()
         size, digest = file.size, file.hexdigest()
-    return Bundle(
+    return WrittenBundle(
         path, replace(about, signature=findings.signature), findings.counts["judgments"], size, digest
     )
 
@@ -216,19 +210,18 @@ def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any
 
 
 def shareable_design(study: Study) -> dict[str, Any]:
-    """Remove access codes and a panel's codes and addresses from the design."""
+    """Return the design without access codes and a panel's addresses."""
     design = design_of(study).model_dump(mode="json")
     if design["access"]["code"]:
         design["access"]["code"] = LEFT_OUT
     design["panel"] |= {"codes": {}, "addresses": {}}
-    shared: dict[str, Any] = json.loads(json.dumps(design))
-    return shared
+    return design
 
 
 def _how_evaluated(found: Evaluated) -> dict[str, Any]:
     computed = found.computed
     return {
-        "settings": json.loads(json.dumps(computed.settings)),
+        "settings": dict(computed.settings),
         "signature": computed.signature,
         "signatures": dict(computed.result["signatures"]),
     }

@@ -1,5 +1,3 @@
-"""Releases of a study: made, verified and compared by jobs."""
-
 from __future__ import annotations
 
 from dataclasses import asdict
@@ -24,8 +22,6 @@ from judgments.study_operations import background_operation
 
 
 class LicenceField(serializers.ChoiceField):
-    """A licence's SPDX identifier, in capitals or not; for an unknown one, the sentence names the nearest."""
-
     def to_internal_value(self, data: Any) -> str:
         try:
             return check_licence(str(data))
@@ -92,7 +88,6 @@ def release(*, study: Study, version: str = "", **terms: Any) -> dict[str, Any]:
 
 
 def terms_of(study: Study, version: str = "", **terms: Any) -> Terms:
-    """Return the terms with the version that was asked for, or the next one."""
     return Terms(version=version or next_version(study), **terms)
 
 

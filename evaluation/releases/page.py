@@ -1,5 +1,3 @@
-"""The page "Releases" of a study."""
-
 from __future__ import annotations
 
 from typing import Any

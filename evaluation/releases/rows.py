@@ -1,4 +1,4 @@
-"""Collect the rows of a release compactly for its results. Pure.
+"""Collect the rows of a release compactly for its results.
 
 Units, pairs and people are numbered by bundle order, independent of the database.
 """
@@ -67,7 +67,6 @@ class Settings:
     asked: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the manifest's form, without empty settings of kinds."""
         return {name: value for name, value in asdict(self).items() if name != "asked" or value}
 
     @property
@@ -140,8 +139,7 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle; add units, pairs, scores, captions and proposals before judgments.
 
-    ``old_proposals``: proposals without task. ``same_words``: unit number -> the id that first judges its
-    caption's words.
+    ``same_words``: unit number -> the id that first judges its caption's words.
     """
 
     settings: Settings
@@ -237,7 +235,6 @@ class ReleasedRows:
         )
 
     def people(self) -> list[WorkerRow]:
-        """Return the workers with a valid judgment, by pseudonym."""
         found = [
             WorkerRow(number, name, anonymous=name.startswith(ANONYMOUS), simulated=name in self._simulated)
             for name, number in self._people.items()
@@ -274,7 +271,6 @@ class ReleasedRows:
         return rows
 
     def judged(self, table: JudgmentTable) -> list[IncludedJudgment]:
-        """Return the included judgments with their units, for open answers."""
         counted = table.counted
         images: dict[str, int] = {}
         things = [
@@ -289,7 +285,6 @@ class ReleasedRows:
         ]
 
     def signature(self) -> str:
-        """Return the judgment signature of these rows; its hash covers the pseudonyms."""
         settings = self.settings
         judged = [row for row in self.units if not row["control"]]
         shown: dict[tuple[Any, Any], set[str]] = {}

@@ -1,12 +1,9 @@
-"""Terms, versions, bundle paths and records of releases."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from annotation.models import Assignment
@@ -36,7 +33,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class WrittenBundle:
     path: Path
     about: About
     judgments: int
@@ -45,7 +42,7 @@ class Bundle:
 
 
 def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> Path:
-    """Return the path of a run's bundle in the export folder; remove the files of the job's earlier runs."""
+    """Return the path of a run's bundle; remove the files of the job's earlier runs."""
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"
@@ -57,11 +54,7 @@ def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> P
 
 
 def release_file(release: Release) -> Path:
-    """Return the bundle's path in the export folder.
-
-    Raises:
-        NotThere: it was written elsewhere, or removed.
-    """
+    """Return the bundle's path in the export folder. Raise NotThere."""
     if not is_stored(release):
         raise NotThere(
             f"The file of release {release.version} is not kept here; whoever has it can tell it by its SHA-256 "
@@ -75,7 +68,6 @@ def is_stored(release: Release) -> bool:
 
 
 def find_release(study: Study, version: str) -> Release:
-    """Return a study's release by version. Raise NotThere."""
     found = Release.objects.filter(study=study, version=version).first()
     if found is None:
         raise NotThere(f"Study {study.slug!r} has no release {version!r}.")
@@ -87,7 +79,7 @@ def release_name(study: Study, version: str) -> str:
 
 
 def next_version(study: Study) -> str:
-    """Return the next free version: 1.0, 1.1, ..., after the highest recent one."""
+    """Return the next free version after the highest recent one: 1.0, 1.1, ..."""
     newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
     known = [tuple(map(int, one.split("."))) for one in newest]
     if not known:
@@ -125,17 +117,9 @@ def _version_exists(study: Study, version: str) -> str:
     )
 
 
-def record_release(*, study: Study, bundle: Bundle, file: str = "", by: User | None = None) -> Release:
-    """Record the release of a written bundle in a row and the log.
-
-    Args:
-        file: its name in the export folder; '' if elsewhere.
-        by: None: the current actor.
-
-    Raises:
-        ReleaseError: the version was released meanwhile.
-    """
-    about, by = bundle.about, by or acting_person()
+def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Release:
+    """Record the release in a row and the log. Raise ReleaseError if the version was released meanwhile."""
+    about, by = bundle.about, acting_person()
     try:
         with transaction.atomic():
             release = Release.objects.create(

@@ -45,7 +45,7 @@ STORED_UNIT = {
     "control_kind": "control_kind",
     "expected": "expected",
     "repeats": "content",  # which names the repeated unit
-    "struck": "struck",
+    "struck": "withdrawn",
     "filtered": "filtered",
     "audited": "audited",
 }
@@ -112,7 +112,6 @@ def _judgment(
 
 
 def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
-    """Yield all units in order, with controls but without quiz items."""
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
@@ -205,10 +204,7 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
 
 
 def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
-    """Yield systems' proposals for images of the judged splits, list by list.
-
-    A caption has the id that judges its words, if any.
-    """
+    """Yield systems' proposals for images of the judged splits, list by list."""
     found = proposals_of(study)
     columns = (found.system, found.image, found.text, found.asker, found.place, found.original)
     for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):

@@ -23,11 +23,7 @@ def verify_signature(*, text: str, study: Study) -> Verification:
 
 
 def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
-    """Compare the newest stored aggregation with the study's rows.
-
-    Raises:
-        VerificationError: nothing was computed yet.
-    """
+    """Compare the newest stored aggregation with the study's rows. Raise VerificationError without one."""
     stored = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION).first()
     if stored is None:
         raise VerificationError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -25,11 +26,13 @@ NEAR = 1e-9  # relative: sums differ in the last bits between processors
 MOST_SAID = 50
 # Raised when malformed rows are added.
 NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+# Added since earlier versions, whose bundles stay valid.
+ADDED = frozenset({"coefficients"})
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of a verification; ``differences`` are sentences, at most ``MOST_SAID`` of ``count``."""
+    """The result of a verification; ``differences`` are the first of ``count`` sentences."""
 
     what: str
     checked: int
@@ -42,21 +45,19 @@ def verification(what: str, checked: int, found: list[str]) -> Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class ReadBundle:
     manifest: dict[str, Any]
     rows: ReleasedRows
     findings: Findings
 
 
-def read_bundle(reader: BundleReader) -> Bundle:
+def read_bundle(reader: BundleReader) -> ReadBundle:
     """Read a bundle's rows and compute its results. Raise VerificationError."""
     manifest = reader.json(MANIFEST)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT}.")
     try:
         rows = ReleasedRows(Settings(**manifest["settings"]))
-        if rows.settings.kind is None:
-            raise ValueError
         rows.pairs.extend(reader.rows("pairs.jsonl"))
         rows.scores.extend(reader.rows("scores.jsonl"))
         for row in reader.rows("proposals.jsonl"):
@@ -67,7 +68,7 @@ def read_bundle(reader: BundleReader) -> Bundle:
             rows.add_unit(row)
         for row in reader.rows("judgments.jsonl"):
             rows.add_judgment(row)
-        return Bundle(manifest, rows, find(rows, _registered(reader)))
+        return ReadBundle(manifest, rows, find(rows, _registered(reader)))
     except NOT_OURS as error:
         raise VerificationError(
             f"The rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
@@ -106,11 +107,8 @@ def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
 
 def verify_bundle(path: Path) -> Verification:
     """Check a bundle's hashes, recompute every result from its rows, and compare."""
-    reader = BundleReader(path)
-    try:
+    with closing(BundleReader(path)) as reader:
         return _verify(reader)
-    finally:
-        reader.close()
 
 
 def _verify(reader: BundleReader) -> Verification:
@@ -141,7 +139,7 @@ def _verify(reader: BundleReader) -> Verification:
         for name, file in bundle.manifest.get("files", {}).items():
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
                 found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
-    return verification(f"{reader.path.name}", checked, found)
+    return verification(reader.path.name, checked, found)
 
 
 def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
@@ -186,10 +184,6 @@ def leaves(value: Any) -> Iterator[Any]:
             yield from leaves(one)
     else:
         yield value
-
-
-# Added since earlier versions, whose bundles stay valid.
-ADDED = frozenset({"coefficients"})
 
 
 def different(stated: Any, found: Any, where: str) -> list[str]:

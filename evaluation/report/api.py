@@ -11,30 +11,22 @@ from rest_framework import serializers
 from evaluation.export.api import ArchiveFiles, describes_files
 from evaluation.models import Analysis
 from evaluation.report.storage import report_archive
-from judgments.api.resources import Filters, Resource, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 
 
-class ReportSerializer(serializers.ModelSerializer[Analysis]):
+class ReportSerializer(RowSerializer[Analysis]):
     """A stored result with how it was made."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
+    study = Related("study.slug")
     settings = serializers.DictField(read_only=True)
     result = serializers.DictField(read_only=True)
 
     class Meta:
         model = Analysis
         fields = [
-            "id",
-            "study",
-            "what",
-            "settings",
-            "signature",
-            "judgments",
-            "data_hash",
-            "result",
+            *("id", "study", "what", "settings", "signature", "judgments", "data_hash", "result"),
             "created_at",
         ]
-        read_only_fields = fields
 
 
 class ReportHeadSerializer(ReportSerializer):
@@ -42,15 +34,6 @@ class ReportHeadSerializer(ReportSerializer):
 
     class Meta(ReportSerializer.Meta):
         fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
-        read_only_fields = fields
-
-
-class ReportFilters(Filters):
-    study = study_filter()
-
-    class Meta:
-        model = Analysis
-        fields = ["study", "what"]
 
 
 @describes_files(
@@ -64,7 +47,7 @@ class ReportResource(ArchiveFiles, Resource):
 
     scope, what = "reports", "report"
     queryset = Analysis.objects.select_related("study")
-    filterset_class = ReportFilters
+    filterset_class = filters_of(Analysis, "what", study=study_filter())
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def get_queryset(self) -> QuerySet[Analysis]:

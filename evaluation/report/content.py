@@ -1,7 +1,4 @@
-"""Report content as plain data: sections of sentences, tables and plots. Pure.
-
-Numbers are unrounded; their column says how to format them.
-"""
+"""Report content as plain data: sections of unrounded numbers, sentences and plots."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ LEAST_P = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with interval and n; None where undefined or not requested."""
+    """A number with interval and n; None where undefined."""
 
     value: float | None
     low: float | None = None
@@ -30,13 +27,7 @@ Cell = str | int | float | None | Estimate
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table column.
-
-    Attributes:
-        name: its heading.
-        shows: "text"; "count"; "share" (as per cent); "coefficient" (without leading zero); "number";
-            "p".
-    """
+    """A table column; ``shows`` is text, count, share (as per cent), coefficient, number or p."""
 
     name: str
     shows: str = "text"
@@ -48,8 +39,6 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, one per column; ``note`` is below the table."""
-
     name: str
     title: str
     columns: tuple[Column, ...]
@@ -63,10 +52,7 @@ class Table:
         ]
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
-        """Return headings and unrounded rows for programs.
-
-        A column with intervals becomes value, low, high and n. Shares are fractions of 1.
-        """
+        """Return headings and unrounded rows; a column with intervals becomes value, low, high and n."""
         heads: list[str] = []
         rows: list[list[Any]] = [[] for _ in self.rows]
         for place, column in enumerate(self.columns):
@@ -88,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A reference line: chance, floor, or human level; ``low`` and ``high`` are its interval."""
+    """A reference line with its interval."""
 
     words: str
     value: float
@@ -98,7 +84,6 @@ class Level:
 
 
 def level_of(words: str, found: Estimate) -> list[Level]:
-    """Return the level of an estimate; [] for an undefined one."""
     if found.value is None:
         return []
     return [Level(words, found.value, dashed=False, low=found.low, high=found.high)]
@@ -106,7 +91,7 @@ def level_of(words: str, found: Estimate) -> list[Level]:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel of dots: an estimate per label of the plot, and levels."""
+    """A panel of dots: an estimate for each label of the plot."""
 
     title: str
     estimates: tuple[Estimate, ...]
@@ -125,7 +110,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line; ``dashed`` marks a bound, as for levels."""
+    """A line; ``dashed`` marks a floor."""
 
     label: str
     x: tuple[float, ...]
@@ -135,7 +120,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of curves and levels; ``bounds`` are varying floors and ceilings."""
+    """A panel of curves; ``bounds`` are floors and ceilings that vary."""
 
     title: str
     curves: tuple[Curve, ...]
@@ -145,8 +130,6 @@ class CurvePanel:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """Panels of curves; ``log`` is for the horizontal axis."""
-
     panels: tuple[CurvePanel, ...]
     across: str
     up: str
@@ -155,12 +138,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class HeatPanel:
-    """A matrix with a number per cell; None is blank.
-
-    Attributes:
-        apart: number of last rows set apart as the standard of comparison.
-        levels: marked on the colour scale below the matrix.
-    """
+    """A matrix with blank cells for None, and levels on its scale; the last ``apart`` rows are set apart."""
 
     title: str
     rows: tuple[str, ...]
@@ -172,7 +150,7 @@ class HeatPanel:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Matrices on one scale from ``least`` to 1; -1 puts the middle at 0."""
+    """Matrices on one scale from ``least`` to 1."""
 
     panels: tuple[HeatPanel, ...]
     down: str
@@ -182,8 +160,6 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A drawing, a sentence with its meaning, and its data."""
-
     name: str
     title: str
     sentence: str
@@ -233,12 +209,9 @@ class Report:
     """A report; its fields are the keys of ``report.json``.
 
     Attributes:
-        signature: the judgment signature, below every plot and table.
-        data_hash: of the judgments.
         methods: paragraphs for a paper.
-        citations: distinct keys of ``evaluation.report.methods``.
-        settings: analysis -> its settings; ``signatures``: result -> its signature.
-        versions: of Quorum and its numeric libraries.
+        citations: distinct keys of ``references.bib``.
+        settings, signatures: by analysis.
     """
 
     study: str
@@ -292,14 +265,14 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 
 def coefficient(value: float) -> str:
-    """Format two digits without leading zero, and zero without sign."""
+    """Format with two digits, without leading zero."""
     text = f"{value:.2f}"
     text = "0.00" if text == "-0.00" else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def p_value(p: float) -> str:
-    """Format p as APA 7, §6.36: three digits without leading zero, or a bound."""
+    """Format p as APA 7, §6.36 asks."""
     if not math.isfinite(p):
         return DASH
     if p < LEAST_P:

@@ -1,7 +1,4 @@
-"""Load a report's inputs from a study; reuse stored analyses of the same judgments.
-
-``evaluation.releases.inputs`` reads the same inputs from a release.
-"""
+"""Load a report's inputs from a study; ``evaluation.releases.inputs`` does so from a release."""
 
 from __future__ import annotations
 
@@ -34,6 +31,7 @@ from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of, kind_of
 
 Texts = tuple[list[PairTexts], list[References]]
+ROWS_AT_ONCE = 2_000
 
 
 def no_texts() -> Texts | None:
@@ -53,15 +51,16 @@ class ReportInputs:
 
     Attributes:
         evaluation: metrics against the consensus, or None with ``why_not``.
-        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a
-            scored caption is no unit.
+        scores: metric -> (N, 2) of pairs or (N, 1) of captions.
+        pks: their (N,) row ids; None where a scored caption is no unit.
         people: (N,) consensus of each scored caption, nan without judgments; None for pairs.
         captions: image and id of each scored caption; empty for pairs.
-        full_depth: units for agreement; None: all.
+        full_depth: units for agreement; None for all.
         names: worker row id -> name.
-        systems: pair key -> systems of its two captions; ``images``: pair row id -> its image.
+        systems: pair key -> systems of its captions.
+        images: pair row id -> its image.
         proposals: systems' outputs; None where units are no single captions.
-        texts: pairs with references, and the documents of document frequency; None without texts.
+        texts: returns pairs with references, and the documents of document frequency.
     """
 
     kind: Kind
@@ -104,7 +103,7 @@ class ReportInputs:
 
 
 def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
-    """Return (N,) values of units: adjudicated, else the answer's share, else the mean; nan without."""
+    """Return (N,) consensus of units, as a share where there is one; nan without."""
 
     def value_of(pk: int) -> float:
         found = consensus.of_unit.get(pk)
@@ -115,9 +114,6 @@ def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
     return np.array([value_of(pk) for pk in pks], dtype=np.float64)
 
 
-ROWS_AT_ONCE = 2_000
-
-
 def load_inputs(
     study: Study,
     *,
@@ -125,11 +121,7 @@ def load_inputs(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> ReportInputs:
-    """Read and compute the inputs of a report.
-
-    Raises:
-        EvaluationError: an unknown metric or tokenizer.
-    """
+    """Read and compute the inputs of a report; raise EvaluationError for an unknown metric or tokenizer."""
     kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
@@ -168,7 +160,7 @@ def load_inputs(
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Metrics against people, with their scores; as in ``ReportInputs``."""
+    """Metrics against people; the fields are those of ``ReportInputs``."""
 
     computed: AnalysisResult
     scores: dict[str, Floats]
@@ -180,11 +172,7 @@ class Evaluated:
 def evaluation_of(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
 ) -> tuple[Evaluated | None, str]:
-    """Return metrics against the consensus, stored or recomputed; or None and the reason.
-
-    Raises:
-        EvaluationError: an unknown metric or tokenizer.
-    """
+    """Return metrics against the consensus, or None and the reason; reuse stored ones."""
     why_not = KINDS[study.protocol].comparison.refusal
     if why_not:
         return None, why_not
@@ -202,7 +190,7 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
-    """Return analyses of these judgments by this version, newest first."""
+    """Return this version's analyses of these judgments, newest first."""
     found = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     return list(found.filter(signature__endswith=f"|v:{quorum_version()}"))
 
@@ -252,7 +240,6 @@ def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
-    """Return metric -> scores in the order of the study's pairs or units."""
     rows = MetricScore.objects.filter(analysis=analysis).order_by("pk")
     found: dict[str, list[tuple[float, ...]]] = {}
     order: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""The methods section for a paper, with every setting (``methods.toml``) and its citations."""
+"""The methods section for a paper (``methods.toml``), and its citations."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ PRESETS = {
     "wang-gaizauskas-2016": "wang2016",
     "mason-charniak-2012": "mason2012",
 }
+SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def _read(text: str) -> dict[str, str]:
@@ -59,7 +60,6 @@ def fields_of(key: str) -> dict[str, str]:
 
 
 def of_metric(name: str) -> tuple[str, ...]:
-    """Return the keys of a metric's works, whatever its options."""
     base = name.partition("|")[0]
     found = [start for start in METRICS if base.startswith(start)]
     return METRICS[max(found, key=len)] if found else ()
@@ -75,9 +75,6 @@ def in_text(key: str) -> str:
     names = [name.split(",")[0] for name in fields["author"].split(" and ")]
     authors = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
     return f"{authors}, {fields['year']}"
-
-
-SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
 def methods(

@@ -1,5 +1,3 @@
-"""The report of a study, asked for."""
-
 from __future__ import annotations
 
 from typing import Any

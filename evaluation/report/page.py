@@ -13,7 +13,6 @@ from common.errors import NotThere
 from evaluation.export.api import archived_file
 from evaluation.report.operations import make_report
 from evaluation.report.storage import (
-    html_sections_of,
     newest_report,
     report_archive,
     report_is_old,
@@ -32,7 +31,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
     analysis = newest_report(study)
     context["report"] = analysis
     if analysis is not None:
-        sections = html_sections_of(analysis)
+        sections: list[dict[str, Any]] = analysis.result["sections"]
         tables = [table for section in sections for table in section["tables"]]
         names = [
             f"figures/{figure['name']}.page.svg" for section in sections for figure in section["figures"]
@@ -55,7 +54,6 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    """Add the written figures and tables, which escape every word."""
     said = {figure["sentence"] for figure in section["figures"]}
     return section | {
         "sentences": [text for text in section["sentences"] if text not in said],
@@ -77,7 +75,6 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
 
 
 def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """Serve a file of the newest report, or without a name all of them."""
     analysis = newest_report(study)
     if analysis is None:
         raise Http404

@@ -1,7 +1,4 @@
-"""Render reports and tables as HTML, Markdown, LaTeX and CSV, with their words. Pure; every value is escaped.
-
-The texts are Jinja templates; ``text_templates`` has the filters of numbers.
-"""
+"""Render reports and tables as HTML, Markdown, LaTeX and CSV from Jinja templates."""
 
 from __future__ import annotations
 
@@ -44,14 +41,12 @@ TEX = {
     "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
 }  # fmt: skip
 LAST_LATIN = "\u017f"
+FOLDER = Path(__file__).parent
+WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
 def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) -> Environment:
-    """Return an environment for templates of plain text.
-
-    Args:
-        escape: applied to every printed value except ``Markup``.
-    """
+    """Return an environment for plain text; ``escape`` is applied to every printed value but ``Markup``."""
 
     def escaped(value: Any) -> Any:
         return value if escape is None or isinstance(value, Markup) else escape(str(value))
@@ -79,9 +74,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
     return made
 
 
-FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")
-WORDS: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -134,7 +127,6 @@ def table(
 
 
 def plot(sentence: str, drawing: Dots | Curves | Heat, data: Table, name: str = "", title: str = "") -> Plot:
-    """Return a plot of ``data``, by default with that table's name and title."""
     return Plot(name or data.name, title or data.title, sentence, drawing, data)
 
 
@@ -143,7 +135,7 @@ def markdown(text: str) -> str:
 
 
 def tex(text: str) -> str:
-    """Escape for LaTeX; characters missing from Latin fonts become code points."""
+    """Escape for LaTeX; characters that Latin fonts lack become code points."""
     made = []
     for letter in re.sub(r"[^\S\u00a0]", " ", text):
         if letter in TEX:
@@ -158,13 +150,11 @@ def tex(text: str) -> str:
 
 
 def _breakable(signature: str) -> Markup:
-    """Set a signature in small type that may break at bars and commas."""
     broken = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", tex(signature))
     return Markup(rf"{{\raggedright\tiny\ttfamily {broken}\par}}")  # noqa: S704 (escaped above)
 
 
 def _environments() -> dict[str, Environment]:
-    """Return the templates by format; LaTeX uses braces, so its templates have other delimiters."""
     templates = FOLDER / "templates"
     made = {
         "html": text_templates(templates, escape=escape),
@@ -186,16 +176,11 @@ def _rendered(template: str, form: str, **values: Any) -> str:
     return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS, **values)
 
 
-def render_table(table: Table, form: str, signature: str = "", *, most: int | None = None) -> str:
-    """Return a table as ``html``, ``md``, ``tex`` or ``csv``.
-
-    Args:
-        signature: printed below the table, except in CSV.
-        most: maximal rows in Markdown and LaTeX.
-    """
+def render_table(table: Table, form: str, signature: str = "") -> str:
+    """Return a table as ``html``, ``md``, ``tex`` or ``csv``."""
     if form == "csv":
         return csv_of(*table.data())
-    return _rendered("table", form, table=table, stamp=signature, most=most)
+    return _rendered("table", form, table=table, stamp=signature, most=None)
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Assemble reports and store them: numbers as an analysis, files as an archive in the export folder."""
+"""Assemble reports and store them: numbers as an analysis, files as an archive."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ from evaluation.report.sections import sections_of
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 
+MANIFEST = "manifest.json"
+
 
 def build_report(
     study: Study,
@@ -40,14 +42,7 @@ def build_report(
     tokenizer: str = "",
     progress: Progress = no_progress,
 ) -> Report:
-    """Return the report of a study without storing it; reuse stored analyses of the same judgments.
-
-    Args:
-        metrics, tokenizer: default: those of the newest evaluation, else the defaults.
-
-    Raises:
-        EvaluationError: an unknown metric or tokenizer.
-    """
+    """Return the report of a study, by default with the metrics of the newest evaluation; store nothing."""
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
@@ -75,7 +70,6 @@ def assemble(
     settings: Mapping[str, Any],
     signatures: Mapping[str, str],
 ) -> Report:
-    """Return a report of these sections with its methods."""
     paragraphs, cited = methods(inputs, study, sections)
     return Report(
         study=study.slug,
@@ -93,9 +87,6 @@ def assemble(
         signatures=signatures,
         versions=versions(),
     )
-
-
-MANIFEST = "manifest.json"
 
 
 def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
@@ -141,11 +132,7 @@ def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[
 
 
 def write_report(report: Report, folder: Path, *, progress: Progress = no_progress) -> list[str]:
-    """Write ``report`` into ``folder`` atomically, replacing an earlier report.
-
-    Raises:
-        ExportError: the parent folder does not exist, or the folder holds no report.
-    """
+    """Write ``report`` into ``folder`` atomically, replacing an earlier report. Raise ExportError."""
     check_folder(folder)
     beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
     names = []
@@ -170,7 +157,7 @@ def write_report(report: Report, folder: Path, *, progress: Progress = no_progre
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse an unusable place early. Raise ExportError."""
+    """Raise ExportError for a folder that no report can be written to."""
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"The folder {folder.parent} does not exist; nothing was written.")
     if folder.exists() and not folder.is_dir():
@@ -184,11 +171,7 @@ def _json(value: object) -> bytes:
 
 
 def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
-    """Build the report and write its archive under the job's own name.
-
-    Returns:
-        the report, and the archive's name in the export folder.
-    """
+    """Build the report and write its archive; return both the report and the archive's name."""
     report = build_report(study, progress=progress)
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
@@ -218,7 +201,6 @@ def newest_report(study: Study) -> Analysis | None:
 
 
 def report_is_old(analysis: Analysis) -> bool:
-    """Return whether judgments or decisions changed after the report."""
     study, made = analysis.study_id, analysis.created_at
     current = Judgment.objects.current().filter(assignment__study=study)
     if current.count() != analysis.result["counts"]["judgments"]:
@@ -230,11 +212,7 @@ def report_is_old(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """Return the path of the report's archive.
-
-    Raises:
-        NotThere: the analysis is no report, or its archive was removed.
-    """
+    """Return the path of the report's archive. Raise NotThere."""
     if analysis.what != Analysis.What.REPORT:
         raise NotThere(
             f"Analysis {analysis.pk} is no report but {analysis.get_what_display()}; it has no files."
@@ -254,8 +232,3 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     with zipfile.ZipFile(path) as archive:
         there = set(archive.namelist())
         return {name: archive.read(name).decode() for name in names if name in there}
-
-
-def html_sections_of(analysis: Analysis) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = analysis.result["sections"]
-    return found

@@ -48,15 +48,13 @@ IF_ANY = ("figures", "systems", "rankings", "filter_audit")  # parts of the file
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """The result of ``aggregate``, with ``settings``, ``signature`` and ``judgments`` as provenance.
+    """The result of ``aggregate`` with its provenance.
 
     Attributes:
         contents: unit row id -> content shown by an open kind.
-        figures: the kind's own results.
         model: Dawid and Skene's model with every unit; empty if answers are no categories.
-        audited: units of the filter's audit.
-        result: the stored part: all but the consensus, which has its own rows. ``outputs`` is the row id
-            of the last system output behind it; None if it rests on pairs.
+        result: the stored part, without the consensus. ``outputs`` is the row id of the last system output
+            behind it; None if it rests on pairs.
     """
 
     study: Study

@@ -16,16 +16,16 @@ from rest_framework.views import APIView
 from common.errors import NotThere
 from evaluation.models import Analysis, Consensus
 from judgments.access.roles import study_for
-from judgments.api.resources import Filters, Resource, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.kinds import KINDS
 
 
-class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
+class ConsensusSerializer(RowSerializer[Consensus]):
     """Of a unit or of a candidate pair; the other of the two is null."""
 
-    study = serializers.CharField(source="study.slug", read_only=True)
-    unit = serializers.CharField(source="unit.key", default=None, allow_null=True, read_only=True)
-    pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
+    study = Related("study.slug")
+    unit = Related("unit.key", optional=True)
+    pair = Related("pair.key", optional=True)
     kind = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField()
     votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
@@ -36,7 +36,6 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
             *("id", "study", "unit", "pair", "kind", "source", "n", "value", "answer"),
             *("share", "margin", "tie", "votes"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Any) -> Any:
@@ -51,22 +50,8 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
         return (row.pair or row.unit).kind or None
 
 
-class ConsensusFilters(Filters):
-    study = study_filter()
-    unit = filters.CharFilter(field_name="unit__key")
-    pair = filters.CharFilter(field_name="pair__key")
-    of = filters.ChoiceFilter(
-        choices=[("units", "units"), ("pairs", "pairs")],
-        method="of_units_or_pairs",
-        label="Of units or pairs",
-    )
-
-    class Meta:
-        model = Consensus
-        fields = ["study", "unit", "pair", "of", "source", "tie"]
-
-    def of_units_or_pairs(self, queryset: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
-        return queryset.filter(pair=None) if value == "units" else queryset.filter(unit=None)
+def _of_units_or_pairs(rows: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
+    return rows.filter(pair=None) if value == "units" else rows.filter(unit=None)
 
 
 class ConsensusResource(Resource):
@@ -75,7 +60,19 @@ class ConsensusResource(Resource):
     scope = "reports"
     queryset = Consensus.objects.select_related("study", "unit", "pair")
     serializer_class = ConsensusSerializer
-    filterset_class = ConsensusFilters
+    filterset_class = filters_of(
+        Consensus,
+        "source",
+        "tie",
+        study=study_filter(),
+        unit="unit__key",
+        pair="pair__key",
+        of=filters.ChoiceFilter(
+            choices=[("units", "units"), ("pairs", "pairs")],
+            method=_of_units_or_pairs,
+            label="Of units or pairs",
+        ),
+    )
 
 
 class _LastAnalysisView(APIView):

@@ -41,7 +41,6 @@ def agreement_coefficients(
 
     Args:
         units, raters, values: (N,) columns.
-        names: some of COEFFICIENTS.
         categories: the whole scale; default: the values that occur.
     """
     ratings = ratings_of_judgments(units, raters, values)
@@ -59,7 +58,7 @@ def agreement_coefficients(
 
 
 def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
-    """Compute Fleiss' kappa over units with equally many judgments, at least two."""
+    """Compute Fleiss' kappa over the units with two or more judgments, equally many each."""
     sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
     several = sizes >= 2
     if len(np.unique(sizes[several])) > 1:

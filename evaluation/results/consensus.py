@@ -1,7 +1,4 @@
-"""Compute consensus, agreement, worker results and a model of answers from arrays. Pure.
-
-The model never replaces the consensus; it shows which units depend on the rule.
-"""
+"""Compute consensus, agreement and worker results from arrays. Pure."""
 
 from __future__ import annotations
 
@@ -50,14 +47,13 @@ class PairConsensus:
 
 @dataclass(frozen=True, slots=True)
 class StudyConsensus:
-    """The consensus of a study, with its data hash.
+    """The consensus of a study, without control items.
 
     Attributes:
-        units, pairs: in order; no control items.
+        units, pairs: in order.
         of_unit: unit row id -> consensus, where judged.
         of_pair: pair row id -> winner.
         decisions: unit row id -> adjudicated decision, also in ``of_unit``.
-        data_hash: of the judgments and decisions.
     """
 
     units: list[UnitRow]
@@ -113,7 +109,7 @@ def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decis
 def pair_consensus(
     units: Sequence[UnitRow], pairs: Sequence[PairRow], found: Mapping[int, Consensus]
 ) -> dict[int, PairConsensus]:
-    """Return pair row id -> winner (V15 §3: the candidate that wins most of the pair's triplets).
+    """Return pair row id -> winner: the candidate that wins most of the pair's triplets (V15 §3).
 
     A tied triplet decides nothing; equal wins are a tie. A pair without judged units has its published
     winner, or none.
@@ -146,15 +142,15 @@ def measure_agreement(
     seed: int,
     full_depth: Collection[int] | None = None,
 ) -> dict[str, Any]:
-    """Compute Krippendorff's alpha of included judgments, with bootstrap intervals over units.
+    """Compute agreement of included judgments, with bootstrap intervals over units.
 
     Keys: ``alpha`` at the kind's level; ``ordinal`` for interval levels; ``coefficients`` on short scales;
     ``by_kind``; ``one_against_rest``; ``per_worker``: whether single workers can be assessed; ``full_depth``.
-    Open answers (``judged``) are compared by their kind's codes.
 
     Args:
-        full_depth: the unstopped sample, or None. Results are limited to it: units that stop once two
-            agree would bias agreement.
+        judged: open answers, which are compared by their kind's codes.
+        full_depth: the unstopped sample, to which results are limited: units that stop once two agree would
+            bias agreement.
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
@@ -187,7 +183,7 @@ def measure_agreement(
 
 
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
-    """Return (N,) bool: the included judgments, of ``full_depth`` units only if given."""
+    """Return (N,) bool: the included judgments, of ``full_depth`` units if given."""
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
 
 
@@ -229,10 +225,9 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
 
 
 def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
-    """Measure how often one judge agrees with the majority of the unit's others.
+    """Measure how often one judge agrees with the majority of the unit's others, by pair kind and over all.
 
-    By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied or missing
-    are excluded and counted. ``counted`` masks the judgments.
+    Judgments whose others are tied or missing are excluded and counted. ``counted`` masks the judgments.
     """
     unit, value = table.unit[counted], table.value[counted]
     kinds = _kinds_of(unit, units)
@@ -255,7 +250,7 @@ def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Fl
 
 
 def share_of(count: int, of: int) -> dict[str, Any]:
-    """Return a share with Wilson's 95 % interval and n as JSON; null where ``of`` is 0."""
+    """Return a share with Wilson's 95 % interval as JSON; null where ``of`` is 0."""
     low, high = wilson_interval(count, of)
     return {"value": count / of if of else None, "low": plain(low), "high": plain(high), "n": of}
 
@@ -266,10 +261,9 @@ def worker_table(
     records: Mapping[int, ControlRecord],
     wall_times: Mapping[int, Sequence[float]],
 ) -> list[dict[str, Any]]:
-    """Return one row per worker, by name, without anonymous ones.
+    """Return one row per worker who is not anonymous, by name.
 
-    ``seconds`` is the median time per unit (from the page, else from wall time), ``left_share`` the share of
-    choices on the left.
+    ``seconds`` is the median time per unit, measured by the page or else by wall time.
     """
     rows = []
     order = np.argsort(table.worker, kind="stable")
@@ -312,7 +306,6 @@ def system_tallies(
     """Count how often each system beat another (V15 §7.3); people are a system too.
 
     Args:
-        pairs: ``pair``, ``value`` and ``tie`` of each candidate pair.
         systems: pair -> systems of its captions.
     """
     tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -342,12 +335,11 @@ def model_answers(
     *,
     reason: str,
 ) -> dict[str, Any]:
-    """Return the model's result by unit and worker as JSON; {} if answers are no categories.
+    """Fit Dawid and Skene's model, to show which units depend on the rule; {} if answers are no categories.
 
     Keys: ``units``: value (null for equally likely ones) and probability; ``workers``: accuracy;
-    ``differing``: the first units where model and consensus differ, by probability, ``differ`` their
-    number; ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not
-    compared.
+    ``differing``: the first of the ``differ`` units where model and consensus differ, by probability;
+    ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not compared.
 
     Args:
         reason: why single workers cannot be assessed, or "".
@@ -402,5 +394,5 @@ def model_answers(
 
 
 def stored_part(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part for pages, without the units."""
+    """Return the model without its units."""
     return {name: value for name, value in model.items() if name != "units"}

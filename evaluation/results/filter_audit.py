@@ -29,9 +29,8 @@ def audit_filter(
         pairs, passed_pairs: numbers of all image-caption pairs, and of those that passed.
 
     Returns:
-        Counts; ``share`` of judged rejected pairs that describe their image, with Wilson interval; ``weight``:
-            rejected pairs per sampled one; ``missed_in_all``; ``recall`` of the filter. Undefined values are
-            None.
+        Counts; ``share`` of judged rejected pairs that describe their image; ``weight``: rejected pairs per
+        sampled one; ``missed_in_all``; ``recall`` of the filter. Undefined values are None.
     """
     values = {unit: found[unit].value for unit in audited if unit in found}
     judged = [unit for unit, value in values.items() if value is not None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.db import transaction
 
-from evaluation.errors import EvaluationError
+from evaluation.errors import EvaluationError, as_sentence
 from evaluation.judgment_sets import loaders
 from evaluation.judgment_sets.records import Floats, Ints
 from evaluation.judgment_sets.signature import signature_of_study
@@ -45,6 +45,8 @@ ACCURACY = (
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
+PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
+ROWS_AT_ONCE = 2_000
 
 References = Sequence[str]
 
@@ -63,9 +65,9 @@ class PairTexts:
 
 @dataclass(frozen=True, slots=True)
 class CaptionTexts:
-    """A judged caption of an image; ``people`` is the share of yes, the mean grade, or a score.
+    """A judged caption of an image; ``unit`` is None if several units judged it.
 
-    ``unit`` is None if several units judged it.
+    ``people`` is the share of yes, the mean grade, or a score.
     """
 
     unit: int | None
@@ -78,14 +80,11 @@ class CaptionTexts:
 
 @dataclass(frozen=True, slots=True)
 class MetricResults:
-    """Results of each metric, and the scores behind them.
+    """Results, signatures and scores of each metric.
 
     Attributes:
-        metrics: metric -> results as JSON.
-        signatures: metric -> its signature.
         pks: (N,) int64 row ids of scored pairs or units; None where captions are no units.
         scores: metric -> (N, 2) or (N, 1) float64.
-        notes: warnings in sentences.
         people: (N,) consensus of each scored caption; None for pairs.
         captions: row id of the image and id of each scored caption; empty for pairs.
     """
@@ -110,7 +109,7 @@ def score_texts(
     """Score ``candidates``, with document frequency over ``documents``.
 
     Raises:
-        EvaluationError: an unknown or unavailable metric or tokenizer.
+        EvaluationError: a metric or tokenizer is unknown or unavailable.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import MetricsError, score
@@ -118,24 +117,17 @@ def score_texts(
     try:
         return score(candidates, references, metrics, tokenizer, document_corpus=documents)
     except MetricsError as error:
-        raise EvaluationError(_sentence(str(error))) from None
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+        raise EvaluationError(as_sentence(error)) from None
 
 
 def with_references(
     pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
     of_image: Mapping[Any, Sequence[tuple[str, str]]],
 ) -> tuple[list[PairTexts], list[References], int] | None:
-    """Return pairs with references but no winner, documents, and references per document (0: all).
+    """Return pairs without winner, documents, and references per document (0: all).
 
-    None if an image has no references.
-
-    Args:
-        pairs: number, kind, image, both texts, and reference ids of each.
-        of_image: image -> its ordered (id, text) references.
+    None if an image has no references. ``pairs`` has number, kind, image, both texts and reference ids of
+    each, ``of_image`` the ordered (id, text) references of each image.
     """
     found, leading = [], set()
     for pk, kind, image, first, second, keys in pairs:
@@ -151,11 +143,8 @@ def with_references(
     return found, documents, used
 
 
-PAIR_KINDS = ("HC", "HI", "HM", "MM")  # V15 §4
-
-
 def pair_kinds(names: Iterable[str]) -> list[str]:
-    """Return the pair kinds in the papers' order, then others by name, without "all"."""
+    """Return the pair kinds without "all": those of the papers first, then others by name."""
     found = set(names) - {"all"}
     return [kind for kind in PAIR_KINDS if kind in found] + sorted(found.difference(PAIR_KINDS))
 
@@ -174,13 +163,29 @@ def score_pairs(
     return scored, {name: one.images.reshape(2, -1).T for name, one in scored.scores.items()}
 
 
+def score_captions(
+    captions: Sequence[CaptionTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+) -> Scores:
+    return score_texts(
+        [caption.text for caption in captions],
+        [caption.references for caption in captions],
+        documents,
+        metrics=metrics,
+        tokenizer=tokenizer,
+    )
+
+
 def judge_pairs(
     pairs: Sequence[PairTexts], documents: Sequence[References], *, metrics: Sequence[str], tokenizer: str
 ) -> MetricResults:
     """Compute each metric's accuracy by pair kind (V15 §3), with Wilson intervals.
 
-    A metric's tie is wrong and an undecided pair is excluded; both are counted. ``value_ties_half`` and
-    ``value_all_pairs`` (an undecided pair is won at random) are alternatives.
+    A metric's tie is wrong and an undecided pair is excluded; both are counted. Alternatives:
+    ``value_ties_half``, and ``value_all_pairs``, where an undecided pair is won at random.
     """
     scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
     winners, kinds = [pair.winner for pair in pairs], [pair.kind for pair in pairs]
@@ -189,12 +194,12 @@ def judge_pairs(
         signatures={name: result.signature for name, result in scored.scores.items()},
         pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
         scores=scores,
-        notes=tuple(_sentence(warning) for warning in scored.warnings),
+        notes=tuple(map(as_sentence, scored.warnings)),
     )
 
 
 def accuracy_of_pairs(scores: Floats, winners: Sequence[int], kinds: Sequence[str]) -> dict[str, Any]:
-    """Compute a metric's accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
+    """Compute accuracy by pair kind from (N, 2) scores; ``winners`` is 0 without consensus."""
     names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
     found = pair_accuracy(scores[:, 0], scores[:, 1], np.array(winners, dtype=np.float64), names)
     return {"accuracy": {kind: as_json(one, *ACCURACY) for kind, one in found.items()}}
@@ -212,20 +217,13 @@ def judge_captions(
 ) -> MetricResults:
     """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
 
-    A reference equal to the caption is excluded for it: H13 §4.1.1 reports how much BLEU gains from the
-    original caption among the references.
+    A reference equal to the caption is excluded: H13 §4.1.1 reports how much BLEU gains from it.
 
     Args:
         cuts: thresholds of people's scores; without any there is no kappa.
         per_image: add coefficients within each image, averaged over images.
     """
-    scored = score_texts(
-        [caption.text for caption in captions],
-        [caption.references for caption in captions],
-        documents,
-        metrics=metrics,
-        tokenizer=tokenizer,
-    )
+    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer)
     people = np.array([caption.people for caption in captions], dtype=np.float64)
     images = [caption.item for caption in captions]
     texts = [caption.key for caption in captions]
@@ -244,7 +242,7 @@ def judge_captions(
         },
         pks=None if None in units else np.array(units, dtype=np.int64),
         scores=scores,
-        notes=tuple(_sentence(warning) for warning in scored.warnings),
+        notes=tuple(map(as_sentence, scored.warnings)),
         people=people,
         captions=tuple(zip(images, texts, strict=True)),
     )
@@ -260,7 +258,6 @@ def correlation_of_captions(
     per_image: bool,
     seed: int,
 ) -> dict[str, Any]:
-    """Compute a metric's coefficients and kappas with people's scores of the same captions."""
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
     figures: dict[str, Any] = {
         key: as_json(correlation(metric, people, coefficient, resamples=resamples, seed=seed), *COEFFICIENT)
@@ -295,7 +292,7 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
-    """Return the mean coefficient within images; the interval resamples images."""
+    """Return the mean coefficient within images."""
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,
@@ -304,13 +301,9 @@ def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
     }
 
 
-ROWS_AT_ONCE = 2_000
-ALL = "all"
-
-
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """The result of ``evaluate``, with ``settings``, ``signature`` and ``judgments`` as provenance."""
+    """The result of ``evaluate`` with its provenance."""
 
     study: Study
     judged: MetricResults
@@ -328,7 +321,7 @@ def compute_evaluation(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> MetaEvaluation:
-    """Score the study's captions and compare metrics with its consensus, without storing.
+    """Compare metrics with the study's consensus, without storing the result.
 
     Raises:
         EvaluationError: an unknown metric or tokenizer, no consensus, or no references.
@@ -363,7 +356,7 @@ def compute_evaluation(
             else [CaptionConsensus(None, *astuple(one)) for one in scores]
         )
         captions, counts = caption_texts(study, said, references)
-        documents = [[text for _, text in rows] for rows in references.of_item.values()]
+        documents = references.documents()
         judged = judge_captions(
             captions,
             documents,
@@ -375,7 +368,7 @@ def compute_evaluation(
         )
         settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}
         result["counts"] = counts
-    settings["split"] = "+".join(split or ALL for split in references.splits)
+    settings["split"] = "+".join(split or "all" for split in references.splits)
     result = {
         "metrics": judged.metrics,
         "signatures": judged.signatures,
@@ -396,10 +389,9 @@ def compute_evaluation(
 def texts_of_pairs(
     study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """Return pairs with references but no winner, documents, and references per document.
+    """Return what ``with_references`` returns of the study.
 
-    If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), documents use as many
-    too (0: all).
+    If every pair uses the same number of leading references (PASCAL-50S: 48 of 50), so do documents.
 
     Raises:
         EvaluationError: an image has no references.
@@ -425,7 +417,7 @@ def pair_texts(
 
 @dataclass(frozen=True, slots=True)
 class CaptionConsensus:
-    """A caption's consensus value, or None; ``unit`` is None if several units judged it."""
+    """A caption with its consensus value; ``unit`` is None if several units judged it."""
 
     unit: int | None
     item: int
@@ -449,7 +441,7 @@ def _of_units(study: Study, consensus: StudyConsensus) -> list[CaptionConsensus]
 def caption_texts(
     study: Study, said: Sequence[CaptionConsensus], references: loaders.ReferenceSet
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return the captions with consensus and reference, and the number of others."""
+    """Return the captions with consensus and reference, and counts of the others."""
     texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
     counts = {"units": len(said), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     captions = []
@@ -474,7 +466,7 @@ def caption_texts(
 
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
-    """Store the result with every score behind it; only the newest data's scores stay."""
+    """Store the result and its scores, which replace those of older data."""
     study, judged = evaluation.study, evaluation.judged
     analysis = Analysis.objects.replace(
         study=study,

@@ -1,4 +1,4 @@
-"""What is computed from a study's judgments when somebody asks for it. Who may look at a study may ask."""
+"""Operations that compute results. Who may look at a study may ask for them."""
 
 from __future__ import annotations
 

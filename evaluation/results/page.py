@@ -121,7 +121,6 @@ def _newest(study: Study, what: str) -> Subquery:
 
 
 def _leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
-    """Return a few of the active leases, with a query only if there are any."""
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
     holding = Assignment.objects.holding(timezone.now()).filter(study=study)
@@ -166,7 +165,7 @@ def _freshness(
 ) -> dict[str, bool]:
     """Return whether results are older than the data.
 
-    Judgments are only ever added, so their number and the time of the last revision tell.
+    Judgments are only ever added, so their number and the time of the last revision suffice.
     """
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:

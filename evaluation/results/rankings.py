@@ -41,13 +41,11 @@ class Proposals:
     """N places in systems' lists, by system, task, query and place; a list has no item twice.
 
     Attributes:
-        systems, images, texts, askers: names by number: a text is named by the id of one of its captions,
-            an asker (query caption) by its own.
-        system, image, text: (N,) numbers.
-        asker: (N,) numbers; -1 where the image is the query.
+        texts, askers: captions by id: a text by that of one of its captions, an asker (query caption) by its own.
+        system, image, text: (N,) positions in the names.
+        asker: (N,) position; -1 where the image is the query.
         place: (N,) from 1; gaps belong to unknown items.
-        original: (N,) 1: the caption was written for the image; 0: for another one; -1: there is no
-            original to find.
+        original: (N,) whether the caption was written for the image (1, 0); -1 without an original to find.
         units: unit row id -> image and text.
     """
 
@@ -98,7 +96,7 @@ def in_order(
     askers: Sequence[str],
     units: Mapping[int, tuple[int, int]],
 ) -> Proposals:
-    """Sort rows into lists: places from 1; a repeated item counts once, at its best place."""
+    """Sort rows into lists; an item that is repeated counts once, at its best place."""
     search = rows.asker >= 0
     query = np.where(search, rows.asker, rows.image)
     order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
@@ -129,7 +127,7 @@ def in_order(
 
 
 def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[int, int], Any]:
-    """Return (image, text) -> value of ``of_unit``; the first value of several units of a text."""
+    """Return (image, text) -> value of ``of_unit``, the first where a text has several units."""
     found: dict[tuple[int, int], Any] = {}
     for unit, place in proposals.units.items():
         value = of_unit.get(unit)
@@ -147,9 +145,9 @@ def rankings_of(
 ) -> dict[str, Any]:
     """Return task -> a row per system, best first; {} if no list has two items.
 
-    A row has ``queries``, of which S@k and R-precision exclude ``not_judged`` (no item judged) and
-    ``nothing_relevant``; S@1, S@5, S@10 and R-precision; with an audit of the filter ``audited`` S@k over all
-    queries; and where originals can be found ``original``: R@k and the median rank (H13 §4.3.1).
+    S@k and R-precision exclude queries that are ``not_judged`` (no item judged) or have ``nothing_relevant``.
+    With an audit of the filter, ``audited`` has S@k over all queries; where originals can be found,
+    ``original`` has R@k and the median rank (H13 §4.3.1).
     """
     judged = said.turned(lambda value: relevance.grade(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
@@ -225,8 +223,9 @@ def _row(
 ) -> dict[str, Any]:
     """Compute one system's row.
 
-    ``own`` are its list-sorted rows of the task, ``codes`` their known values, ``relevant`` the number of
-    known relevant items by query.
+    Args:
+        own: its rows of the task, sorted by list; ``codes`` has their values.
+        relevant: number of known relevant items by query.
     """
     query, place = proposals.query[own], proposals.place[own]
     queries, first = np.unique(query, return_index=True)  # rows are sorted by query
@@ -308,7 +307,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
     """Estimate S@k over all queries if rejected captions are relevant with the audited share q.
 
     A query with a relevant caption in its first k counts 1; otherwise 1 - (1 - q)^m for m unjudged
-    captions there. ``low`` and ``high`` of the audit give the interval, which covers q only.
+    captions there. The interval covers q only.
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
@@ -330,9 +329,8 @@ def judged_systems(
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions at any rank, by name.
 
-    A row has ``captions``, ``images``, ``describes`` (the share that describes its image), for averaged
-    answers ``mean``, and with ``z`` in ``figures`` its mean. Intervals resample images, since captions of
-    one image are dependent.
+    ``describes`` is the share that describes its image, ``mean`` the mean of averaged answers, ``z`` that of
+    ``figures``. Intervals resample images, since captions of one image are dependent.
     """
     rows = np.flatnonzero(~proposals.search)
     rows = rows[~np.isnan(said.look_up(proposals.image[rows], proposals.text[rows]))]
@@ -416,7 +414,7 @@ def outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def newest_output(study: Study) -> int:
-    """Return the last output's row id, 0 for none; outputs are append-only."""
+    """Return the last output's row id, or 0; outputs are append-only."""
     found = outputs_of(study).aggregate(last=Max("pk"))
     return found["last"] or 0
 
@@ -490,7 +488,7 @@ def _outputs(study: Study, splits: set[str]) -> Ints:
 
 
 def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
-    """Return row id -> each judged or proposed caption, and the splits' references."""
+    """Return row id -> judged and proposed captions, and the splits' references."""
     proposed = outputs_of(study).values("caption")
     shown = Unit.objects.filter(study=study, control=False, first__isnull=False).values("first")
     rows = Caption.objects.filter(
@@ -503,7 +501,7 @@ def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
 def _numbered_texts(
     shown: Sequence[int], captions: Mapping[int, _Caption]
 ) -> tuple[dict[int, int], list[str]]:
-    """Return caption -> number of its text; and for each text a caption id, preferably a judged one."""
+    """Return caption -> number of its text, and a caption id for each text, preferably a judged one."""
     numbers: dict[str, int] = {}
     keys: list[str] = []
     text_of = {}
@@ -524,10 +522,7 @@ def _originals(
     text: Ints,
     asked: Flags,
 ) -> Ints:
-    """Return (N,) ``Proposals.original``: whether the caption was written for the image.
-
-    Captions are compared by their words: equal words for another image are the same text.
-    """
+    """Return ``Proposals.original``, comparing captions by their words."""
     own = np.array(
         [(one.item, text_of[pk]) for pk, one in captions.items() if one.item is not None], dtype=np.int64
     ).reshape(-1, 2)
@@ -539,7 +534,7 @@ def _originals(
 
 
 def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
-    """Return (N,) whether the rank is the place: for systems known only from judgments, with gaps."""
+    """Return (N,) whether the rank is the place, as for systems known only from judgments."""
     partly = study.dataset.known_in_part
     found = np.zeros(len(system), dtype=bool)
     for task, chosen in ((Output.Task.ANNOTATION, ~asked), (Output.Task.SEARCH, asked)):

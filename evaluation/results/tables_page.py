@@ -20,7 +20,7 @@ DAY = 86_400
 
 
 def as_markup(markup: str) -> SafeString:
-    """Mark an SVG or HTML as safe; its maker escapes what people wrote."""
+    """Mark an SVG or HTML as safe."""
     return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
 
 
@@ -47,7 +47,6 @@ RECALL = tuple(f"R@{k}" for k in CUTS)
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
-    """Describe an excluded worker, or an eye-catching habit."""
     notes = []
     if not row["used"]:
         below = row["controls_share"] is not None and isinstance(threshold, float | int)
@@ -75,7 +74,7 @@ def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def model_sentence(model: Mapping[str, Any]) -> str:
-    """Say on how many units Dawid and Skene's model differs from the consensus."""
+    """Describe how Dawid and Skene's model differs from the consensus."""
     if not model or model["reason"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]
@@ -94,7 +93,7 @@ def model_sentence(model: Mapping[str, Any]) -> str:
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the units on which they differ most surely, with answers in words."""
+    """Return the units where they differ, the most probable first."""
     words = {1: "first", 2: "second"} if kind.two_sided else {0: "no", 1: "yes"}
     return [
         {
@@ -131,7 +130,7 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return how people judged each system's captions, best first; {} for pairs."""
+    """Return people's scores of each system's captions, best first; {} for pairs."""
     if not systems or "describes" not in systems[0]:
         return {}
     names = [name for name in SYSTEM_HEADS if name in systems[0]]
@@ -150,7 +149,6 @@ def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return for each task how systems rank, by relevance and by the original item."""
     return [
         {
             "task": task,
@@ -252,7 +250,6 @@ def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
-    """Return the consensus of the first units of an open kind, in words."""
     rows = []
     for one in shown:
         if one.unit is None or not one.answer:
@@ -272,7 +269,6 @@ def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
 
 
 def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the answers and the agreement of each question of a form."""
     rows = []
     for one in figures.get("questions", ()):
         alpha = one.get("alpha")

@@ -1,4 +1,4 @@
-"""Statistics of judgments: arrays in, numbers or small frozen results out, without Django.
+"""Statistics of judgments: arrays in, numbers or small frozen results out. No Django.
 
 | package | question |
 |---|---|
@@ -12,8 +12,12 @@
 `power` and `people` simulate how many judgments a study needs. `catalogue.call_of` turns a result's signature
 into its call.
 
+Columns are (N,), one judgment or comparison a row; names are numbers, text or other hashable values. Winners are
+1, 2, or 0 for neither. Results list names in ascending order, with (U,) units, (W,) workers, (R,) raters, (L,)
+labels, (K,) items, (P,) pairs or patterns, (G,) groups, (Q,) queries, (B,) resamples.
+
 All functions raise BadShape, BadValue or BadOption for arguments that they cannot take. All results are nan
 where a figure is undefined; their `reason` says why. Intervals are percentile bootstrap intervals unless
-stated otherwise, and leave out `undefined_resamples`. `seed` of a result is None if the caller passed a
-generator.
+stated otherwise, and leave out `undefined_resamples`. `missing` refuses nan ("refuse") or drops what lacks a
+score ("leave-out"), counted as `left_out`. `seed` of a result is None if the caller passed a generator.
 """

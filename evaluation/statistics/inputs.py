@@ -1,7 +1,4 @@
-"""Check arguments and turn them into arrays: codes, scores, scales.
-
-What cannot be turned raises StatisticsError. An undefined statistic is no error: it is nan, with a reason.
-"""
+"""Check arguments and turn them into arrays: codes, scores, scales."""
 
 from __future__ import annotations
 
@@ -53,8 +50,7 @@ LARGEST_TABLE = 100_000_000
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
     """Number the distinct values: (K,) labels in ascending order and (N,) codes 0..K-1.
 
-    `values` are numbers, text or other hashable things. Types that cannot be compared are ordered by type
-    first. Raises BadShape, BadValue (nan, unhashable).
+    Types that cannot be compared are ordered by type first. nan and None are refused.
     """
     array = _numeric(values, name)
     if array is None:
@@ -135,7 +131,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
 ) -> Ints:
-    """Return (N,) codes of `values` as positions in `scale`. Raises BadValue for one outside it."""
+    """Return (N,) codes of `values` as positions in `scale`, which must hold them all."""
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
@@ -152,6 +148,20 @@ def encode_with(
     return positions[codes] if len(codes) else codes
 
 
+def encode_both(
+    first: Iterable[Any], second: Iterable[Any], name: str, other: str
+) -> tuple[NDArray[Any], Ints, Ints]:
+    """Number the values of two (N,) columns together: (K,) labels, ascending, and (N,) codes of both."""
+    labels, one = encode(first, name)
+    others, two = encode(second, other)
+    same_length(**{name: one, other: two})
+    if labels.dtype == others.dtype and labels.dtype.kind != "O":
+        together, places = encode(np.concatenate([labels, others]), name)
+    else:
+        together, places = encode([*labels.tolist(), *others.tolist()], name)
+    return together, places[: len(labels)][one], places[len(labels) :][two]
+
+
 def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
     try:
         return list(values)
@@ -160,7 +170,6 @@ def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
 
 
 def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
-    """Return the common length of the columns. Raises BadShape."""
     (first, reference), *others = columns.items()
     for name, column in others:
         if len(column) != len(reference):
@@ -186,7 +195,6 @@ def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
 
 
 def finite_column(values: Iterable[Any], name: str) -> Floats:
-    """Return the `finite_vector` of any iterable."""
     return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
 
 
@@ -249,7 +257,7 @@ def _moderate(vector: Floats, name: str) -> Floats:
 
 
 def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
-    """Return (L,) labels and (N,) codes 0..L-1; the default labels are the values that occur, ascending."""
+    """Return (L,) labels and (N,) codes 0..L-1; the default labels are the values that occur."""
     if labels is None:
         return encode(values, "values")
     given = one_per_row(labels, "labels")

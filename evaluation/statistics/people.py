@@ -22,11 +22,11 @@ class People:
     """Assumptions about voters.
 
     Attributes:
-        right: chance that a careful vote is right, over all units.
+        right: chance that a careful vote is right.
         pair_spread, unit_spread: how much that chance differs between pairs, and between the units of a pair, as the
-            intraclass correlation of a beta distribution (0: not at all).
+            intraclass correlation of a beta distribution.
         careless: share of votes given without looking; half of them are right.
-        worker_spread: how unevenly careless votes are distributed over workers, from 0 to 1.
+        worker_spread: how unevenly careless votes are distributed over workers.
         pairs_each: consecutive pairs that the same workers judge.
     """
 
@@ -55,7 +55,7 @@ class People:
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """Draw beta chances around ``mean`` with this intraclass correlation: alpha + beta = (1 - spread) / spread."""
+    """Draw beta chances around ``mean`` with the intraclass correlation ``spread``."""
     whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
         return np.array(whole)
@@ -70,9 +70,9 @@ def beta_draws(
 class PilotPeople:
     """Voters of a pilot.
 
-    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes; either side
-    is equally likely to be true. With too few votes a unit, ``spread`` is the assumed one, with the
-    ``reason``. ``agreement`` is the share of agreeing pairs of votes on one unit.
+    ``right`` and ``spread`` (over units) maximise the likelihood of each unit's split of votes. With too few votes
+    a unit, ``spread`` is the assumed one, with the ``reason``. ``agreement`` is the share of agreeing pairs of
+    votes on one unit.
     """
 
     right: float
@@ -85,10 +85,9 @@ class PilotPeople:
 
 
 def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
-    """Fit (N,) votes for the first option among (N,) votes on each unit.
+    """Fit (U,) votes for the first option among (U,) votes; units with a single vote are left out.
 
-    The model is an even mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948). Units with
-    a single vote are left out.
+    The model is an even mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) (Skellam 1948).
     """
     if not 0 <= spread < 1:
         raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
@@ -142,7 +141,6 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
 
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
-    """Return the log-probability of k of n votes for the first option; either option is true with 1/2."""
     right = min(max(right, EDGE), 1 - EDGE)
     if spread < 1e-6:
         one = scipy.stats.binom(n, right).logpmf(k)
@@ -156,10 +154,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def without_noise(observed: float, right: float) -> float:
-    """Return the true share behind one observed with judgments of which ``right`` are right.
-
-    Solves observed = s r + (1 - s)(1 - r) for s, within 0 and 1.
-    """
+    """Return the true share s behind an observed one: observed = s r + (1 - s)(1 - r), r = ``right``."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))

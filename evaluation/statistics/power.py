@@ -2,8 +2,7 @@
 
 Power is simulated, as by Card et al. 2020 ("With Little Power Comes Great Responsibility"), with the tests
 that results are judged by: the two-sided binomial test of wins for systems, McNemar's exact test for metrics.
-With a perfect consensus it agrees with McNemar's power in closed form (Connor 1987). Type S error: Gelman,
-Carlin 2014.
+Type S error: Gelman, Carlin 2014.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ MOST_DESIGNS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TwoSystems:
-    """The true state of two systems: A is better on ``win_rate`` of the decided pairs; ``ties`` of all pairs
-    are undecided, so that half of their votes are for A.
-    """
+    """A is better on ``win_rate`` of the decided pairs; of the share ``ties`` half the votes are for A."""
 
     win_rate: float
     ties: float = 0.0
@@ -101,10 +98,10 @@ class PowerResult:
     """The power of a design.
 
     Attributes:
-        power: share of simulations with p < alpha and the right sign; low, high: its Wilson interval.
+        power: share of simulations with p < alpha and the right sign, with a Wilson interval.
         type_s: share of significant simulations with the wrong sign.
-        wrong: share of simulations in which the wrong side leads, significant or not.
-        right_consensus: share of right consensuses among the pairs that have a truth and a consensus.
+        wrong: share of simulations in which the wrong side leads.
+        right_consensus: share among the pairs that have a truth and a consensus.
         undecided: share of pairs without a consensus.
     """
 
@@ -167,9 +164,7 @@ def power_of(
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return for each pair whether it has a truth, and who gains by the right consensus: 1 the first, -1 the
-    second.
-    """
+    """Return whether each pair has a truth, and who gains by the right consensus: 1 the first, -1 the second."""
     if isinstance(question, TwoSystems):
         better = np.where(rng.random(shape) < question.win_rate, 1, -1)
         return (rng.random(shape) >= question.ties).astype(np.int64), better
@@ -182,8 +177,10 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 def _simulate(
     people: People, truth: Ints, gains: Ints, most: Size, wanted: Sequence[Size], rng: np.random.Generator
 ) -> Iterator[tuple[Size, Ints]]:
-    """Yield for each design and simulation: gains of the first, of the second, right consensuses, pairs with
-    truth and consensus, pairs without consensus.
+    """Yield each design with counts (simulations, 5).
+
+    Counts: gains of the first, of the second, right consensuses, pairs with truth and consensus, pairs without
+    consensus.
     """
     count, pairs = truth.shape
     shape = (count, pairs, most.references)
@@ -248,7 +245,7 @@ def _result(
 
 
 def exact_p(wins: Ints, losses: Ints) -> Floats:
-    """Return (S,) two-sided p of the binomial test at 1/2: McNemar's exact p of discordant pairs."""
+    """Return (S,) two-sided p of the binomial test at 1/2."""
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
     found: Floats = np.minimum(1.0, 2 * tail)
     return found
@@ -256,13 +253,11 @@ def exact_p(wins: Ints, losses: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The designs that were tried.
+    """The designs that were tried, with their costs in cents.
 
-    Attributes:
-        tried: every design of the grid, in the order pairs, references, votes; costs: cents of each.
-        best: the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. Its figures come
-            from new simulations, because the choice favours lucky ones.
-        fewer_votes, half_the_pairs: the power with one vote less, or half the pairs.
+    `best` is the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. Its figures
+    come from new simulations, because the choice favours lucky ones; so do those with one vote less, or half the
+    pairs.
     """
 
     tried: tuple[PowerResult, ...]

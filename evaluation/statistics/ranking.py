@@ -1,8 +1,9 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
 A ranking is a query's list of items from best to worst. `relevant` is, for each query, a collection of the
-relevant items, or a mapping from judged items to grades (relevant above zero). For unjudged items, results
-count those that a measure looked at, and hold its value if all of them were relevant.
+relevant items, or a mapping from judged items to grades (relevant above zero). `JudgedRankings`, which look every
+item up once, can replace both. `unjudged` items that a measure looks at are counted ("count"), taken out of the
+list ("leave-out", the condensed lists of Sakai 2007), or refused ("refuse").
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, starts_of
 from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
@@ -34,8 +35,6 @@ from evaluation.statistics.results import signed
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
 
-# What is done with an unjudged item: it stays in its place and is counted; it is removed from its
-# list, so that later items move up ("condensed lists", Sakai 2007); or it is an error.
 UNJUDGED = ("count", "leave-out", "refuse")
 
 NOTHING_RELEVANT = "no query has a relevant item"
@@ -46,12 +45,11 @@ _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 @dataclass(frozen=True, slots=True)
 class RankingResult:
-    """One measure, such as "R@5", over Q queries.
+    """One measure, such as "R@5".
 
     value: mean over the queries with a relevant item (median rank: median). per_query: (Q,); inf is the rank
-    where no relevant item was returned; `undefined` queries have no relevant item and are nan. unjudged:
-    unjudged items that the measure looked at (with "leave-out": that were taken out), in total and (Q,) per
-    query; None if `relevant` does not tell. best_case, best_per_query: the values if these were relevant.
+    where no relevant item was returned; `undefined` queries have no relevant item and are nan. unjudged: items in
+    total and (Q,) per query; None if `relevant` does not tell. best_case, best_per_query: if these were relevant.
     """
 
     measure: str
@@ -69,11 +67,11 @@ class RankingResult:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRankings:
-    """Q lists laid end to end, with the judgment of every item, by `judge_rankings` or `judge_run`.
+    """Lists laid end to end, with the judgment of every item.
 
     starts: (Q + 1,). codes: (N,) int8, 1 relevant, 0 not relevant, -1 unjudged. total: (Q,) relevant items of
-    the query, returned or not. queries: (Q,) names. judged: whether unjudged items are known. left_out: (Q,)
-    unjudged items that were taken out, or None.
+    the query, returned or not. judged: whether unjudged items are known. left_out: (Q,) unjudged items that were
+    taken out, or None.
     """
 
     starts: Ints
@@ -92,10 +90,7 @@ def recall_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item).
-
-    In the best case the unjudged items among the first k are relevant, and no others.
-    """
+    """Return R@k: the share of a query's relevant items among its first k (H13: of the one original item)."""
     cut = positive(k, "k")
     lists = _judged_rankings(rankings, relevant, unjudged)
     hits, blank = _counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
@@ -140,10 +135,7 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned.
-
-    In the best case the first unjudged item above it is relevant.
-    """
+    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned."""
     lists = _judged_rankings(rankings, relevant, unjudged)
     rank = _first_rank(lists, _RELEVANT)
     best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
@@ -153,10 +145,7 @@ def median_rank(
 
 
 def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
-    """Look up every item once, for any number of measures; queries are named by position.
-
-    Raises BadValue for an item twice in a list, or a grade that is no number.
-    """
+    """Look every item up once, for any number of measures; queries are named by position."""
     for name, lists in (("rankings", rankings), ("relevant", relevant)):
         # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
         wrong = [
@@ -194,10 +183,9 @@ def judge_run(
     relevant_items: Iterable[Any],
     grades: ArrayLike | None = None,
 ) -> JudgedRankings:
-    """Do the same from columns, as in a TREC run and its judgments ("qrels").
+    """Do the same with the (N,) columns of a TREC run and the (M,) columns of its judgments ("qrels").
 
-    The run has (N,) queries, items and ranks, the judgments (M,) queries, items and grades; without grades
-    every row is relevant and all other items are not. A query without a list returned nothing.
+    Without grades every row is relevant and all other items are not. A query without a list returned nothing.
     """
     ran = one_per_row(queries, "queries")
     judged = one_per_row(relevant_queries, "relevant_queries")
@@ -282,7 +270,7 @@ def _judged_rankings(
     if unjudged != "leave-out":
         return lists
     keep = lists.codes != _UNJUDGED
-    before = np.concatenate([[0], np.cumsum(keep)])[lists.starts]
+    before = starts_of(keep)[lists.starts]
     removed = np.diff(lists.starts) - np.diff(before)
     return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
 
@@ -290,7 +278,7 @@ def _judged_rankings(
 def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
     """Return (Q,) relevant and unjudged items among the first `depth` (Q,) of each list."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
-    hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
+    hits, blank = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
 
 

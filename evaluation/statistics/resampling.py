@@ -1,7 +1,7 @@
 """Bootstrap by weights, without copies of the data.
 
-Equal units form a pattern. A resample is a vector of how often each pattern was drawn, and a statistic that
-is a function of weighted sums takes thousands of such vectors at once.
+Equal units form a pattern. A resample is a vector of how often each pattern was drawn; a statistic takes many of
+them at once.
 """
 
 import math
@@ -55,8 +55,8 @@ def pattern_weights(
 ) -> Iterator[Floats]:
     """Yield resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
 
-    `frequency` (P,) counts the units of each pattern; `width` the numbers that the caller makes per resample,
-    so that chunks fit into memory.
+    `frequency` (P,) counts the units of each pattern. `width` numbers are made per resample: chunks fit into
+    memory.
     """
     total = int(frequency.sum())
     patterns = len(frequency)
@@ -116,7 +116,7 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
 
 
 def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """Count the drawn differences at least as extreme as the observed one, of scores of size `scale`."""
+    """Count the drawn differences at least as extreme as the observed one, of scores up to `scale`."""
     slack = ROUNDING * scale
     if alternative == "two-sided":
         return int((np.abs(drawn) >= abs(difference) - slack).sum())

@@ -37,8 +37,8 @@ def signed(
 ) -> Callable[[Callable[Options, Result]], Callable[Options, Result]]:
     """Add a signature to a function's result: a dataclass with a field `signature`, or a mapping of such.
 
-    Parameters with a default are options and part of the signature, except those named in `data`. `fixed`
-    fields distinguish functions of one name (`input="rows"`).
+    Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
+    functions of one name (`input="rows"`).
     """
 
     def decorate(function: Callable[Options, Result]) -> Callable[Options, Result]:

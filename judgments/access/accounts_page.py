@@ -1,4 +1,4 @@
-"""Accounts and groups, in the dress of the rest of the admin."""
+"""Accounts and groups in the style of the other pages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class AccountAdmin(UserAdmin, ModelAdmin):
-    """Accounts of staff; workers have none."""
-
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm

@@ -1,4 +1,4 @@
-"""The pages "People" and "Log" of a study: who has which part in it, and who did what to it."""
+"""The pages "People" and "Log" of a study."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
 from judgments.admin.operations import add_operation
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.operations import give, take
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    add_page,
-)
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 ON_A_PAGE = 50
 LONGEST_NAME = 150  # characters
@@ -40,7 +35,6 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show roles; owners give, change and take them."""
     roles = (
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
     )
@@ -58,12 +52,10 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 def _accounts() -> QuerySet[User]:
-    """Return accounts that can sign in to these pages."""
     return User.objects.filter(is_active=True, is_staff=True).order_by("username")
 
 
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the log, newest first, filtered by kind and person."""
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
     people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
@@ -101,7 +93,7 @@ def _spelled(details: dict[str, Any]) -> str:
 
 
 def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
-    """Stream the log, oldest first: ``?as=csv`` or ``?as=jsonl``."""
+    """Stream the log: ``?as=csv`` or ``?as=jsonl``."""
     events = _narrowed(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
     rows = (_as_row(event) for event in events.iterator(chunk_size=AT_ONCE))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
@@ -126,7 +118,7 @@ def _as_row(event: StudyEvent) -> dict[str, Any]:
 
 
 class _Echo:
-    """Return csv's lines instead of writing them."""
+    """A file whose ``write`` returns the line."""
 
     def write(self, line: str) -> str:
         return line

@@ -1,4 +1,4 @@
-"""Roles in a study, their rights, and the visible rows; the rights of requests.
+"""Roles in a study and their rights, visible rows, and the rights of requests.
 
 A Django permission counts for every study, a role for its own study. A token allows at most what its
 account, its scopes and its studies allow.
@@ -26,6 +26,15 @@ from judgments.studies.log import note_event
 
 Role = StudyRole.Role
 Person = AbstractBaseUser | AnonymousUser
+_KEPT = "_takes_part"  # an attribute of the user object
+M = TypeVar("M", bound=Model)
+_TO_DATASET: dict[type[Model], str] = {
+    Dataset: "pk",
+    Item: "dataset",
+    Caption: "dataset",
+    System: "dataset",
+    Output: "system__dataset",
+}
 
 
 class Right(StrEnum):
@@ -52,7 +61,6 @@ PERMISSIONS = {
 
 
 def rights_of(user: Person, study: Study) -> frozenset[Right]:
-    """Return a person's rights to a study, by role or by a permission for all studies."""
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
     given = frozenset(right for right, permission in PERMISSIONS.items() if user.has_perm(permission))
@@ -73,8 +81,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
     """Give a person a role in a study, replacing any other.
 
     Raises:
-        DesignError: an unknown role, or the account cannot sign in. WrongState: the study would lose its
-            last owner.
+        DesignError: an unknown role, or an inactive account. WrongState: the study would lose its last owner.
     """
     if role not in Role.values:
         raise DesignError(
@@ -104,11 +111,7 @@ def give_role(*, study: Study, user: User, role: str, by: User | None = None) ->
 
 @transaction.atomic
 def take_role(*, study: Study, user: User, by: User | None = None) -> None:
-    """Remove a person's role in a study, if any.
-
-    Raises:
-        WrongState: the study would lose its last owner.
-    """
+    """Remove a person's role. Raise WrongState if the study would lose its last owner."""
     had = _role_and_lock(study, user)
     if had is None:
         return
@@ -126,11 +129,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 
 
 def person_named(pk: int, username: str) -> User:
-    """Return who is meant: the account of staff of this name, or where there is no name, the account of this row.
-
-    Raises:
-        WrongState: there is none.
-    """
+    """Return the account of staff of this name, else of this row. Raise WrongState if there is none."""
     if username:
         person = User.objects.filter(is_active=True, is_staff=True, username=username).first()
         if person is None:
@@ -143,7 +142,7 @@ def person_named(pk: int, username: str) -> User:
 
 
 def _role_and_lock(study: Study, user: User) -> str | None:
-    """Return the person's role and lock the study's row, so that the last two owners cannot leave at once."""
+    """Return the person's role; lock the study, so that the last two owners cannot leave at once."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
@@ -155,19 +154,8 @@ def _keep_an_owner(study: Study, user: User) -> None:
         )
 
 
-M = TypeVar("M", bound=Model)
-_TO_DATASET: dict[type[Model], str] = {
-    Dataset: "pk",
-    Item: "dataset",
-    Caption: "dataset",
-    System: "dataset",
-    Output: "system__dataset",
-}
-_KEPT = "_takes_part"
-
-
 def takes_part(user: Person) -> bool:
-    """Return whether any study is visible to this person; cached on the user object."""
+    """Return whether any study is visible to this person."""
     if not isinstance(user, User) or not user.is_active:
         return False
     if not hasattr(user, _KEPT):
@@ -191,16 +179,15 @@ def belongs_to_studies(model: type[Model]) -> bool:
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
-    """Return the lookups from a row to its study; () for rows without one."""
-    told: tuple[str, ...] = getattr(model, "of_study", ())
-    if told:
-        return told
+    """Return the lookups from a row to its study, if any."""
+    lookups: tuple[str, ...] = getattr(model, "of_study", ())
+    if lookups:
+        return lookups
     fields = {field.name: field.related_model for field in model._meta.get_fields()}
     return ("study",) if fields.get("study") is Study else ()
 
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
-    """Return the rows visible to a person."""
     model: type[Model] = rows.model
     if sees_all(user, model):
         return rows
@@ -224,10 +211,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
 
 
 def loaded_by(dataset: Dataset, user: User) -> bool:
-    """Return whether this person's upload created the dataset.
-
-    A later upload of the same files under the same name gives no right.
-    """
+    """Return whether this person's upload created the dataset; a later upload of the same files does not."""
     done = Job.objects.filter(
         kind="import_dataset",
         state=Job.State.DONE,
@@ -239,7 +223,6 @@ def loaded_by(dataset: Dataset, user: User) -> bool:
 
 
 def _of_jobs(user: Person) -> Q:
-    """Return jobs that the person started, or of visible studies."""
     asked = Q(created_by=user.pk) if user.pk else Q(pk__in=[])
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
@@ -266,12 +249,7 @@ def studies_of(request: Request) -> QuerySet[Study]:
 
 
 def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
-    """Return a study that the requester may use with ``right``.
-
-    Raises:
-        NotThere: it does not exist or is not visible. PermissionDenied: it is visible, but the right is
-            missing.
-    """
+    """Return a study. Raise NotThere if it is not visible, PermissionDenied if the right is missing."""
     study = studies_of(request).select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(f"There is no study {slug!r}.")
@@ -288,13 +266,12 @@ class IsStaff(BasePermission):
     """Staff with the Django permission of the action, or with a role in a study.
 
     A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes; and
-    ``needed_permissions`` of actions that no role gives. VisibleRows limits the rows.
+    ``needed_permissions`` of actions that no role gives.
     """
 
     message = "This is for staff of this installation whose account may look at it."
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """Refuse workers' tokens."""
         user = request.user
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
             return False
@@ -327,7 +304,6 @@ class VisibleRows(BaseFilterBackend):
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        """Filter lists and single rows alike."""
         token = token_of(request)
         limited = token is not None and token.limited
         if not limited and staff_of(request).has_perm(view.reading):

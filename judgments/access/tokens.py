@@ -31,20 +31,16 @@ SCOPES: dict[str, str] = {
     "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
     "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
 }
-
-
 # Scopes that an account without staff rights can use.
 FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
-
-
-def allows(held: Iterable[str], asked: str) -> bool:
-    """Return whether one of the scopes includes ``asked``; write includes read."""
-    area, _, verb = asked.partition(":")
-    return asked in held or (verb == "read" and f"{area}:write" in held)
-
-
 KEY_START = "quorum_"
 NOTED_EVERY = timedelta(minutes=1)  # avoid a write per request of a token in use
+
+
+def allows(granted: Iterable[str], asked: str) -> bool:
+    """Return whether one of the scopes includes ``asked``; write includes read."""
+    area, _, verb = asked.partition(":")
+    return asked in granted or (verb == "read" and f"{area}:write" in granted)
 
 
 @transaction.atomic
@@ -68,8 +64,8 @@ def create_token(
         raise DesignError("A token has a name of 1 to 100 characters that says what it is for.", field="name")
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        said = f"There is no scope {unknown[0]!r}" if unknown else "A token needs a scope"
-        raise DesignError(f"{said}; expected one or more of {', '.join(SCOPES)}.", field="scopes")
+        problem = f"There is no scope {unknown[0]!r}" if unknown else "A token needs a scope"
+        raise DesignError(f"{problem}; expected one or more of {', '.join(SCOPES)}.", field="scopes")
     if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
         raise DesignError(f"The account {user.get_username()!r} is no active staff account.", field="user")
     if expires_at is not None and expires_at <= timezone.now():
@@ -98,16 +94,11 @@ def token_for_key(key: str) -> ApiToken | None:
 
 
 def revoke_token(*, token: ApiToken) -> None:
-    """Revoke a token; repeating it is harmless.
-
-    Raises:
-        NotThere: the token went with its account.
-    """
+    """Revoke a token, if it is not revoked. Raise NotThere if it went with its account."""
     ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if not ApiToken.objects.filter(pk=token.pk).exists():
         raise NotThere("There is no such token any more.")
 
 
 def _digest(key: str) -> str:
-    """Return a fast hash; the key's 256 random bits need no slow one."""
     return sha256(key.encode()).hexdigest()

@@ -60,8 +60,6 @@ class TokenForm(forms.Form):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ReadOnlyAdmin):
-    """A list of tokens; only the page after making one shows its key."""
-
     empty_words = "A token lets a program use the HTTP interface on your behalf."
     list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
     list_display_links = None
@@ -111,9 +109,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         revoking = path(
-            "<int:pk>/revoke/",
-            self.admin_site.admin_view(self.revoke_view),
-            name="judgments_apitoken_revoke",
+            "<int:pk>/revoke/", self.admin_site.admin_view(self.revoke_view), name="judgments_apitoken_revoke"
         )
         return [revoking, *super().get_urls()]
 
@@ -129,7 +125,6 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Make a token; only the answer to the post shows the key."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request.POST or None, user=signed_in(request))
@@ -162,5 +157,4 @@ class ApiTokenAdmin(ReadOnlyAdmin):
 
 @never_cache
 def _unkept(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
-    """Forbid caches to keep a key."""
     return TemplateResponse(request, template, context)

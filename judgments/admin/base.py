@@ -1,17 +1,19 @@
-"""The base of all admin classes: their filters, columns and counts, and the addresses that their pages lead to."""
+"""The base of all admin classes: filters, columns, counts and addresses."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.admin import AllValuesFieldListFilter, RelatedFieldListFilter, SimpleListFilter, display
 from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator
-from django.db.models import BooleanField, Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models import BooleanField, Count, IntegerField, Model, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
@@ -22,39 +24,37 @@ from unfold.admin import ModelAdmin
 from judgments.access.roles import may_view, visible_rows
 from judgments.models import Dataset, Item, Study
 
+PER_PAGE = 50
+MOST_LEAFED = 50_000
+MOST_OFFERED = 100  # by a filter
+LONGEST_KEY = 18  # digits; a longer number is no row's
+SIMULATED = ' <span class="q-mark">simulated</span>'
+
+Row = TypeVar("Row", bound=Model)
+
 
 def picture_address(item: Item) -> str:
-    """Return the URL of an image for staff; '' if there is none."""
+    """Return the URL of an image for staff, or ''."""
     if item.picture:
         return reverse("annotation:preview-picture", args=[item.pk])
     return item.url
 
 
 def preview_address(study: Study) -> str:
-    """Return the URL of the worker's page with a few units."""
     return reverse("annotation:preview", args=[study.slug])
 
 
 def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
-    """Return the link for workers."""
     address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
     return f"{address}?code={code}" if code else address
 
 
-PER_PAGE = 50
-MOST_LEAFED = 50_000
-MOST_OFFERED = 100  # by a filter
-LONGEST_KEY = 18  # digits; a longer number is no row's
-
-
 def signed_in(request: HttpRequest) -> User:
-    """Return the user of an admin page."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
-    """Count the ``rows`` that belong to the outer row."""
     counted = (
         rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
     )
@@ -62,9 +62,25 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
 
 
 def counted_beside(model: type[Any], relation: str) -> Coalesce:
-    """Count the rows of ``relation`` of an outer row of ``model``."""
     field: Any = model._meta.get_field(relation)
     return count_of(field.related_model._default_manager.all(), field.field.name)
+
+
+def count_column(description: str, field: str) -> Callable[[Any], str]:
+    """Return a column of a list with the number in the annotation ``field``."""
+
+    @display(description=description, ordering=field)
+    def column(row: Any) -> str:
+        return f"{getattr(row, field):,}"
+
+    return column
+
+
+def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
+    try:
+        return rows.get(pk=key)
+    except (ObjectDoesNotExist, ValueError):  # no number, or one of thousands of digits
+        raise Http404 from None
 
 
 def in_short(value: float | None) -> str:
@@ -76,7 +92,7 @@ def in_short(value: float | None) -> str:
 
 
 class BoundedPaginator(Paginator):
-    """Cap the count: counting a million rows is slower than showing one page."""
+    """Cap the count: to count a million rows is slower than to show a page."""
 
     most = MOST_LEAFED
 
@@ -96,7 +112,7 @@ class BoundedPaginator(Paginator):
 
 
 class WordsFilter(SimpleListFilter):
-    """Filter a list by a field with known values, without a query for them."""
+    """Filter by a field with known values, without a query for them."""
 
     words: tuple[str, ...] = ()
 
@@ -115,12 +131,11 @@ class WordsFilter(SimpleListFilter):
 
 
 def short_time(at: datetime) -> str:
-    """Format as 20 Nov 2026 18:29, on one line."""
     return localtime(at).strftime("%-d %b %Y %H:%M").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 class BoundedChoices(RelatedFieldListFilter):
-    """Filter a list by a row of another table; offer the newest rows and the chosen one."""
+    """Filter by a row of another table; offer the newest rows and the chosen one."""
 
     most = MOST_OFFERED
 
@@ -145,14 +160,14 @@ class BoundedChoices(RelatedFieldListFilter):
 
 
 class VisibleChoices(BoundedChoices):
-    """Filter a list by a study or dataset that the person may see."""
+    """Filter by a study or dataset that the person may see."""
 
     def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
         return visible_rows(super().offered(field, request), request.user)
 
 
 class BoundedValues(AllValuesFieldListFilter):
-    """Filter a list by the field's values in the newest rows."""
+    """Filter by the field's values in the newest rows."""
 
     most = MOST_OFFERED
     looked_at = 10_000
@@ -170,7 +185,7 @@ class BoundedValues(AllValuesFieldListFilter):
 
 
 class QuorumAdmin(ModelAdmin):
-    """Show lists of 50 rows at constant cost, limited to what the person may see."""
+    """Lists of 50 rows at constant cost, limited to what the person may see."""
 
     list_per_page = PER_PAGE
     add_label = ""  # the words of the button above a list; empty: "Add ..."
@@ -184,7 +199,7 @@ class QuorumAdmin(ModelAdmin):
         return visible_rows(self.all_rows(request), request.user)
 
     def all_rows(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the rows before the rule of the base class; for lists with another rule."""
+        """Return the rows without the rule of visibility."""
         return super().get_queryset(request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -200,7 +215,6 @@ class QuorumAdmin(ModelAdmin):
         )
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Limit the choices of filters by other rows."""
         return [self._bounded(entry) for entry in super().get_list_filter(request)]
 
     def _bounded(self, entry: Any) -> Any:
@@ -231,11 +245,7 @@ class ReadOnlyAdmin(QuorumAdmin):
         return False
 
 
-SIMULATED = ' <span class="q-mark">simulated</span>'
-
-
 def study_words(study: Study | None) -> SafeString | str:
-    """Return a study's short name, and whether it is simulated."""
     if study is None:
         return "–"
     return format_html("{}" + (SIMULATED if study.simulated else ""), study.slug)

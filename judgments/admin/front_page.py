@@ -1,4 +1,4 @@
-"""The admin's first page: what goes on, and what to do next."""
+"""The admin's first page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEWEST = 8
 
 
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Show visible studies by state, datasets and running jobs; four queries."""
+    """Show the page in four queries."""
     user = request.user
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
@@ -36,8 +36,6 @@ def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
-        under_way = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING]).exclude(
-            kind__in=QUIET_JOBS
-        )
+        under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
         context["jobs"] = list(visible_rows(under_way, user)[:NEWEST])
     return context

@@ -1,11 +1,11 @@
-"""The list of jobs, and the page of each."""
+"""The list of jobs, and their pages."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from judgments.access.roles import Person, visible_rows
-from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.base import ReadOnlyAdmin, row_or_404
 from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
 from judgments.studies.study_page import page_address
@@ -27,7 +27,7 @@ STATE_COLOURS = {
 
 
 def about(job: Job, person: Person) -> tuple[str, str] | None:
-    """Name and address of the study or dataset that the job is about, where the person may look at it."""
+    """Return name and address of the job's study or dataset, if the person may see it."""
     study = Study.objects.visible_to(person).filter(slug=job.args.get("study", "")).first()
     if study is not None:
         return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
@@ -57,30 +57,25 @@ class JobAdmin(ReadOnlyAdmin):
 
     @display(description="work", ordering="kind")
     def work(self, job: Job) -> SafeString:
-        """What is done, leading to its page."""
         address = reverse("admin:judgments_job_change", args=[job.pk])
         return format_html('<a class="q-name" href="{}">{}</a>', address, work_in_words(job))
 
     @display(description="state", label=STATE_COLOURS, ordering="state")
     def state_label(self, job: Job) -> tuple[str, str]:
-        """The state in a word."""
         return job.state, job.get_state_display()
 
     @display(description="about")
     def subject(self, job: Job) -> str:
-        """The study or dataset, by the name the job was given."""
         return str(job.args.get("study") or job.args.get("dataset") or job.args.get("name") or "–")
 
     @display(description="progress")
     def progress_bar(self, job: Job) -> SafeString:
-        """How far it is, in a bar and in words; a failed one says why."""
         words = job.error or job.words
         return format_html(
             '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, words
         )
 
     def get_urls(self) -> list[URLPattern]:
-        """The part of a page that follows a job."""
         follow = path(
             "<int:pk>/progress/",
             self.admin_site.admin_view(self.progress_view),
@@ -95,7 +90,6 @@ class JobAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """A job on a page of its own."""
         job = self._job(request, object_id)
         context = {
             **self.admin_site.each_context(request),
@@ -108,7 +102,7 @@ class JobAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "judgments/job.html", context)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """A job's progress; once it has ended, the page around it is asked to load again."""
+        """Show a job's progress; once it has ended, reload the page around it."""
         job = self._job(request, pk)
         response = TemplateResponse(request, "judgments/parts/job.html", {"job": job})
         if job.state in (Job.State.DONE, Job.State.FAILED):
@@ -116,8 +110,4 @@ class JobAdmin(ReadOnlyAdmin):
         return response
 
     def _job(self, request: HttpRequest, pk: int | str) -> Job:
-        rows = visible_rows(Job.objects.select_related("created_by"), request.user)
-        job = rows.filter(pk=pk).first() if str(pk).isdecimal() and len(str(pk)) < 19 else None
-        if job is None:
-            raise Http404
-        return job
+        return row_or_404(visible_rows(Job.objects.select_related("created_by"), request.user), pk)

@@ -1,4 +1,4 @@
-"""The page's door of operations: a step of a study, with a form made from the operation's parameters."""
+"""Operations on pages: a step of a study, with a form made from the operation's parameters."""
 
 from __future__ import annotations
 
@@ -38,23 +38,17 @@ def add_operation(
     done: str = "",
     shows: Callable[[HttpRequest, Study, Outcome], HttpResponse] | None = None,
 ) -> None:
-    """Let an operation be done from a study's pages.
+    """Let an operation be done from a study's pages, by a step (``StudyStep``).
 
     Args:
-        label: the button.
         name: of the step, where one operation has several.
-        fields: the parameters that the step's form asks for (``{% step_form %}``); all if None. () for a form that is
-            written by hand, whose mistakes are shown at the top of the page.
-        needed: optional parameters without which this form means nothing.
-        hidden: arguments of the operation that are no parameters, which the form holds in hidden fields.
-        offered: whether the button stands at the top of the study's pages.
-        primary_in, primary_on: the states and pages in which it is the next thing to do.
+        fields: the parameters that the step's form asks for; all if None. () for a form that is written by hand.
+        needed: optional parameters that this form requires.
+        hidden: arguments of the operation that are no parameters, in hidden fields.
         leads_to: the name of the page to show afterwards; the one that the post came from if None.
         leads_away: the page of the study that the operation made, shown afterwards.
-        also: a permission of Django's that the person needs besides.
-        beside: whether the page shows beside its form why it was refused; if None, wherever there is a form.
-        done: said afterwards where a job does it.
-        shows: answers with a page of its own instead, for what is to be seen this once.
+        beside: whether a refusal is shown beside the form; if None, wherever there is a form.
+        shows: answers with a page of its own instead, for what is shown once.
     """
     asked = tuple(operation.parameters().fields) if fields is None else fields
     form = StepForm(operation.parameters, asked, needed, hidden)
@@ -87,11 +81,7 @@ def add_operation(
 def posted(
     request: HttpRequest, parameters: type[Parameters] | Operation, *, needed: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the checked parameters of a form.
-
-    Raises:
-        QuorumError: one of them is missing or wrong.
-    """
+    """Return the checked parameters of a form; raise QuorumError if one is missing or wrong."""
     try:
         return parameters.read(request.POST, needed=needed)
     except ValidationError as error:

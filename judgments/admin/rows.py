@@ -1,4 +1,4 @@
-"""Images, captions, systems, units, HITs and the log, to look at."""
+"""Read-only lists of images, captions, systems, units, HITs and the log."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from unfold.decorators import display
 from judgments.admin.base import (
     ReadOnlyAdmin,
     WordsFilter,
+    count_column,
     count_of,
     counted_beside,
     item_thumbnail,
@@ -26,7 +27,6 @@ class ItemAdmin(ReadOnlyAdmin):
     empty_words = "Importing a dataset brings its images."
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_filter = ("split", "dataset")
-    list_select_related = ("dataset",)
     search_fields = ("name",)
     fields = ("name", "picture_small", "dataset", "split", "position", "url")
     readonly_fields = ("picture_small",)
@@ -44,7 +44,6 @@ class CaptionAdmin(ReadOnlyAdmin):
     empty_words = "Importing a dataset brings its captions."
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_filter = ("role", "dataset")
-    list_select_related = ("dataset", "item")
     search_fields = ("text", "=key")
 
     @display(description="image", ordering="item__name")
@@ -58,7 +57,13 @@ class CaptionAdmin(ReadOnlyAdmin):
 @admin.register(System)
 class SystemAdmin(ReadOnlyAdmin):
     empty_words = "“Import candidates” on a dataset's page adds a system."
-    list_display = ("name", "dataset", "human", "captions", "images_found")
+    list_display = (
+        "name",
+        "dataset",
+        "human",
+        count_column("captions", "n"),
+        count_column("images found", "found"),
+    )
     list_filter = ("human", "dataset")
     list_select_related = ("dataset",)
     search_fields = ("name",)
@@ -73,14 +78,6 @@ class SystemAdmin(ReadOnlyAdmin):
                 found=count_of(Output.objects.searches(), "system"),
             )
         )
-
-    @display(description="captions", ordering="n")
-    def captions(self, system: System) -> str:
-        return f"{system.n:,}"  # type: ignore[attr-defined]
-
-    @display(description="images found", ordering="found")
-    def images_found(self, system: System) -> str:
-        return f"{system.found:,}"  # type: ignore[attr-defined]
 
 
 class KindFilter(WordsFilter):
@@ -100,8 +97,7 @@ class UnitAdmin(ReadOnlyAdmin):
         "role",
         "judgment_count",
     )
-    list_filter = ("control", "struck", "filtered", KindFilter, "study")
-    list_select_related = ("study", "item__dataset", "first", "second")
+    list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
     search_fields = ("=key", "first__text", "second__text", "item__name")
     fields = (
         "key",
@@ -115,7 +111,7 @@ class UnitAdmin(ReadOnlyAdmin):
         "control",
         "expected",
         "filtered",
-        "struck",
+        "withdrawn",
     )
     readonly_fields = ("picture",)
     picture = staticmethod(item_thumbnail)
@@ -137,9 +133,9 @@ class UnitAdmin(ReadOnlyAdmin):
     def second_text(self, unit: Unit) -> str:
         return unit.second.text if unit.second else "–"
 
-    @display(description="role", label={"control": "info", "struck": "danger", "filtered": "warning"})
+    @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:
-        for name in ("struck", "control", "filtered"):
+        for name in ("withdrawn", "control", "filtered"):
             if getattr(unit, name):
                 return name, name
         return ""
@@ -154,7 +150,6 @@ class HITAdmin(ReadOnlyAdmin):
     empty_words = "“Generate HITs” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
-    list_select_related = ("study",)
     search_fields = ("=key", "=external_id")
     fields = ("key", "study", "number", "required", "open_slots", "external_id")
     readonly_fields = ("number",)

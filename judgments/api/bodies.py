@@ -14,13 +14,19 @@ from rest_framework.request import Request
 from common.files import can_be_stored
 from common.parameters import Parameters
 
+RANGE_HEADERS = [
+    OpenApiParameter(
+        "Range", str, OpenApiParameter.HEADER, description="`bytes=1000-`: the rest of a download that broke off."
+    ),
+    OpenApiParameter(
+        "If-Range", str, OpenApiParameter.HEADER,
+        description="The ETag that the first part came with: another file is sent whole.",
+    ),
+]  # fmt: skip
+
 
 def body_of(request: Request) -> dict[str, Any]:
-    """Return the body, a JSON object.
-
-    Raises:
-        ValidationError: it is something else.
-    """
+    """Return the body. Raise ValidationError if it is no JSON object."""
     data = request.data
     if not isinstance(data, dict):
         raise ValidationError("The body must be a JSON object.")
@@ -34,16 +40,12 @@ class TOMLBody(Parameters):
 
 
 def toml_of(body: dict[str, Any]) -> str | None:
-    """Return the study file that is all of the body; None where the body is a design itself."""
+    """Return the study file that is the whole body; None where the body is a design itself."""
     return TOMLBody.read(body)["toml"] if set(body) == {"toml"} else None
 
 
 def refuse_compressed(parser_context: Any) -> None:
-    """Refuse a compressed body, which could be very large.
-
-    Raises:
-        UnsupportedMediaType: it has a content encoding.
-    """
+    """Raise UnsupportedMediaType for a compressed body, which could become very large."""
     coding = parser_context["request"].headers.get("Content-Encoding", "").strip().lower()
     if coding not in ("", "identity"):
         raise UnsupportedMediaType(
@@ -52,7 +54,7 @@ def refuse_compressed(parser_context: Any) -> None:
 
 
 class FormParser(MultiPartParser):
-    """A form with files, without texts that no database holds."""
+    """A form with files; refuses texts that no database stores."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
@@ -76,19 +78,8 @@ class TOMLParser(BaseParser):
             raise ParseError(f"The TOML is not UTF-8 at byte {error.start}.") from None
 
 
-RANGE_HEADERS = [
-    OpenApiParameter(
-        "Range", str, OpenApiParameter.HEADER, description="`bytes=1000-`: the rest of a download that broke off."
-    ),
-    OpenApiParameter(
-        "If-Range", str, OpenApiParameter.HEADER,
-        description="The ETag that the first part came with: another file is sent whole.",
-    ),
-]  # fmt: skip
-
-
 def file_responses(*content_types: str) -> dict[Any, Any]:
-    """Return the responses of a download: the file, a range of it, or why not."""
+    """Return the responses of a download, for the schema."""
     kinds = sorted({kind.partition(";")[0] for kind in content_types})
     part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {

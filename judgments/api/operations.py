@@ -27,10 +27,7 @@ from judgments.study_operations import Operation, Outcome
 class OperationView(APIView):
     """Does an operation and answers with the study, or with the job that does it.
 
-    Subclasses answer with something else.
-
     Attributes:
-        method: the HTTP method.
         responses, job_responses: the answers by status, for the schema.
         reply: serializes ``Outcome.value``, which is answered; None to answer with the study.
     """
@@ -49,16 +46,11 @@ class OperationView(APIView):
 
     @classmethod
     def of(cls, operation: Operation) -> type[Self]:
-        """Return the view of an operation, described in the schema as it is declared."""
         takes_parameters = bool(operation.parameters().fields)
         view = type(
             f"{operation.name.title().replace('-', '')}View",
             (cls,),
-            {
-                "operation": operation,
-                "scope": operation.scope,
-                "__doc__": operation.description,
-            },
+            {"operation": operation, "scope": operation.scope, "__doc__": operation.description},
         )
         described: type[Self] = extend_schema_view(
             **{
@@ -77,7 +69,6 @@ class OperationView(APIView):
         return self.do(request, slug, **path)
 
     def do(self, request: Request, slug: str, **path: str) -> Response:
-        """Check the right and the parameters, and do it."""
         operation = self.operation
         study = study_for(request, slug, operation.right)
         values = operation.read(_body(request, operation), row=path.get(operation.row))
@@ -86,7 +77,6 @@ class OperationView(APIView):
         return self.answer(study, operation.run(study, values, by=staff_of(request)))
 
     def answer(self, study: Study, outcome: Outcome) -> Response:
-        """Return what was made or changed, or the study as it is now."""
         if self.reply is not None:
             return Response(self.reply(outcome.value).data)
         return Response(StudySerializer(find_study(study.slug)).data)
@@ -99,18 +89,18 @@ class OfStudy(Parameters):
 
 
 def named_study(request: Request, right: Right = Right.VIEW) -> Study:
-    """Return the study that the body names, if who asks may do this to it."""
+    """Return the study that the body names, if the requester has the right."""
     return study_for(request, OfStudy.read(request.data)["study"], right)
 
 
 def with_study(parameters: type[Parameters], **options: Any) -> type[Parameters]:
-    """Return the parameters of a call whose body names the study too; ``options`` are those of its field."""
+    """Return the parameters of a call whose body names the study too."""
     members = {"study": serializers.CharField(**options), "__doc__": parameters.__doc__}
     return type(parameters.__name__, (parameters,), members)
 
 
 def start_named(request: Request, operation: Operation, *, route: str = "api:jobs-detail") -> Response:
-    """Ask for the job of an operation whose study stands in the body."""
+    """Start the job of an operation whose study is named in the body."""
     study = named_study(request, operation.right)
     return job_response(
         request, operation.start(study, operation.read(request.data), by=staff_of(request)), route=route
@@ -118,7 +108,6 @@ def start_named(request: Request, operation: Operation, *, route: str = "api:job
 
 
 def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") -> Response:
-    """Return 202 with the job and its address."""
     place = reverse(route, args=[job.pk], request=request)
     return Response(JobSerializer(job).data, status=202, headers={"Location": place})
 
@@ -126,11 +115,7 @@ def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") 
 def operation_path(
     operation: Operation, view: type[OperationView] = OperationView, place: str = ""
 ) -> URLPattern:
-    """Return the address of an operation, ``api:do-<name>``.
-
-    Args:
-        place: what follows the study's address; the operation's name if "".
-    """
+    """Return the address of an operation, ``api:do-<name>``; ``place`` replaces its name in the address."""
     return path(
         f"studies/<str:slug>/{place or operation.name}/",
         view.of(operation).as_view(),
@@ -146,11 +131,9 @@ def row_action(
     status: int = 200,
     responses: Mapping[int, Any] | None = None,
 ) -> Any:
-    """Return an action of a resource that does an operation on one of its rows: POST /api/<rows>/{key}/<name>/.
+    """Return an action of a resource that does an operation on a row: POST /api/<rows>/{key}/<name>/.
 
-    Args:
-        reply: serializes ``Outcome.value``, which is answered.
-        responses: further answers by status, for the schema.
+    ``reply`` serializes ``Outcome.value``, which is answered.
     """
 
     def do(view: Resource, request: Request, pk: str) -> Response:
@@ -181,10 +164,8 @@ def create_action(
     """Return the ``create`` of a resource that does an operation on the study that the body names.
 
     Args:
-        reply: serializes ``Outcome.value``, which is answered with status 201.
-        many: whether that is several rows.
-        route: the name of the address of the one row that was made, for the Location; "" for none.
-        responses: further answers by status, for the schema.
+        reply: serializes ``Outcome.value``, which is answered.
+        route: the name of the address of the new row, for the Location; "" for none.
     """
 
     def create(view: Resource, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -1,4 +1,4 @@
-"""The base of all resources, and those of datasets, systems, studies, units, HITs and jobs."""
+"""The base of all resources, and those of studies, units, pairs, HITs and jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import django_filters as filters
 from django import forms
 from django.db import models
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, serializers, status
@@ -22,10 +22,11 @@ from judgments.access.roles import staff_of, token_of
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
-from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, Unit
+from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
 from judgments.studies.studies import create_study
 
 Row = TypeVar("Row", bound=models.Model)
+SLUG = "[-a-zA-Z0-9_]+"
 
 
 @extend_schema_field(OpenApiTypes.BOOL)
@@ -111,27 +112,6 @@ class Related(serializers.CharField):
         super().__init__(source=source, read_only=True, **missing)
 
 
-class DatasetSerializer(RowSerializer[Dataset]):
-    """A dataset and the number of its images."""
-
-    images = serializers.IntegerField(read_only=True)
-
-    class Meta:
-        model = Dataset
-        fields = ["name", "source_format", "images", "attribution", "notes", "fingerprint", "created_at"]
-
-
-class SystemSerializer(RowSerializer[System]):
-    """A system and the number of its captions."""
-
-    dataset = Related("dataset.name")
-    captions = serializers.IntegerField(read_only=True)
-
-    class Meta:
-        model = System
-        fields = ["id", "dataset", "name", "human", "captions"]
-
-
 class StudySerializer(RowSerializer[Study]):
     """A study with its whole design."""
 
@@ -180,6 +160,9 @@ class UnitSerializer(RowSerializer[Unit]):
     first_text = Related("first.text", optional=True)
     second_text = Related("second.text", optional=True)
     pair = Related("pair.key", optional=True)
+    struck = serializers.BooleanField(
+        source="withdrawn", read_only=True, help_text="A withdrawn control item: it misled careful workers."
+    )
 
     class Meta:
         model = Unit
@@ -187,6 +170,27 @@ class UnitSerializer(RowSerializer[Unit]):
             *("id", "study", "unit", "position", "protocol", "image", "reference", "first", "second"),
             *("reference_text", "first_text", "second_text", "kind", "pair", "control", "expected"),
             *("filtered", "struck"),
+        ]
+
+
+class PairSerializer(RowSerializer[CandidatePair]):
+    """Two candidates that a study compares."""
+
+    study = Related("study.slug")
+    pair = Related("key")
+    image = Related("item.name")
+    first = Related("first.key")
+    second = Related("second.key")
+    first_text = Related("first.text")
+    second_text = Related("second.text")
+    first_system = Related("first_system.name", optional=True)
+    second_system = Related("second_system.name", optional=True)
+
+    class Meta:
+        model = CandidatePair
+        fields = [
+            *("id", "study", "pair", "position", "kind", "image", "first", "second", "first_text"),
+            *("second_text", "first_system", "second_system"),
         ]
 
 
@@ -221,9 +225,6 @@ class JobSerializer(RowSerializer[Job]):
         ]
 
 
-SLUG = "[-a-zA-Z0-9_]+"
-
-
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
     """Read alone: a list by pages, and single rows.
 
@@ -239,38 +240,12 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
     lookup_value_regex = "[0-9]{1,18}"
 
 
-class DatasetResource(Resource):
-    """Sets of images with references."""
-
-    reading, study_path, several = "judgments.view_dataset", "studies", True
-    queryset = Dataset.objects.annotate(images=Count("items"))
-    serializer_class = DatasetSerializer
-    filterset_class = filters_of(Dataset, "name", "source_format")
-    orderings = {"name": "name", "created_at": "created_at"}
-    lookup_field, lookup_value_regex = "name", SLUG
-
-
-class SystemResource(Resource):
-    """Whatever produced candidates."""
-
-    reading, study_path, several = "judgments.view_system", "dataset__studies", True
-    queryset = System.objects.select_related("dataset").annotate(
-        captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
-    )
-    serializer_class = SystemSerializer
-    filterset_class = filters_of(System, "name", "human", dataset=dataset_filter())
-    orderings = {"id": "pk", "name": "name"}
-
-
 @extend_schema_view(
     create=extend_schema(
         request=DesignSerializer,
-        responses={
-            201: StudySerializer,
-            409: OpenApiResponse(description="The slug is taken."),
-        },
+        responses={201: StudySerializer, 409: OpenApiResponse(description="The slug is taken.")},
         description="A study from its design: the study file as JSON, or as TOML (`application/toml`).",
-    ),
+    )
 )
 class StudyResource(mixins.CreateModelMixin, Resource):
     """Data collections."""
@@ -308,12 +283,24 @@ class UnitResource(Resource):
         "kind",
         "control",
         "filtered",
-        "struck",
         study=study_filter(),
         unit="key",
         image="item__name",
         pair="pair__key",
+        struck=TrueOrFalse(field_name="withdrawn"),
     )
+    orderings = {"id": "pk", "position": "position"}
+
+
+class PairResource(Resource):
+    """Candidate pairs with the systems behind them: never shown to workers."""
+
+    reading = "judgments.view_candidatepair"
+    queryset = CandidatePair.objects.select_related(
+        "study", "item", "first", "second", "first_system", "second_system"
+    )
+    serializer_class = PairSerializer
+    filterset_class = filters_of(CandidatePair, "kind", study=study_filter(), pair="key", image="item__name")
     orderings = {"id": "pk", "position": "position"}
 
 

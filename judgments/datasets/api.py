@@ -1,11 +1,56 @@
-"""The images and captions of datasets, the candidate pairs of studies, who has which role, and the log."""
+"""Datasets with their images, captions and systems, and what systems proposed."""
 
 from __future__ import annotations
 
+from django.db.models import Count, Q
 from rest_framework import serializers
 
-from judgments.api.resources import Related, Resource, RowSerializer, dataset_filter, filters_of, study_filter
-from judgments.models import CandidatePair, Caption, Item, Output, StudyEvent, StudyRole
+from judgments.api.resources import SLUG, Related, Resource, RowSerializer, dataset_filter, filters_of
+from judgments.models import Caption, Dataset, Item, Output, System
+
+
+class DatasetSerializer(RowSerializer[Dataset]):
+    """A dataset and the number of its images."""
+
+    images = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = Dataset
+        fields = ["name", "source_format", "images", "attribution", "notes", "fingerprint", "created_at"]
+
+
+class DatasetResource(Resource):
+    """Sets of images with references."""
+
+    reading, study_path, several = "judgments.view_dataset", "studies", True
+    queryset = Dataset.objects.annotate(images=Count("items"))
+    serializer_class = DatasetSerializer
+    filterset_class = filters_of(Dataset, "name", "source_format")
+    orderings = {"name": "name", "created_at": "created_at"}
+    lookup_field, lookup_value_regex = "name", SLUG
+
+
+class SystemSerializer(RowSerializer[System]):
+    """A system and the number of its captions."""
+
+    dataset = Related("dataset.name")
+    captions = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = System
+        fields = ["id", "dataset", "name", "human", "captions"]
+
+
+class SystemResource(Resource):
+    """Whatever produced candidates."""
+
+    reading, study_path, several = "judgments.view_system", "dataset__studies", True
+    queryset = System.objects.select_related("dataset").annotate(
+        captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
+    )
+    serializer_class = SystemSerializer
+    filterset_class = filters_of(System, "name", "human", dataset=dataset_filter())
+    orderings = {"id": "pk", "name": "name"}
 
 
 class ItemSerializer(RowSerializer[Item]):
@@ -75,77 +120,3 @@ class OutputResource(Resource):
     filterset_class = filters_of(
         Output, "task", "rank", dataset="system__dataset__name", system="system__name", image="item__name"
     )
-
-
-class PairSerializer(RowSerializer[CandidatePair]):
-    """Two candidates that a study compares."""
-
-    study = Related("study.slug")
-    pair = Related("key")
-    image = Related("item.name")
-    first = Related("first.key")
-    second = Related("second.key")
-    first_text = Related("first.text")
-    second_text = Related("second.text")
-    first_system = Related("first_system.name", optional=True)
-    second_system = Related("second_system.name", optional=True)
-
-    class Meta:
-        model = CandidatePair
-        fields = [
-            *("id", "study", "pair", "position", "kind", "image", "first", "second", "first_text"),
-            *("second_text", "first_system", "second_system"),
-        ]
-
-
-class PairResource(Resource):
-    """Candidate pairs with the systems behind them: never shown to workers."""
-
-    reading = "judgments.view_candidatepair"
-    queryset = CandidatePair.objects.select_related(
-        "study", "item", "first", "second", "first_system", "second_system"
-    )
-    serializer_class = PairSerializer
-    filterset_class = filters_of(CandidatePair, "kind", study=study_filter(), pair="key", image="item__name")
-    orderings = {"id": "pk", "position": "position"}
-
-
-class EventSerializer(RowSerializer[StudyEvent]):
-    """An entry of a study's log."""
-
-    study = Related("slug")
-    details = serializers.DictField(read_only=True)
-    by = Related("by.username", optional=True)
-
-    class Meta:
-        model = StudyEvent
-        fields = ["id", "study", "what", "words", "why", "details", "by", "at"]
-
-
-class EventResource(Resource):
-    """Who did what to a study, when and why; nothing in it is ever changed."""
-
-    queryset = StudyEvent.objects.select_related("by")
-    serializer_class = EventSerializer
-    filterset_class = filters_of(StudyEvent, "what", study="slug", by="by__username")
-    orderings = {"id": "pk", "at": "at"}
-
-
-class RoleSerializer(RowSerializer[StudyRole]):
-    """A person's part in a study."""
-
-    study = Related("study.slug")
-    user = Related("user.username")
-    given_by = Related("given_by.username", optional=True)
-
-    class Meta:
-        model = StudyRole
-        fields = ["id", "study", "user", "role", "given_by", "given_at"]
-
-
-class RoleResource(Resource):
-    """Who may do what with a study."""
-
-    queryset = StudyRole.objects.select_related("study", "user", "given_by")
-    serializer_class = RoleSerializer
-    filterset_class = filters_of(StudyRole, "role", study=study_filter(), user="user__username")

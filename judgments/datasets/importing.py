@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,17 @@ from judgments.studies.studies import find_dataset
 
 ROWS_AT_ONCE = 2_000
 IN_ONE_QUERY = 500
+TITLES_AT_ONCE = 500
 Lists = defaultdict[tuple[int, int], dict[int, Any]]
+RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
 
 
 def known_lists(
     task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
 ) -> Lists:
-    """Return (system, image or querying caption) -> rank -> caption text, or image; duplicates count at
-    their best rank.
+    """Return (system, image or querying caption) -> rank -> caption text, or image.
 
-    Args:
-        placed: systems whose ranks are places.
+    Duplicates count at their best rank; ranks of the systems ``placed`` are places.
     """
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
@@ -101,14 +102,7 @@ def know_whole(dataset: Dataset, system: str, task: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary:
-    """The result of an import.
-
-    Attributes:
-        what: the dataset, system or study.
-        created: False if the same rows existed and nothing changed.
-        counts: rows by name.
-        notes: one sentence per quirk.
-    """
+    """The result of an import; not ``created`` if the same rows existed and nothing changed."""
 
     what: str
     created: bool
@@ -129,7 +123,6 @@ def import_dataset(
     """Import images, reference captions and optional candidate pairs.
 
     Args:
-        format: one of ``judgments.importers.DATASET_FORMATS``.
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
 
@@ -153,8 +146,8 @@ def import_dataset(
             return ImportSummary(
                 name, True, counts, ["Pictures were added to the dataset.", *_unsafe(images)]
             )
-        kept = ["Its pictures were left as they are."] if images else []
-        return ImportSummary(name, False, counts, kept)
+        notes = ["Its pictures were left as they are."] if images else []
+        return ImportSummary(name, False, counts, notes)
     source = open_dataset(format, path, encoding=encoding)
     fingerprint = Fingerprint()
     try:
@@ -180,7 +173,7 @@ def import_dataset(
 
 
 def _unsafe(images: str) -> list[str]:
-    """Return a warning on pictures that the content policy blocks."""
+    """Warn of pictures that the content policy blocks."""
     if not images.startswith("http://"):
         return []
     return [
@@ -204,7 +197,7 @@ def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
 def _store_rows(
     dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
-    """Store items and captions in import order; return image -> file name."""
+    """Return image -> file name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
@@ -259,7 +252,6 @@ def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy:
 
 
 def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
-    """Store published pairs, their candidate texts and their systems."""
     pairs = list(rows)
     if not pairs:
         return
@@ -337,31 +329,25 @@ def import_candidates(
     """
     found = find_dataset(dataset)
     items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
-
-    def rows() -> tuple[Callable[[], list[str]], Iterator[CandidateRow]]:
-        source = open_candidates(format, path, encoding=encoding)
-        return source.notes.sentences, source.candidates(items)
-
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
+    source = open_candidates(format, path, encoding=encoding)
+    rows = source.candidates(items)
     if there is not None and not there.fingerprint:
-        sentences, stream = rows()
-        return _complete(there, stream, items, sentences)
+        return _complete(there, rows, items, source.notes)
     if there is not None:
-        _, stream = rows()
-        if fingerprint_of(stream) != there.fingerprint:
+        if fingerprint_of(rows) != there.fingerprint:
             raise DataConflict(
                 f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
             )
         return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
-    sentences, stream = rows()
     fingerprint = Fingerprint()
     stored = 0
     try:
         with transaction.atomic():
             row_system = System.objects.create(dataset=found, name=system)
-            for batch in batched(fingerprint.over(stream), ROWS_AT_ONCE):
+            for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
                 captions = store_candidates(found, {row.text for row in batch})
                 Output.objects.bulk_create(
                     Output(
@@ -383,18 +369,14 @@ def import_candidates(
         raise DataConflict(
             f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
         ) from error
-    return ImportSummary(system, True, {"captions": stored}, sentences())
+    return ImportSummary(system, True, {"captions": stored}, source.notes.sentences())
 
 
 @transaction.atomic
 def _complete(
-    system: System, stream: Iterator[CandidateRow], items: dict[str, int], sentences: Callable[[], list[str]]
+    system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
-    """Complete a system that a judgments file made known in part.
-
-    Raises:
-        DataConflict: the file contradicts or lacks a known caption.
-    """
+    """Complete a system that a judgments file made known in part. Raise DataConflict if they contradict each other."""
     dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
     task = Output.Task.ANNOTATION
     in_part = dataset.known_in_part
@@ -402,19 +384,19 @@ def _complete(
         rank_by_place(system, task)
     fingerprint = Fingerprint()
     lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
-    for row in fingerprint.over(stream):
+    for row in fingerprint.over(rows):
         lists[items[row.image]].append(row)
     if not lists:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
     for item, own in lists.items():
         best: dict[str, CandidateRow] = {}
-        for row in sorted(own, key=_rank):
+        for row in sorted(own, key=attrgetter("rank")):
             best.setdefault(row.text, row)
         lists[item] = list(best.values())
     known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
     for (_, item), places in known.items():
-        told = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
-        if any(told.get(place) != text for place, text in places.items()):
+        given = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        if any(given.get(place) != text for place, text in places.items()):
             raise DataConflict(
                 f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
             )
@@ -439,14 +421,7 @@ def _complete(
     system.save(update_fields=["fingerprint"])
     know_whole(dataset, system.name, task)
     captions_there = system.outputs.annotations().count()
-    return ImportSummary(system.name, True, {"captions": captions_there}, sentences())
-
-
-def _rank(row: CandidateRow) -> int:
-    return row.rank
-
-
-RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
+    return ImportSummary(system.name, True, {"captions": captions_there}, notes.sentences())
 
 
 def import_rankings(
@@ -463,7 +438,7 @@ def import_rankings(
     Args:
         task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is
             the query, images are ranked (H13 §4).
-        depth: length to which lists are cut; None: all.
+        depth: length to which lists are cut.
 
     Raises:
         NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
@@ -478,11 +453,11 @@ def import_rankings(
     try:
         with transaction.atomic():
             # Serialise imports that change what is known of a dataset's systems.
-            held = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
+            locked = Dataset.objects.select_for_update(no_key=True).get(name=dataset)
             for name, run in sorted(runs.items()):
                 rows = run.in_order(depth, notes)
                 lists += sum(rank == 1 for _, _, rank, _ in rows)
-                stored += _store_run(held, name, task, rows)
+                stored += _store_run(locked, name, task, rows)
                 progress(0.9, f"{stored:,} ranked items")
             refresh_statistics(Output)
     except IntegrityError as error:
@@ -497,11 +472,8 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
     """Store the missing rows of a system's lists; return their number.
 
     A system known in part from a judgments file is completed if the lists agree.
-
-    Raises:
-        DataConflict: the system exists with other lists for this task.
     """
-    kept = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
+    column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
     digest = fingerprint_of(rows)
     system = System.objects.filter(dataset=dataset, name=name).first() or System(dataset=dataset, name=name)
@@ -511,7 +483,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
         )
     known: set[tuple[int, int, int]] = set()
     if system.pk:
-        if getattr(system, kept) == digest:
+        if getattr(system, column) == digest:
             return 0
         known = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
     in_part = name in dataset.known_in_part.get(task, ())
@@ -519,7 +491,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
         )
-    setattr(system, kept, digest)
+    setattr(system, column, digest)
     system.save()
     know_whole(dataset, name, task)
     return insert_rows(
@@ -529,15 +501,10 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
     )
 
 
-TITLES_AT_ONCE = 500
-
-
 def with_titles(
     *, design: StudyDesign, titles: Iterable[str], progress: Callable[[int], None] = lambda read: None
 ) -> StudyDesign:
     """Return the design with the ``titles`` found in its dataset's texts added.
-
-    ``titles`` is read once, as a stream.
 
     Raises:
         NotThere: no such dataset. DesignError: the protocol uses no titles, or no text contains one:

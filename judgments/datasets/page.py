@@ -1,8 +1,9 @@
-"""Pages of datasets: their contents, uploads, and the forms of files."""
+"""Pages of datasets: contents and uploads."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -10,7 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -26,18 +27,15 @@ from unfold.widgets import (
 
 from common.errors import QuorumError
 from judgments.access.roles import Person, loaded_by, visible_rows
-from judgments.admin.base import (
-    QuorumAdmin,
-    count_of,
-    picture_address,
-    signed_in,
-)
+from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
 from judgments.datasets import uploads
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Job, Output, Study, System
 
+SAMPLE = 8  # images on a dataset's page
+IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
 WORDS = {
     "flickr8k": "Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them",
     "coco": "MS COCO: one JSON document",
@@ -51,8 +49,6 @@ WORDS = {
     "search": "Images ranked for a caption: qid is the id of a caption, docid an image",
     "inputs": "Rows of inputs for a HIT template: CSV with a header line",
 }
-
-
 short_name = RegexValidator(
     r"^[-a-zA-Z0-9_]+\Z",
     "Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos.",
@@ -60,14 +56,10 @@ short_name = RegexValidator(
 
 
 class FilesInput(forms.ClearableFileInput):
-    """A file input that takes several."""
-
     allow_multiple_selected = True
 
 
 class FilesField(forms.FileField):
-    """One or more uploaded files."""
-
     widget = FilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
@@ -76,9 +68,11 @@ class FilesField(forms.FileField):
 
 
 class UploadForm(forms.Form):
-    """Files in one of some formats. ``keep`` stores them once the form is valid."""
+    """Files for a job that imports them. ``lead`` is the sentence above the form; it may hold ``{dataset}``."""
 
-    formats: tuple[str, ...] = ()
+    formats: ClassVar[tuple[str, ...]]
+    job: ClassVar[str]
+    lead: ClassVar[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -93,11 +87,14 @@ class UploadForm(forms.Form):
         self.order_fields(self.field_order)
 
     def pictures(self) -> UploadedFile | None:
-        """Return the archive of pictures, if the form takes one."""
         return None
 
+    def arguments(self) -> dict[str, str]:
+        """Return further arguments of the job."""
+        return {}
+
     def keep(self) -> str | None:
-        """Store the files and return the upload's name; None, with an error, if they are unusable."""
+        """Store the files and return the upload's name, or None with an error."""
         try:
             return uploads.keep(self.cleaned_data["files"], self.pictures())
         except QuorumError as error:
@@ -106,9 +103,9 @@ class UploadForm(forms.Form):
 
 
 class DatasetForm(UploadForm):
-    """A dataset with its references."""
-
     formats = tuple(DATASET_FORMATS)
+    job = "import_dataset"
+    lead = "Images and the sentences people wrote about them."
     field_order = ("name", "format", "files", "pictures_zip", "pictures_at", "attribution")
 
     name = forms.CharField(
@@ -141,6 +138,10 @@ class DatasetForm(UploadForm):
     def pictures(self) -> UploadedFile | None:
         return self.cleaned_data.get("pictures_zip")
 
+    def arguments(self) -> dict[str, str]:
+        given = self.cleaned_data
+        return {"name": given["name"], "images": given["pictures_at"], "attribution": given["attribution"]}
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("pictures_zip") and cleaned.get("pictures_at"):
@@ -149,9 +150,9 @@ class DatasetForm(UploadForm):
 
 
 class CandidatesForm(UploadForm):
-    """One system's captions."""
-
     formats = tuple(CANDIDATE_FORMATS)
+    job = "import_candidates"
+    lead = "What a system says about the images of {dataset}."
     field_order = ("system", "format", "files")
 
     system = forms.CharField(
@@ -161,11 +162,14 @@ class CandidatesForm(UploadForm):
         widget=UnfoldAdminTextInputWidget,
     )
 
+    def arguments(self) -> dict[str, str]:
+        return {"system": self.cleaned_data["system"]}
+
 
 class RankingsForm(UploadForm):
-    """Systems' ranked lists, as a TREC run."""
-
     formats = tuple(Output.Task.values)
+    job = "import_rankings"
+    lead = "Lists in which systems ranked captions for the images of {dataset}, or images for captions."
     field_order = ("format", "files")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -177,9 +181,9 @@ class RankingsForm(UploadForm):
 
 
 class JudgmentsForm(UploadForm):
-    """Judgments that were collected elsewhere, as a study of their own."""
-
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS)
+    job = "import_judgments"
+    lead = "Judgments about {dataset} that were collected elsewhere."
     field_order = ("study", "format", "files", "protocol")
 
     study = forms.CharField(
@@ -197,22 +201,19 @@ class JudgmentsForm(UploadForm):
         widget=UnfoldAdminSelectWidget,
     )
 
-
-SAMPLE = 8
-IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
+    def arguments(self) -> dict[str, str]:
+        return {"study": self.cleaned_data["study"], "protocol": self.cleaned_data["protocol"]}
 
 
 @admin.register(Dataset)
 class DatasetAdmin(QuorumAdmin):
-    """Datasets are uploaded or imported by command, and never changed."""
-
     list_display = (
         "dataset",
         "source_format",
-        "image_count",
-        "caption_count",
-        "system_count",
-        "study_count",
+        count_column("images", "n_images"),
+        count_column("captions", "n_captions"),
+        count_column("systems", "n_systems"),
+        count_column("studies", "n_studies"),
         "created_at",
     )
     list_display_links = None
@@ -240,38 +241,20 @@ class DatasetAdmin(QuorumAdmin):
         address = reverse("admin:judgments_dataset_change", args=[dataset.pk])
         return format_html('<a class="q-name" href="{}">{}</a>', address, dataset.name)
 
-    @display(description="images", ordering="n_images")
-    def image_count(self, dataset: Dataset) -> str:
-        return f"{dataset.n_images:,}"  # type: ignore[attr-defined]
-
-    @display(description="captions", ordering="n_captions")
-    def caption_count(self, dataset: Dataset) -> str:
-        return f"{dataset.n_captions:,}"  # type: ignore[attr-defined]
-
-    @display(description="systems", ordering="n_systems")
-    def system_count(self, dataset: Dataset) -> str:
-        return f"{dataset.n_systems:,}"  # type: ignore[attr-defined]
-
-    @display(description="studies", ordering="n_studies")
-    def study_count(self, dataset: Dataset) -> str:
-        return f"{dataset.n_studies:,}"  # type: ignore[attr-defined]
-
     def get_urls(self) -> list[URLPattern]:
+        imports: dict[str, type[UploadForm]] = {
+            "candidates": CandidatesForm,
+            "rankings": RankingsForm,
+            "judgments": JudgmentsForm,
+        }
         return [
-            path(
-                "<int:pk>/candidates/",
-                self.admin_site.admin_view(self.candidates_view),
-                name="judgments_dataset_candidates",
-            ),
-            path(
-                "<int:pk>/rankings/",
-                self.admin_site.admin_view(self.rankings_view),
-                name="judgments_dataset_rankings",
-            ),
-            path(
-                "<int:pk>/judgments/",
-                self.admin_site.admin_view(self.judgments_view),
-                name="judgments_dataset_judgments",
+            *(
+                path(
+                    f"<int:pk>/{name}/",
+                    self.admin_site.admin_view(partial(self.import_view, form_class=form_class)),
+                    name=f"judgments_dataset_{name}",
+                )
+                for name, form_class in imports.items()
             ),
             *super().get_urls(),
         ]
@@ -281,69 +264,34 @@ class DatasetAdmin(QuorumAdmin):
     ) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = DatasetForm(request.POST or None, request.FILES or None)
-        words = {
-            "title": "Import a dataset",
-            "lead": "Images and the sentences people wrote about them.",
-            "button": "Import",
-        }
-        return self._upload(request, form, "import_dataset", words, _dataset_args)
+        return self._upload(request, DatasetForm, "Import a dataset")
 
-    def candidates_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        dataset = self._dataset(request, pk, change=True)
-        form = CandidatesForm(request.POST or None, request.FILES or None)
-        words = {
-            "title": f"{dataset.name}: import candidates",
-            "lead": f"What a system says about the images of {dataset.name}.",
-            "button": "Import",
-        }
-        return self._upload(
-            request,
-            form,
-            "import_candidates",
-            words,
-            lambda given: {"dataset": dataset.name, "system": given["system"]},
-        )
-
-    def rankings_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        dataset = self._dataset(request, pk, change=True)
-        form = RankingsForm(request.POST or None, request.FILES or None)
-        words = {
-            "title": f"{dataset.name}: import rankings",
-            "lead": f"Lists in which systems ranked captions for the images of {dataset.name}, or images for captions.",
-            "button": "Import",
-        }
-        return self._upload(request, form, "import_rankings", words, lambda given: {"dataset": dataset.name})
-
-    def judgments_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        dataset = self._dataset(request, pk, change=True)
-        if not request.user.has_perm("judgments.add_study"):
+    def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
+        dataset = self._dataset(request, pk)
+        if not self._may_extend(request, dataset):
             raise PermissionDenied
-        form = JudgmentsForm(request.POST or None, request.FILES or None)
-        words = {
-            "title": f"{dataset.name}: import judgments",
-            "lead": f"Judgments about {dataset.name} that were collected elsewhere.",
-            "button": "Import",
-        }
-        return self._upload(
-            request,
-            form,
-            "import_judgments",
-            words,
-            lambda given: {"dataset": dataset.name, "study": given["study"], "protocol": given["protocol"]},
-        )
+        if form_class is JudgmentsForm and not request.user.has_perm("judgments.add_study"):
+            raise PermissionDenied
+        what = form_class.job.replace("_", " ")
+        return self._upload(request, form_class, f"{dataset.name}: {what}", dataset=dataset.name)
 
     def _upload(
-        self, request: HttpRequest, form: UploadForm, kind: str, words: dict[str, str], args_of: Any
+        self, request: HttpRequest, form_class: type[UploadForm], title: str, **args: str
     ) -> HttpResponse:
-        """Show the form, or store its files and lead to the job that reads them."""
+        form = form_class(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
             if upload is not None:
-                args = {"upload": upload, "format": form.cleaned_data["format"], **args_of(form.cleaned_data)}
-                job = enqueue(kind=kind, args=args, user=signed_in(request))
+                args |= {"upload": upload, "format": form.cleaned_data["format"], **form.arguments()}
+                job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
-        context = {**self.admin_site.each_context(request), "opts": Dataset._meta, "form": form, **words}
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": Dataset._meta,
+            "form": form,
+            "title": title,
+            "lead": form.lead.format(**args),
+        }
         return TemplateResponse(request, "judgments/upload.html", context)
 
     def change_view(
@@ -353,7 +301,7 @@ class DatasetAdmin(QuorumAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        dataset = self._dataset(request, object_id, change=False)
+        dataset = self._dataset(request, object_id)
         context = {
             **self.admin_site.each_context(request),
             "opts": Dataset._meta,
@@ -365,27 +313,16 @@ class DatasetAdmin(QuorumAdmin):
         }
         return TemplateResponse(request, "judgments/dataset.html", context)
 
-    def _dataset(self, request: HttpRequest, pk: int | str, *, change: bool) -> Dataset:
-        known = str(pk).isdecimal() and len(str(pk)) < 19
-        rows = visible_rows(Dataset.objects.all(), request.user)
-        dataset = rows.filter(pk=pk).first() if known else None
-        if dataset is None:
-            raise Http404
-        if change and not self._may_extend(request, dataset):
-            raise PermissionDenied
-        return dataset
+    def _dataset(self, request: HttpRequest, pk: int | str) -> Dataset:
+        return row_or_404(visible_rows(Dataset.objects.all(), request.user), pk)
 
     def _may_extend(self, request: HttpRequest, dataset: Dataset) -> bool:
-        """Return whether the person may add systems and judgments: who imported the dataset may."""
+        """Who imported a dataset may add systems and judgments to it."""
         return self.has_change_permission(request) or loaded_by(dataset, signed_in(request))
 
 
-def _dataset_args(given: dict[str, Any]) -> dict[str, str]:
-    return {"name": given["name"], "images": given["pictures_at"], "attribution": given["attribution"]}
-
-
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Counts and a few images, in eight queries for any size."""
+    """Return counts and a few images, in eight queries for any size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
     jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(

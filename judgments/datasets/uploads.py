@@ -39,22 +39,22 @@ LONGEST_NAME = 255  # bytes of a path component that common file systems accept
 # What zipfile raises for bytes that only resemble an archive.
 DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error, lzma.LZMAError)
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
+FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
+# A JPEG followed by a second picture, as some phones write: browsers show the first.
+SUFFIXES = FORMATS | {"MPO": ".jpg"}
 
 
 class UploadRefused(QuorumError):
-    """An unusable upload."""
-
     title = "The upload cannot be used"
+
+
+class PictureProblem(QuorumError):
+    title = "A picture cannot be used"
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """An upload, ready to be read.
-
-    Attributes:
-        path: the one file, or the folder with several.
-        pictures: the folder with the pictures, if any.
-    """
+    """An unpacked upload: its only file or the folder with several, and the folder with pictures."""
 
     path: Path
     pictures: str | None
@@ -70,11 +70,7 @@ def _folder(upload: str) -> Path:
 
 
 def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
-    """Store an upload for its job; return its name for ``opened``.
-
-    Raises:
-        UploadRefused: an unusable archive or file name.
-    """
+    """Store an upload for its job; return its name. Raise UploadRefused for an unusable archive or file name."""
     files = list(files)
     for file in files:
         check_name(file.name or "")
@@ -87,9 +83,9 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
         target = _folder(upload) / place
         target.mkdir(parents=True, mode=0o700)
         for file in group:
-            with (target / (file.name or "")).open("wb") as kept:
+            with (target / (file.name or "")).open("wb") as stored:
                 for chunk in file.chunks():
-                    kept.write(chunk)
+                    stored.write(chunk)
     return upload
 
 
@@ -102,8 +98,7 @@ def opened(upload: str) -> Iterator[Files]:
     """Open the upload's files, unpacked, for a with block.
 
     Raises:
-        UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file;
-            the message uses the uploaded names.
+        UploadRefused: the upload is gone, an archive is unusable, or the block found a problem in a file.
     """
     folder = _folder(upload)
     if not folder.is_dir():
@@ -123,7 +118,6 @@ def opened(upload: str) -> Iterator[Files]:
 
 
 def _without(sentence: str, *folders: Path) -> str:
-    """Replace our paths in a sentence by the uploaded names."""
     for folder in folders:
         for place in ("files", "pictures"):
             sentence = sentence.replace(f"{folder / place}/", "").replace(str(folder / place), "the upload")
@@ -131,7 +125,6 @@ def _without(sentence: str, *folders: Path) -> str:
 
 
 def _unpacked(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
-    """Unpack archives; return the only file, or the folder."""
     target.mkdir()
     for file in files:
         if is_archive(file.name):
@@ -156,21 +149,13 @@ def check_name(name: str) -> None:
 
 
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Check an archive's table of contents.
-
-    Raises:
-        UploadRefused: with the first reason found.
-    """
+    """Raise UploadRefused with the first problem of an archive's table of contents."""
     _wanted_members(_archive(packed, name), name, suffixes)
     packed.seek(0)
 
 
 def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | None = None) -> None:
-    """Unpack below ``target``, counting the real sizes.
-
-    Raises:
-        UploadRefused: the archive is unsafe, damaged, or larger than declared.
-    """
+    """Unpack below ``target``. Raise UploadRefused if the archive is unsafe, damaged, or larger than declared."""
     archive = _archive(packed, name)
     for member, inner in _wanted_members(archive, name, suffixes):
         file = target.joinpath(*inner.parts)
@@ -222,7 +207,6 @@ def _wanted_members(
 
 
 def _is_litter(inner: PurePosixPath) -> bool:
-    """Return whether it is a file that packing programs add."""
     return inner.parts[0] == "__MACOSX" or inner.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
@@ -246,27 +230,12 @@ def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> 
         raise UploadRefused(f"{name}: {shown} would grow more than {MOST_GROWTH} times; nothing was read.")
 
 
-FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
-# A JPEG followed by a second picture, as some phones write: browsers show the first.
-SUFFIXES = FORMATS | {"MPO": ".jpg"}
-
-
-class PictureProblem(QuorumError):
-    """A picture is missing or invalid."""
-
-    title = "A picture cannot be used"
-
-
 def is_address(images: str) -> bool:
     return images.startswith(("http://", "https://"))
 
 
 def picture_address(images: str, file: str) -> str:
-    """Return the address of the picture ``file``, quoting ``#`` and ``?``.
-
-    Raises:
-        PictureProblem: the address is too long to store.
-    """
+    """Return the quoted address of a picture. Raise PictureProblem if it is too long to store."""
     address = f"{images.rstrip('/')}/{quote(file)}"
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(
@@ -276,15 +245,10 @@ def picture_address(images: str, file: str) -> str:
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
-    """Return the file of each image.
-
-    Args:
-        folder: the pictures' folder.
-        names: (image name, file name) pairs.
+    """Return the file of each image, from (image name, file name) pairs.
 
     Raises:
-        PictureProblem: the folder or a file is missing, lies outside of the folder, or is no picture that
-            browsers show; other files are never served.
+        PictureProblem: a file is missing, outside of the folder, or no picture that browsers show.
     """
     if not folder.is_dir():
         raise PictureProblem(f"{folder} is not a folder; expected the pictures of the dataset.")
@@ -309,11 +273,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def picture_format(path: Path) -> str:
-    """Return the picture's format.
-
-    Raises:
-        PictureProblem: it is none of ``SUFFIXES``.
-    """
+    """Raise PictureProblem for a file that is none of ``SUFFIXES``."""
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name = picture.format or ""
@@ -325,10 +285,7 @@ def picture_format(path: Path) -> str:
 
 
 class PictureCopy:
-    """Copy pictures below the media folder and remove them when the import fails.
-
-    Use as a context manager around the transaction.
-    """
+    """Copy pictures below the media folder, and remove them if the ``with`` block fails."""
 
     def __init__(self, dataset_name: str) -> None:
         self.folder = Path(settings.MEDIA_ROOT) / "pictures" / dataset_name

@@ -1,4 +1,4 @@
-"""Compare two designs key by key, and as study files. Pure."""
+"""Compare two designs key by key, and as study files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two designs side by side.
-
-    Attributes:
-        tables: table of the study file ('' for top-level keys) -> its differences, in file order.
-        lines: a unified diff of the two study files.
-    """
+    """The differences by table of the study file ('' for top-level keys), and a unified diff of the files."""
 
     tables: dict[str, list[Difference]]
     lines: list[str]

@@ -1,4 +1,4 @@
-"""Panels that send people by a link and take them back (panels.toml): parameters, addresses, columns. Pure.
+"""Panels that send people by a link and take them back (panels.toml): parameters, addresses, columns.
 
 Sources (November 2026): Prolific's parameters and completion address, docs.prolific.com "The study object"; its
 export's columns, docs.prolific.com "Export demographic data" and published exports; SONA's completion address,
@@ -15,14 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from judgments.design.requirements import Part
 
-OUTCOMES = ("completed", "screened-out", "timed-out", "returned", "full")
+Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
 PLACEHOLDERS = frozenset({"code", "worker", "session"})
 
 
@@ -41,7 +42,7 @@ class PanelPreset:
     """The words of a panel.
 
     Attributes:
-        worker, session, project: parameters of the link it sends people by; '' if it has none.
+        worker, session, project: parameters of the link it sends people by.
         values: what the panel fills the parameters with, as written in the link.
         addresses: outcome -> address that takes people back, if it is the same for every study.
         pays_by_session: whether its lists for paying name submissions rather than people.
@@ -57,11 +58,6 @@ class PanelPreset:
     pays_by_session: bool = False
 
 
-def _read() -> dict[str, PanelPreset]:
-    panels = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {name: _preset(**values) for name, values in panels.items()}
-
-
 def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
     """Return a panel of the file; its ``address`` takes people back after any outcome."""
     return PanelPreset(
@@ -71,24 +67,19 @@ def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: An
     )
 
 
-PANEL_PRESETS = _read()
+PANEL_PRESETS = {
+    name: _preset(**values)
+    for name, values in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 
 
 def placeholders(address: str) -> set[str]:
-    """Return the names in braces.
-
-    Raises:
-        ValueError: unbalanced braces.
-    """
+    """Return the names in braces."""
     return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
 
 
 def checked_address(address: str) -> str:
-    """Return an address that people may be sent to: https, or this machine for trials.
-
-    Raises:
-        ValueError: it is not one, or its host holds a placeholder.
-    """
+    """Return an address that people may be sent to: https, or this machine for trials."""
     try:
         parts, names = urlsplit(address), placeholders(address)
         host = parts.hostname or ""
@@ -106,7 +97,6 @@ def checked_address(address: str) -> str:
     return address
 
 
-Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
 PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
 WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]
 

@@ -1,4 +1,4 @@
-"""What is registered before a study opens (docs/registration.md): the table ``[registration]``. Pure."""
+"""What is registered before a study opens (docs/registration.md): the table ``[registration]``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ class Claim:
 
 
 def read_claim(text: str) -> Claim:
-    """Parse a checkable hypothesis.
-
-    Raises:
-        ValueError: it has another form.
-    """
+    """Parse a checkable hypothesis."""
     found = CLAIM.fullmatch(text)
     if found is None:
         raise ValueError(

@@ -36,9 +36,7 @@ class Preset:
     """A published protocol.
 
     Attributes:
-        title: what the admin's list shows.
-        source: paper and section.
-        values: keys of the study file.
+        values: of the study file.
         ours: dotted keys whose values the paper does not give.
     """
 

@@ -53,7 +53,7 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield f"labels has {len(design.labels)} texts; for {kind.name}, expected {wanted}"
     elif len(set(design.labels)) < len(design.labels):
         yield "labels has the same text twice, so that two answers could not be told apart"
-    size = design.images_per_hit if kind.grouped else design.units_per_hit
+    size = kind.hit_size(design)
     alone = design.crowd.backend == "mturk" and design.crowd.question == "html"
     if alone and not kind.page.self_contained:
         yield (
@@ -90,7 +90,7 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
 
     Args:
-        saved: presets of this installation (``judgments.design.saved_presets``). Values with every key need none.
+        saved: presets of this installation; values with every key need none.
 
     Raises:
         DesignError: with the dotted key concerned in ``field``.
@@ -139,11 +139,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
 
 
 def stored_design(values: dict[str, Any]) -> StudyDesign:
-    """Read a design that an earlier version stored; missing keys get the values they had then.
-
-    Raises:
-        DesignError: it contradicts a rule of this version.
-    """
+    """Read a design that an earlier version stored; missing keys get the values they had then."""
     return _checked(_as_it_was_drawn(values))
 
 
@@ -173,10 +169,9 @@ def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
     """Fill what is left empty from a named set of requirements."""
     asked = values.get("workers")
-    if not isinstance(asked, dict) or not isinstance(asked.get("requirements"), str):
-        return values
-    preset = REQUIREMENT_PRESETS.get(asked["requirements"])
-    if preset is None:
+    named = asked.get("requirements") if isinstance(asked, dict) else None
+    preset = REQUIREMENT_PRESETS.get(named) if isinstance(named, str) else None
+    if not isinstance(asked, dict) or preset is None:
         return values
     filled = {key: value for key, value in preset.values.items() if not asked.get(key)}
     return values | {"workers": asked | filled}
@@ -196,7 +191,6 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_design_errors(error: ValidationError) -> list[DesignError]:
-    """Return one error for each key; an unknown key names the nearest known one."""
     problems = error.errors(include_url=False)
     found: list[DesignError] = []
     told: set[tuple[str, ...]] = set()
@@ -257,17 +251,13 @@ def read_toml(
     """Return the design of TOML text.
 
     Raises:
-        DesignError: not TOML (with line and column), or not a design.
+        DesignError: it is not TOML, or not a design.
     """
     return make_design(toml_values(text, source=source), saved=saved)
 
 
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
-    """Parse TOML text without checking its values.
-
-    Raises:
-        DesignError: not TOML, with line and column.
-    """
+    """Parse TOML text without checking its values."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

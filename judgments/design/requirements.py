@@ -1,4 +1,4 @@
-"""Worker requirements and the quiz as data, and which requirements each crowd can state or check. Pure."""
+"""Worker requirements and the quiz as data, and which requirements each crowd can state or check."""
 
 from __future__ import annotations
 
@@ -40,29 +40,23 @@ COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate",
 
 @dataclass(frozen=True, slots=True)
 class CrowdWords:
-    """A crowd, for code that does not know its backend.
+    """A crowd's label in the form, and the requirements that it states to its workers or that are checked here.
 
-    Attributes:
-        label: in the form.
-        requirements: those that it states to its workers, or that are checked here. Here, the worker declares the
-            country, and approval is this installation's own record; a crowd that sends workers by a link shares none.
+    Here, workers declare their country, and approval is this installation's record.
     """
 
     label: str
     requirements: frozenset[str]
 
 
+EVERY_REQUIREMENT = frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
 CROWDS: dict[str, CrowdWords] = {
-    "local": CrowdWords(
-        "People who come by the link", frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
-    ),
+    "local": CrowdWords("People who come by the link", EVERY_REQUIREMENT),
     "external": CrowdWords(
         "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
         frozenset({COUNTRIES, HITS_AT_MOST}),
     ),
-    "mturk": CrowdWords(
-        "Amazon Mechanical Turk", frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
-    ),
+    "mturk": CrowdWords("Amazon Mechanical Turk", EVERY_REQUIREMENT),
 }
 
 
@@ -176,14 +170,7 @@ def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with several answers, one of them right.
-
-    Attributes:
-        key: its id in attempts and results, derived from its words.
-        options: the answers, in the order they were written.
-        right: index of the right one, from 0.
-        why: shown once the worker answered; may be empty.
-    """
+    """A question with several answers, of which that at the index ``right`` is right."""
 
     key: str
     text: str
@@ -194,12 +181,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuizPreset:
-    """A ready test.
-
-    Attributes:
-        questions: all there are; an attempt draws some.
-        ours: what the paper does not give.
-    """
+    """A ready test; ``ours`` says what the paper does not give."""
 
     title: str
     source: str
@@ -300,16 +282,19 @@ class Quiz(Part):
         return self
 
 
-def question_of(text: str, options: Sequence[str], answer: int, why: str) -> Question:
-    """Return a designer's question; ``answer`` counts the options from 1."""
-    key = content_key("question", text, list(options), answer)
-    return Question(key=key, text=text, options=tuple(options), right=answer - 1, why=why)
-
-
 def questions_of(quiz: Quiz) -> dict[str, Question]:
     """Return the questions of a quiz by key: its preset's, then its own."""
     ready = QUIZ_PRESETS[quiz.preset].questions if quiz.preset else ()
-    own = [question_of(one.text, one.options, one.answer, one.why) for one in quiz.questions]
+    own = [
+        Question(
+            key=content_key("question", one.text, list(one.options), one.answer),
+            text=one.text,
+            options=one.options,
+            right=one.answer - 1,
+            why=one.why,
+        )
+        for one in quiz.questions
+    ]
     return {question.key: question for question in (*ready, *own)}
 
 

@@ -19,6 +19,7 @@ from judgments.studies.studies import design_of
 
 # Specific to one study: names, draw, plan, secrets, real money.
 OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration")
+CHANGED = "design-changed"
 
 
 def saved_presets() -> dict[str, Preset]:
@@ -60,8 +61,7 @@ def save_preset(
     """Save a design as a preset.
 
     Raises:
-        DesignError: no title, or no usable slug. DataConflict: the name is taken by a shipped or saved
-            preset.
+        DesignError: no title, or no usable slug. DataConflict: the name is taken.
     """
     _check_title(title, description)
     checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
@@ -96,11 +96,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
-    """Delete a preset; studies made from it keep their designs.
-
-    Raises:
-        NotThere, WrongState: as for ``rename_preset``.
-    """
+    """Delete a preset; studies made from it keep their designs."""
     _own(slug, by).delete()
 
 
@@ -125,24 +121,16 @@ def _check_title(title: str, description: str) -> None:
         raise DesignError("A preset's description has 1,000 characters at most.", field="description")
 
 
-CHANGED = "design-changed"
-
-
 @dataclass(frozen=True, slots=True)
 class NamedDesign:
-    """A design and its label.
-
-    Attributes:
-        title: for people.
-        whole: whether it has its own name, slug, dataset and seed; a preset has not.
-    """
+    """A design and its title; a preset is not ``whole``, as it lacks name, slug, dataset and seed."""
 
     title: str
     design: StudyDesign
     whole: bool = True
 
     def values_beside(self, other: NamedDesign) -> dict[str, Any]:
-        """Return the values comparable with ``other``: without a study's own names if one is a preset."""
+        """Return the values comparable with ``other``."""
         values = self.design.model_dump(mode="json")
         if not (self.whole and other.whole):
             for key in ("name", "slug", "dataset", "seed"):
@@ -151,16 +139,8 @@ class NamedDesign:
 
 
 def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design named by ``words``.
-
-    ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, a preset's bare name that no study
-    has, or with ``files`` a study file's path.
-
-    Args:
-        studies: those visible to the requester.
-
-    Raises:
-        NotThere: no such design, or not visible. DesignError: the file is no study file.
+    """Return the design of a study among ``studies`` (``SLUG``, or ``SLUG@NUMBER`` before that log entry), of a
+    preset (``preset:NAME``, or ``NAME`` if no study has it), or with ``files`` of the file at a path.
     """
     slug, _, number = words.partition("@")
     study = studies.filter(slug=slug).first()
@@ -183,13 +163,15 @@ def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) ->
 
 def earlier_designs(study: Study) -> list[StudyEvent]:
     """Return log entries with earlier designs, the latest first."""
-    events = StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
-    return list(events.select_related("by")[:50])
+    return list(_changes(study).select_related("by")[:50])
+
+
+def _changes(study: Study) -> QuerySet[StudyEvent]:
+    return StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
 
 
 def _earlier(study: Study, number: str) -> NamedDesign:
-    events = StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
-    event = events.filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
+    event = _changes(study).filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
     if event is None:
         raise NotThere(f"Study {study.slug!r} has no earlier design {number!r}.")
     return NamedDesign(

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-)
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from judgments.design.panels import Panel
 from judgments.design.plans import Plan
@@ -129,7 +124,7 @@ class StudyDesign(Part):
 
     @property
     def about_pictures(self) -> bool:
-        """Return whether workers need the picture: captions are judged, without a source text."""
+        """Whether workers need the picture: captions are judged, without a source text."""
         return self.judged == CAPTION and not self.source.show
 
     @model_serializer(mode="wrap")

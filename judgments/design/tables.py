@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
 from judgments.design.wordings import JUDGED
 
-PAIR_KINDS = ("HC", "HI", "HM", "MM")
+PairKind = Literal["HC", "HI", "HM", "MM"]
+PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
 CROSSED = "crossed"
 
 
 class Sampling(Part):
     """What is drawn from the dataset. ``split`` is ignored where no image of the dataset has one."""
 
-    pairs: dict[Literal["HC", "HI", "HM", "MM"], Count] = Field(
+    pairs: dict[PairKind, Count] = Field(
         default_factory=dict,
         description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
     )
@@ -95,8 +96,7 @@ class Sampling(Part):
 
 
 class KnownItem(Part):
-    """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
-    dataset. Which of the keys mean something depends on the protocol."""
+    """An item whose right answer the designer knows; the protocol decides which of the keys mean something."""
 
     image: str = ""
     reference: str = Field("", description="triplet: sentence A.")

@@ -1,4 +1,4 @@
-"""Draw the image-caption pairs to judge, filter them by Bleu-pre, and audit the filter. Pure."""
+"""Draw the image-caption pairs to judge, filter them by Bleu-pre, and audit the filter."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ from judgments.drawing.pairing import not_drawn
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
+SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
+Flags = npt.NDArray[np.bool_]
+Found = Iterator[tuple[Image, list[Text]]]
+
 
 def passes_filter(
     captions: Sequence[Sequence[Text]],
@@ -27,18 +31,10 @@ def passes_filter(
     *,
     threshold: float,
     order: str,
-) -> npt.NDArray[np.bool_]:
-    """Return which captions pass Bleu-pre at or above ``threshold``.
+) -> Flags:
+    """Return (N,) which of the captions of m images, image by image, reach the threshold of Bleu-pre (H13: 0.25).
 
-    Args:
-        captions: the captions drawn for each of m images, N in all.
-        references: the references of each image.
-        threshold: 0.25 in H13; equality passes. Compared exactly, as integers: thousands of pairs hit 1/4
-            or 1/3.
-        order: ``stop-first`` or ``stem-first``.
-
-    Returns:
-        (N,) bool, image by image.
+    They are compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
     """
     # Imported lazily: the metrics load a compiler that workers' pages never need.
     from evaluation.metrics import bleu_pre_pairs
@@ -54,12 +50,8 @@ def passes_filter(
     hits, totals = bleu_pre_pairs(list(number), references, pairs, order=order)
     limit = Fraction(str(threshold)).limit_denominator(10_000)
     total = totals[np.concatenate(pairs)]
-    passed: npt.NDArray[np.bool_] = hits * limit.denominator >= total * limit.numerator
+    passed: Flags = hits * limit.denominator >= total * limit.numerator
     return passed & (total > 0)
-
-
-Flags = npt.NDArray[np.bool_]
-SEVERAL_IMAGES = 8  # number of images drawn first for each foil; all images if these have too few
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +70,7 @@ class ImageCaptions:
     audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
-        """Return the judged texts and whether each is for the audit.
-
-        ``rng`` shuffles those that passed. ``audit`` has its own stream and never changes their order.
-        """
+        """Return the judged texts and whether each is for the audit, whose draws leave the others' order alone."""
         places = shuffled(np.flatnonzero(self.passed).tolist(), rng)
         for place in shuffled(np.flatnonzero(self.audited).tolist(), audit):
             places.insert(int(audit.integers(len(places) + 1)), place)
@@ -90,13 +79,10 @@ class ImageCaptions:
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
-        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``.
-
-        If ``pool`` is crossed with the image, return filtered-out ones only.
-        """
+        """Return up to ``count`` further texts: filtered-out ones, then ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         found = [self.texts[place] for place in shuffled(left, rng)[:count]]
-        if len(found) < count and self.texts is not pool:
+        if len(found) < count and self.texts is not pool:  # a crossed image has no further ones
             taken = {text.text for text in self.texts}
             several = min(len(pool), len(taken) + count)
             for place in rng.choice(len(pool), size=several, replace=False).tolist():
@@ -116,8 +102,6 @@ class CaptionDraw:
     """The image-caption pairs of a study.
 
     Attributes:
-        division: images to judge and control images.
-        images: the judged images with their captions.
         pool: every distinct text drawn for any image.
         drawn: number of pairs before the filter.
     """
@@ -126,11 +110,10 @@ class CaptionDraw:
     images: Sequence[ImageCaptions]
     pool: Sequence[Text]
     drawn: int
-    filtered: bool
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Return the results of the draw and the filter, for the study page and the audit."""
+        """The results of the draw and the filter, for the study page and the audit."""
         audited = sum(int(one.audited.sum()) for one in self.images)
         return {
             "candidate_pairs": self.drawn,
@@ -142,10 +125,7 @@ class CaptionDraw:
 def draw_captions(
     design: StudyDesign, material: Material, unit_key: Callable[[Image, Text], str]
 ) -> CaptionDraw:
-    """Draw the image-caption pairs of a design.
-
-    Args:
-        unit_key: (image, caption) -> unit key, for ``sampling.only``.
+    """Draw the image-caption pairs of a design; ``sampling.only`` names those of some keys.
 
     Raises:
         DesignError: the dataset cannot supply them.
@@ -171,11 +151,10 @@ def draw_captions(
     pairs = sum(len(texts) for _, texts in drawn)
     if design.sampling.only:
         captions = _only(design.sampling.only, captions, unit_key)
-    return CaptionDraw(division, captions, pool, pairs, filtered=design.filter.bleu_pre > 0)
+    return CaptionDraw(division, captions, pool, pairs)
 
 
 def _distinct(texts: Iterable[Text]) -> list[Text]:
-    """Return each text once, by its words."""
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
 
@@ -185,9 +164,6 @@ def _every_text(images: Sequence[Image]) -> list[Text]:
         for _, text in image.outputs:
             texts.setdefault(text.text, text)
     return list(texts.values())
-
-
-Found = Iterator[tuple[Image, list[Text]]]
 
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
@@ -280,10 +256,7 @@ def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
 
 
 def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
-    """Apply the filter and draw a seeded audit sample of what it rejects."""
-    lengths = np.array([len(texts) for _, texts in drawn], dtype=np.int64)
-    ends = np.cumsum(lengths)
-    total = int(lengths.sum())
+    lengths = [len(texts) for _, texts in drawn]
     if design.filter.bleu_pre > 0:
         bare = next((image.name for image, _ in drawn if not image.references), None)
         if bare is not None:
@@ -299,15 +272,14 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
             order=design.filter.order,
         )
     else:
-        passed = np.ones(total, dtype=bool)
-    audited = np.zeros(total, dtype=bool)
+        passed = np.ones(sum(lengths), dtype=bool)
+    audited = np.zeros(sum(lengths), dtype=bool)
     if design.filter.audit:
         dropped = np.flatnonzero(~passed)
         audited[rng_for(design.seed, "audit").permutation(dropped)[: design.filter.audit]] = True
-    return [
-        ImageCaptions(image, texts, passed[end - length : end], audited[end - length : end])
-        for (image, texts), length, end in zip(drawn, lengths.tolist(), ends.tolist(), strict=True)
-    ]
+    ends = np.cumsum(lengths)[:-1]
+    flags = zip(np.split(passed, ends), np.split(audited, ends), strict=True)
+    return [ImageCaptions(*pair, *own) for pair, own in zip(drawn, flags, strict=True)]
 
 
 def _only(

@@ -1,8 +1,9 @@
-"""Make and deal control items: units with known answers, including damaged captions. Pure."""
+"""Make and deal control items: units with known answers, including damaged captions."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -25,12 +26,20 @@ from judgments.drawing.material import (
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+    from judgments.design.tables import Controls
 
+REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
+FROM_IMAGES = (REFERENCE, DEGRADED)  # the kinds that need a control split
+REPEATS = "repeats"  # content key of a repeated unit: the key of the original
+MOST_RIGHT = 3  # H13: one to three right captions among ten
+LEAST_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
 LEAST_EXCHANGED = 2
 SHARE_EXCHANGED = 0.5  # share of a text's content words to exchange for comparison with the intact text
 SHORT = 2  # words of so few letters say little
 MOST_DONORS = 40  # number of other images searched for words
 _WORD = re.compile(r"[^\W\d_]+")
+T = TypeVar("T")
+Mark = tuple[Hashable, ...]
 
 
 def degraded_text(
@@ -56,10 +65,9 @@ def degraded(
 
     Args:
         own: every caption of the image; words with one of their stems are never inserted.
-        donors: captions of other images, used in an order drawn with ``rng``.
-        whole: exchange every content word, so that another scene is described; otherwise half (at least
-            two), so that the text is the worse of two. A text with too few content words is shuffled
-            instead.
+        donors: captions of other images.
+        whole: exchange every content word, so that another scene is described; otherwise half (at least two), so
+            that the text is the worse of two, or shuffle a text with too few.
     """
     pieces = text.split()
     places = [place for place, piece in enumerate(pieces) if _is_content(_core(piece))]
@@ -94,7 +102,7 @@ def _stems(words: Sequence[str]) -> list[str]:
 def _spare_words(
     wanted: int, *, own: Collection[str], donors: Sequence[str], rng: np.random.Generator
 ) -> list[str]:
-    """Return up to ``wanted`` content words of the donors, of different stems, in the donors' order."""
+    """Return up to ``wanted`` content words of the donors, of different stems."""
     taken = set(_stems([word for text in own for word in _WORD.findall(text)]))
     found: list[str] = []
     for donor in shuffled(donors, rng):
@@ -124,13 +132,6 @@ def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | No
             return " ".join(mixed)
 
 
-REFERENCE, DEGRADED, REPEATED, KNOWN_GOOD = "reference", "degraded", "repeated", "known-good"
-FROM_IMAGES = (REFERENCE, DEGRADED)  # the kinds that need a control split
-REPEATS = "repeats"  # content key of a repeated unit: the key of the original
-MOST_RIGHT = 3  # H13: one to three right captions among ten
-LEAST_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
-
-T = TypeVar("T")
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
 Make = Callable[[str, Image, Sequence[Image], np.random.Generator], Group]
 MakeOrNot = Callable[[str, Image, Sequence[Image], np.random.Generator], Group | None]
@@ -138,12 +139,7 @@ MakeOrNot = Callable[[str, Image, Sequence[Image], np.random.Generator], Group |
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A designer's item with its right answer and resolved texts.
-
-    Attributes:
-        number: from 1, in the order of the study file.
-        expected: the right answer in the order of the texts.
-    """
+    """A designer's item with its resolved texts, and its number from 1 in the study file."""
 
     number: int
     image: Image
@@ -162,8 +158,8 @@ class Makers:
     """A kind's factories of control items; None for those that it lacks.
 
     Attributes:
-        reference: (place, image, control images, generator) -> group; the place tells equal items of different HITs
-            apart. It also makes the items of a quiz.
+        reference: (place, image, control images, generator) -> group; the place distinguishes equal items of
+            different HITs. It also makes the items of a quiz.
         degraded: likewise; returns None if no caption can be damaged.
         known: (place, items, control images, generator) -> group.
         known_together: whether the known items of an image form one group.
@@ -180,15 +176,12 @@ class Makers:
 
 
 def control_dealer(
+    design: StudyDesign,
     images: Sequence[Image],
     *,
-    split: str,
-    per_hit: int,
-    kinds: Sequence[str],
     makers: Makers,
     known: Sequence[Known],
     shows_picture: bool,
-    seed: int,
 ) -> Dealer:
     """Return a function (page number, page) -> control groups.
 
@@ -197,20 +190,20 @@ def control_dealer(
 
     Args:
         images: those of the control split.
-        kinds: of ``controls.kinds``.
-        known: the designer's items, for known-good ones.
+        known: the designer's items.
         shows_picture: whether workers see the image, which then appears once per page.
 
     Raises:
         DesignError: the kind of HIT or the material cannot supply the controls.
     """
+    per_hit, seed = design.controls.per_hit, design.seed
     if not per_hit:
         return lambda number, page: []
     usable = [image for image in images if len(image.references) >= makers.least_references]
-    _check(usable, split=split, per_hit=per_hit, kinds=kinds, makers=makers, known=known)
+    _check(design.controls, usable, makers, known)
     rng = rng_for(seed, "controls")
     deck = Deck(usable, rng, name=lambda image: image.name)
-    kind_deck = Deck(list(dict.fromkeys(kinds)), rng_for(seed, "control kinds"), name=str)
+    kind_deck = Deck(list(dict.fromkeys(design.controls.kinds)), rng_for(seed, "control kinds"), name=str)
     known_deck = Deck(
         _by_image(known) if makers.known_together else [[item] for item in known],
         rng_for(seed, "known items"),
@@ -243,46 +236,32 @@ def control_dealer(
     return deal
 
 
-def _check(
-    usable: Sequence[Image],
-    *,
-    split: str,
-    per_hit: int,
-    kinds: Sequence[str],
-    makers: Makers,
-    known: Sequence[Known],
-) -> None:
-    missing = [
-        kind
-        for kind, maker in (
-            (REFERENCE, makers.reference),
-            (DEGRADED, makers.degraded),
-            (KNOWN_GOOD, makers.known),
-        )
-        if kind in kinds and maker is None
-    ]
-    if missing:
-        raise DesignError(
-            f"controls.kinds names {missing[0]!r}, but this protocol has no such control items.",
-            field="controls.kinds",
-        )
-    if KNOWN_GOOD in kinds and not known:
+def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: Sequence[Known]) -> None:
+    made = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
+    for kind, maker in made.items():
+        if kind in controls.kinds and maker is None:
+            raise DesignError(
+                f"controls.kinds names {kind!r}, but this protocol has no such control items.",
+                field="controls.kinds",
+            )
+    if KNOWN_GOOD in controls.kinds and not known:
         raise DesignError(
             "controls.kinds names 'known-good', but there is no item under controls.known.",
             field="controls.known",
         )
-    if not set(kinds) & set(FROM_IMAGES):
+    if not set(controls.kinds) & set(FROM_IMAGES):
         return
     if len(usable) < 2:
         raise DesignError(
-            f"controls.per_hit asks for control items, but the control split {split!r} has {len(usable)} images with "
-            f"{makers.least_references} or more references; at least two are needed (or set controls.per_hit = 0).",
+            f"controls.per_hit asks for control items, but the control split {controls.split!r} has {len(usable)} "
+            f"images with {makers.least_references} or more references; at least two are needed (or set "
+            "controls.per_hit = 0).",
             field="controls.split",
         )
-    if per_hit > len(usable):
+    if controls.per_hit > len(usable):
         raise DesignError(
-            f"controls.per_hit is {per_hit}, but the control split {split!r} has {len(usable)} images for it, and a "
-            "HIT shows none of them twice.",
+            f"controls.per_hit is {controls.per_hit}, but the control split {controls.split!r} has {len(usable)} "
+            "images for it, and a HIT shows none of them twice.",
             field="controls.per_hit",
         )
 
@@ -290,7 +269,6 @@ def _check(
 def _damaged(
     make: MakeOrNot, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
 ) -> Group:
-    """Return a damaged item of ``image``, or of another if none of its captions can be damaged."""
     for candidate in [image, *shuffled([one for one in images if one.name != image.name], rng)]:
         group = make(place, candidate, images, rng)
         if group is not None:
@@ -347,11 +325,7 @@ def divided(design: StudyDesign, material: Material) -> Division:
 
 
 def known_items(items: Sequence[Any], material: Material) -> list[Known]:
-    """Resolve the designer's ``KnownItem`` texts and images.
-
-    Raises:
-        DesignError: an item names an unknown image.
-    """
+    """Resolve the texts and images of the designer's ``KnownItem``s."""
     images = {image.name: image for image in material.images}
     everywhere = _texts_of(material.images) if items else {}
     found = []
@@ -383,9 +357,9 @@ def known_problem(item: Known, expected: str) -> DesignError:
 
 
 def _by_image(known: Sequence[Known]) -> list[list[Known]]:
-    groups: dict[str, list[Known]] = {}
+    groups: defaultdict[str, list[Known]] = defaultdict(list)
     for item in known:
-        groups.setdefault(item.image.name, []).append(item)
+        groups[item.image.name].append(item)
     return list(groups.values())
 
 
@@ -449,15 +423,11 @@ def right_caption_count(image: Image, group_size: int, rng: np.random.Generator)
     return int(rng.integers(1, most + 1))
 
 
-Mark = tuple[Hashable, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class ControlPool:
-    """Statistics of a study's control items.
+    """How many distinct control items a study has.
 
     Attributes:
-        items: number of distinct items.
         lasts: HITs a worker can do before an item repeats, given that HITs with new controls come first.
         comes_again: whether any item is in two HITs.
     """
@@ -468,9 +438,7 @@ class ControlPool:
 
 
 def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
-    """Return what a worker would recognise a control item by.
-
-    The image with its captions in any order; only the image if ``grouped``.
+    """Return what a worker would recognise a control item by: the image, and its captions unless ``grouped``.
 
     Args:
         image, texts: names or row ids; None for a caption that the kind lacks.
@@ -481,18 +449,12 @@ def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
 
 
 def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
-    """Compute the statistics of drawn HITs; repeated units occur in only one HIT."""
     known: set[Mark] = set()
     met: set[Mark] = set()
     lasts, comes_again = 0, False
     for hit in hits:
         items = {
-            mark_of(
-                unit.image,
-                unit.first.key if unit.first else None,
-                unit.second.key if unit.second else None,
-                grouped=grouped,
-            )
+            mark_of(unit.image, *(text and text.key for text in (unit.first, unit.second)), grouped=grouped)
             for unit in hit.units
             if unit.control and unit.control_kind != REPEATED
         }

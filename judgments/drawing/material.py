@@ -1,10 +1,8 @@
-"""Values that a study is generated from and generates, and seeded draws; no database.
+"""Values that a study is generated from and generates, and seeded draws.
 
 ``studies.generation`` reads a ``Material`` from a dataset, a kind turns it into a ``Batch``, and
-``studies.generation`` stores that. The same material, design and seed give the same batch.
-
-Every purpose has its own stream, so a new step never shifts another step's draws. Keys are content
-hashes, equal on every database.
+``studies.generation`` stores that. The same material, design and seed give the same batch, on every database.
+Every purpose has its own random stream, so a new step never shifts another step's draws.
 """
 
 from __future__ import annotations
@@ -22,8 +20,6 @@ from common.errors import DesignError
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A caption by its id in the dataset."""
-
     key: str
     text: str
 
@@ -32,8 +28,11 @@ class Text:
 class Image:
     """An image with its ordered references and each system's outputs, best first.
 
-    Optional: its text (MC12), its labelled boxes (WG15), a row of inputs as (column, text) in order.
-    ``found`` holds (system, caption, rank from 1) for each ranking that returned it.
+    Attributes:
+        found: (system, caption, rank from 1) for each ranking that returned it.
+        text: MC12's.
+        boxes: WG15's.
+        fields: a row of inputs as (column, text) in order.
     """
 
     name: str
@@ -44,6 +43,11 @@ class Image:
     text: str = ""
     boxes: tuple[Mapping[str, Any], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def distinct_references(self) -> list[Text]:
+        """One reference of each text."""
+        return list({text.text: text for text in self.references}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,6 @@ class Material:
     """A dataset as generation reads it.
 
     Attributes:
-        images: in import order.
         published: candidate pairs of the dataset.
         people: names of the systems that are people's held-out captions.
     """
@@ -88,10 +91,12 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class UnitSpec:
-    """A unit before it is a row; ``first`` and ``second`` are in the unit's order.
+    """A unit before it is a row.
 
-    ``content`` is other JSON that its kind shows. ``audited`` marks a filtered-out unit judged for the
-    audit. ``source_text`` is the text of its item, set by a preview.
+    Attributes:
+        audited: whether it was filtered out and is judged for the audit.
+        content: other JSON that its kind shows.
+        source_text: the text of its item, in a preview.
     """
 
     key: str
@@ -120,8 +125,6 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class HITSpec:
-    """A HIT before it is a row: its key and its ordered units."""
-
     key: str
     units: tuple[UnitSpec, ...]
 
@@ -149,11 +152,7 @@ def draw_images(
 ) -> list[Image]:
     """Return all images, or a sample of ``wanted`` in import order.
 
-    Args:
-        which: what ``images`` have that others of the split lack, for the message.
-
-    Raises:
-        DesignError: there are fewer.
+    ``which`` says in the message what ``images`` have that others of the split lack.
     """
     if wanted == "all":
         return list(images)
@@ -177,7 +176,7 @@ def content_key(*parts: object) -> str:
 
 
 def candidate_key(text: str) -> str:
-    """Return the caption id of a candidate text; equal texts share one."""
+    """Return the caption id of a candidate text."""
     return f"c-{content_key(text)}"
 
 
@@ -192,7 +191,5 @@ def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
     """Draw whether each of ``count`` units shows the second candidate first, balanced to within one."""
-    half, odd = divmod(count, 2)
-    extra = bool(rng.integers(2)) if odd else False
-    flips = [True] * (half + (1 if extra else 0)) + [False] * (half + (1 if odd and not extra else 0))
-    return shuffled(flips, rng)
+    flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
+    return shuffled([True] * flipped + [False] * (count - flipped), rng)

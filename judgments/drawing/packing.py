@@ -1,4 +1,4 @@
-"""Pack groups of units into HITs. Pure functions; the generator is an argument."""
+"""Pack groups of units into HITs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from judgments.drawing.material import Group, HITSpec, Image, UnitSpec, content_
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+
+TRIES = 50  # random orders for each distance
 
 
 def pack_groups(
@@ -48,9 +50,6 @@ def pack_groups(
     full = [page for page in pages if len(page) == per_hit]
     short = [page for page in pages if len(page) != per_hit]
     return shuffled(full, rng) + short
-
-
-TRIES = 50  # random orders for each distance
 
 
 def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
@@ -104,27 +103,13 @@ def hits_of(
     repeat_images: bool,
     control_images: Sequence[Image],
     makers: Makers,
-    known: Sequence[Known] = (),
+    known: Sequence[Known],
 ) -> tuple[HITSpec, ...]:
     """Build HITs of ``size`` groups, including the design's control groups.
 
-    Args:
-        repeat_images: whether a page may repeat an image if too few are left; only where workers do not see it.
-        known: the designer's items.
-
-    Raises:
-        DesignError: the kind or the control split cannot supply the controls.
+    ``repeat_images`` allows a page to repeat an image if too few are left, where workers do not see it.
     """
-    deal = control_dealer(
-        control_images,
-        split=design.controls.split,
-        per_hit=design.controls.per_hit,
-        kinds=design.controls.kinds,
-        makers=makers,
-        known=known,
-        shows_picture=not repeat_images,
-        seed=design.seed,
-    )
+    deal = control_dealer(design, control_images, makers=makers, known=known, shows_picture=not repeat_images)
     pages = pack_groups(
         groups,
         per_hit=size - design.controls.per_hit,

@@ -1,10 +1,9 @@
-"""Candidate pairs of the kinds HC, HI, HM and MM (V15 §6). Pure functions.
+"""Candidate pairs of the kinds HC, HI, HM and MM (V15 §6).
 
 HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human
 with a machine caption, MM two machine captions. Human candidates come from the references and are
 excluded from that pair's references, with any equal text. Equal texts are never paired. Two texts are
-compared for an image once per study, in any order and kind. Machines take part about equally often. Pairs
-with too few references are used last.
+compared for an image once per study, in any order and kind. Machines take part about equally often.
 """
 
 from __future__ import annotations
@@ -17,11 +16,13 @@ from itertools import combinations
 import numpy as np
 
 from common.errors import DesignError
+from judgments.design.tables import PAIR_KINDS
 from judgments.drawing.material import Image, Material, Pair, Text, content_key, rng_for, shuffled
 
-PAIR_KINDS = ("HC", "HI", "HM", "MM")
 DEFAULT_PER_KIND = 100
 HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
+Machines = tuple[str, ...]
+Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,7 @@ def draw_pairs(
 
     Args:
         wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
-        references: references per pair, drawn with the seed, or ``"all"``. Pairs with fewer are passed
-            over.
+        references: references per pair, or ``"all"``. Pairs with fewer are passed over.
         source: ``published`` takes the dataset's pairs, ``references`` draws new ones, ``auto`` prefers
             published ones.
         only: ids of pairs to keep of those drawn (of all published, where these are used). Empty: all.
@@ -114,19 +114,9 @@ def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) ->
     return replace(pair, references=tuple(pair.references[index] for index in chosen))
 
 
-Machines = tuple[str, ...]
-Comparison = tuple[str, frozenset[str]]  # key: an image and the two texts of a pair
-
-
 @dataclass
 class _Drawn:
-    """Results of a draw.
-
-    Attributes:
-        least: references that a pair needs.
-        compared: keys of the pairs drawn.
-        passed_over: pairs with too few references.
-    """
+    """Results of a draw of pairs with at least ``least`` references; ``passed_over`` counts those with fewer."""
 
     least: int
     of_kind: dict[str, list[Pair]] = field(default_factory=dict)
@@ -134,7 +124,7 @@ class _Drawn:
     passed_over: int = 0
 
     def takes(self, pair: Pair) -> bool:
-        """Add the pair if it has enough references and is no duplicate; return whether it was added."""
+        """Note the pair if it has enough references and is no duplicate; return whether it is."""
         if _compared(pair) in self.compared:
             return False
         if len(pair.references) < self.least:
@@ -155,7 +145,6 @@ class _Draw:
     seed: int
 
     def of_each_kind(self, least: int) -> _Drawn:
-        """Draw pairs with at least ``least`` references, up to the wanted number."""
         drawn = _Drawn(least)
         for kind in PAIR_KINDS:
             count = self.wanted.get(kind, 0) if self.wanted else DEFAULT_PER_KIND
@@ -184,11 +173,7 @@ class _Draw:
         return any(drawn.of_kind.values()) and not self.too_few(drawn)
 
     def refuse_too_few(self, drawn: _Drawn, least: int) -> None:
-        """Suggest a feasible request.
-
-        Raises:
-            DesignError: there are too few pairs, or none with so many references.
-        """
+        """Refuse a draw of too few pairs, and suggest a feasible request."""
         if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
             return
         fitting = self._most_references(least) if drawn.passed_over else 0
@@ -234,7 +219,6 @@ class _Draw:
 
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
-    """Return the choice whose machines were used least; the first on ties."""
     return min(
         choices,
         key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
@@ -282,8 +266,7 @@ def _compared(pair: Pair) -> Comparison:
 
 
 def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
-    """Return published pairs of equal texts (PASCAL-50S has one) and duplicates, mirrored or not (it has
-    three).
+    """Return published pairs of equal texts and duplicates, mirrored or not; PASCAL-50S has one and three.
 
     A design that asks for all 1,000 pairs of a kind gets the others.
     """
@@ -312,7 +295,7 @@ def pairs_left_out(
 def _draw_new(
     images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
 ) -> list[Pair]:
-    """Draw pairs in rounds over all images in random order, until there are enough."""
+    """Draw pairs in rounds over all images, until there are enough."""
     used: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
     drawn: list[Pair] = []

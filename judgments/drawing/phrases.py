@@ -1,15 +1,12 @@
 """Words of an image's text, n-grams offered as collocations (MC12 §3.2), and words for boxes.
 
-A word is what stands between blanks, without punctuation at its edges, case or apostrophe shape. The
-page's script applies the same rules (static/js/kinds/keywords.js). Pure functions.
+A word is what stands between blanks, without punctuation at its edges, case or apostrophe shape. The page's script
+applies the same rules (static/js/kinds/keywords.js). MC12's annotators typed words and ticked collocations: n-grams
+of the text, n <= 7, that are titles of Wikipedia articles. A design states its titles (``known_titles`` finds those
+in its texts). Without titles, frequent n-grams are offered, which is our own rule: twice in the text or in several
+texts of the dataset, within a clause, with no stop word at either end.
 
-MC12's annotators typed words and ticked collocations: n-grams of the text, n <= 7, that are titles of
-Wikipedia articles. A design states its titles (``known_titles`` finds those in its texts). Without
-titles, frequent n-grams are offered, which is our own rule: twice in the text or in several texts of the
-dataset, within a clause, with no stop word at either end.
-
-A box is a mapping with ``id``, ``label``, ``x``, ``y``, ``width`` and ``height`` as shares of the
-picture's sides. Pure functions.
+A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as shares of the picture's sides.
 """
 
 from __future__ import annotations
@@ -31,6 +28,10 @@ MOST_OFFERED = 40
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
 TITLES_AT_ONCE = 100_000
+KEYS = "123456789abcdefghijklmopqrtvwxy"  # that link a word to a box; the form's own keys (N, S, U, Z) are left out
+TAG = 0.09  # the maximal size of a tag as a share of the picture's sides: 26 pixels of a phone's 300
+_SYNSET = re.compile(r"\.[nvars]\.\d+$")
+_STEPS = 12
 
 
 def plain(text: str) -> str:
@@ -116,9 +117,7 @@ def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, 
 
 
 def titled(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
-    """Return the runs of words of ``text`` among ``titles`` (in the form of ``phrase``), by first
-    occurrence.
-    """
+    """Return the runs of words of ``text`` among ``titles`` (in the form of ``phrase``), in order."""
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 
@@ -180,11 +179,8 @@ def known_titles(
 ) -> list[str]:
     """Return the sorted distinct ``titles`` whose words occur consecutively in one of ``texts``.
 
-    Streams ``titles`` (Wikipedia has millions): memory holds eight bytes per run of words of the texts,
-    and the result. Underscores count as blanks, as in Wikipedia's lists.
-
-    Args:
-        progress: called now and then with the number of titles read.
+    Memory holds eight bytes per run of words of the texts, since Wikipedia has millions of titles. Underscores count
+    as blanks, as in Wikipedia's lists. ``progress`` gets the number of titles read.
     """
     runs = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
@@ -203,14 +199,6 @@ def known_titles(
         read += len(batch)
         progress(read)
     return sorted(found)
-
-
-# Keys that link a word to a box; the form's own keys (N, S, U, Z) are left out.
-KEYS = "123456789abcdefghijklmopqrtvwxy"
-# The maximal size of a tag as shares of the picture's sides: 26 pixels of a phone's 300.
-TAG = 0.09
-_SYNSET = re.compile(r"\.[nvars]\.\d+$")
-_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +221,7 @@ def key_of(place: int) -> str:
 
 
 def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
-    """Place each box's tag inside its box and off other tags, if there is room.
-
-    Small boxes choose first, since they have fewer places. A box covered by others' tags gets the nearest
-    free place.
-    """
+    """Place each box's tag inside its box and off other tags, if there is room; small boxes choose first."""
     found: dict[int, tuple[float, float]] = {}
     order = sorted(
         range(len(boxes)), key=lambda place: (boxes[place]["width"] * boxes[place]["height"], place)

@@ -1,7 +1,4 @@
-"""Reserve images for a quiz and make known items of the study's kind from them.
-
-Pure functions. Without quiz items the draws of a study are unchanged.
-"""
+"""Reserve images for a quiz and make known items of the study's kind from them."""
 
 from __future__ import annotations
 
@@ -24,7 +21,6 @@ class SetAside:
     """A dataset divided for a quiz.
 
     Attributes:
-        rest: the material of the study.
         images: those of the quiz; no judged or control item is about them.
         others: sources of wrong answers in the quiz.
     """
@@ -35,14 +31,10 @@ class SetAside:
 
 
 def set_aside(design: StudyDesign, material: Material) -> SetAside:
-    """Draw the quiz images with the seed from the control split.
+    """Draw the quiz images from the control split, as many as all attempts need if there are so many.
 
-    Take as many as all attempts need if possible, and at least as many as one needs. Control items keep
-    enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of the
-    images.
-
-    Raises:
-        DesignError: the split has too few usable images.
+    Control items keep enough images for a HIT. If no split is reserved for controls, the quiz takes at most half of
+    the images.
     """
     items = design.quiz.items
     if not items:
@@ -72,11 +64,7 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
 
 
 def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
-    """Return a known item, or a group of them, for each image of the quiz.
-
-    Raises:
-        DesignError: the protocol has no items with known answers.
-    """
+    """Return a known item, or a group of them, for each image of the quiz."""
     make, rng = KINDS[design.protocol].control_items(design).reference, rng_for(design.seed, "quiz")
     if not aside.images:
         return ()

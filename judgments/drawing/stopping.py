@@ -1,4 +1,4 @@
-"""Decide when a study stops collecting votes on a unit (docs/stopping.md). Pure."""
+"""Decide when a study stops collecting votes on a unit (docs/stopping.md)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining:
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
     """Draw the 0-based HITs of the unstopped sample, which get all their judgments.
 
-    The design's share, drawn with its seed; at least one if the share is positive. Whole HITs are drawn:
-    units are packed at random, so theirs are a random sample, and the other HITs can end as a whole,
-    which saves their pay.
+    Whole HITs are drawn: units are packed at random, so theirs are a random sample, and the other HITs can end as a
+    whole, which saves their pay.
     """
     share = design.stopping.full_depth
     count = min(hits, max(1, round(share * hits))) if share else 0
@@ -56,8 +55,7 @@ def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
 def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED) -> float:
     """Return the expected share of votes that a study uses, if answers are right with ``accuracy``.
 
-    Args:
-        references: units of a candidate pair; 1 for single units.
+    ``references`` is the number of units of a candidate pair; 1 for single units.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
     if stopping.rule == "none" or references < 1:

@@ -1,10 +1,10 @@
-"""Balanced tuples of items for best-worst scaling. Pure; the generator is an argument.
+"""Balanced tuples of items for best-worst scaling.
 
 Louviere, Flynn, Marley 2015, *Best-Worst Scaling*, ask for designs where every item, and every pair of
 items, comes equally often. Few sizes have one, so random tuples are improved as in Kiritchenko, Mohammad
 2016 (*Capturing reliable fine-grained sentiment associations by crowdsourcing and best-worst scaling*,
-NAACL): no repeated tuple, no repeated item within one, items and pairs about equally often. Items are as
-even as possible; a seeded exchange search evens out pairs.
+NAACL): no repeated tuple, no repeated item within one, items as even as possible; a seeded exchange search evens
+out pairs.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ List = frozenset[int]
 
 
 def list_count(items: int, *, size: int, appearances: int) -> int:
-    """Return how many lists of ``size`` give each item its ``appearances``, if so many distinct ones
-    exist.
-    """
+    """Return how many distinct lists of ``size`` give each item its ``appearances``."""
     return min(-(-items * appearances // size), comb(items, size))
 
 
 def balanced_lists(
     items: int, *, size: int, appearances: int, rng: np.random.Generator
 ) -> list[tuple[int, ...]]:
-    """Draw distinct ascending lists of ``size`` from 0 to ``items`` - 1; [] for too few items.
+    """Draw distinct ascending lists of ``size`` from 0 to ``items`` - 1.
 
-    Every item is in ``appearances`` lists, some in one more to fill the last list. If there are fewer
-    distinct lists, return all of them.
+    Every item is in ``appearances`` lists, some in one more to fill the last list, or in all distinct ones.
     """
     if items < size:
         return []
@@ -46,10 +43,7 @@ def balanced_lists(
 
 
 def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[List]:
-    """Fill lists one by one with the least used items, then those that met the list's items least.
-
-    Ties are broken at random. Item counts differ by at most one.
-    """
+    """Fill lists one by one with the least used items, of which those that met the list's items least."""
     came = [0] * items
     met = np.zeros((items, items), dtype=np.int64)
     lists = []
@@ -113,14 +107,11 @@ class _Design:
     def _part(self, place: int, rng: np.random.Generator) -> None:
         """Exchange an item of a repeated list for one of another list."""
         other = int(rng.integers(len(self.lists)))
-        mine, theirs = (
-            sorted(self.lists[place] - self.lists[other]),
-            sorted(self.lists[other] - self.lists[place]),
-        )
+        mine = sorted(self.lists[place] - self.lists[other])
+        theirs = sorted(self.lists[other] - self.lists[place])
         if mine:
-            self._exchange(
-                place, other, mine[int(rng.integers(len(mine)))], theirs[int(rng.integers(len(theirs)))]
-            )
+            gone, come = (items[int(rng.integers(len(items)))] for items in (mine, theirs))
+            self._exchange(place, other, gone, come)
 
     def _cost(self, old: tuple[List, List], gone: int, come: int) -> int:
         """Return half of the change in the sum of squared co-occurrences."""

@@ -29,8 +29,7 @@ class NoTemplateAnswer(ValueError):
 def checked_answer(questions: Sequence[Question], given: Any) -> dict[str, Any]:
     """Return an answer in its stored form: name -> text, number, or list of ticked values.
 
-    Unanswered questions are omitted, except boxes: an empty list means none ticked. Hidden constants
-    always have the template's value.
+    Unanswered questions are omitted, except boxes. Hidden constants always have the template's value.
 
     Raises:
         ValueError: it is invalid; the message ends with what was expected.

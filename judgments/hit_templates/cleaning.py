@@ -1,7 +1,6 @@
-"""Clean the HTML of a template by an allow list.
+"""Clean the HTML of a template by an allow list, and turn Amazon's elements into plain ones.
 
-nh3 parses as browsers do. Styles and classes are removed: the page has one look, light and dark, and no
-step can cover its surroundings.
+Styles and classes are removed: the page has one look, light and dark, and no step can cover its surroundings.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ PLAIN = {
 }  # fmt: skip
 # Page landmarks are ours: a template's own become plain boxes.
 BOXES = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
-# Amazon's elements that become plain ones, see crowd_elements.py.
+# Amazon's elements that become plain ones.
 CROWD = {
     "crowd-alert", "crowd-button", "crowd-card", "crowd-checkbox", "crowd-classifier",
     "crowd-classifier-multi-select", "crowd-form", "crowd-image-classifier",
@@ -95,6 +94,15 @@ SHOWN = {
     "output": {"for"},
 }
 
+# Our own words, translated when shown.
+INSTRUCTIONS = gettext_noop("Instructions")
+EXAMPLES = {
+    "positive-example": gettext_noop("A good example"),
+    "negative-example": gettext_noop("A bad example"),
+}
+INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
+Nodes = list[Element | str]
+
 
 def cleaned(source: str) -> str:
     """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
@@ -119,21 +127,6 @@ def cleaned_again(page: str) -> str:
         url_schemes={"http", "https", "mailto"},
         link_rel=None,
     )
-
-
-# Our own words, translated when shown.
-INSTRUCTIONS = gettext_noop("Instructions")
-EXAMPLES = {
-    "positive-example": gettext_noop("A good example"),
-    "negative-example": gettext_noop("A bad example"),
-}
-INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
-
-Nodes = list[Element | str]
-
-
-class CrowdProblem(ValueError):
-    """An unreadable element; the message says which and what was expected."""
 
 
 def _without(given: Mapping[str, str], *names: str) -> dict[str, str]:
@@ -213,7 +206,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
         given = element.attributes
         name = given.get("name", "")
         if not name:
-            raise CrowdProblem(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
+            raise ValueError(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
         shown: Nodes = list(element.inside)
         if given.get("src"):
             shown.append(Element("img", {"src": given["src"], "alt": ""}))
@@ -251,18 +244,14 @@ def _categories(text: str, tag: str) -> list[str]:
         or not all(isinstance(one, str) and one.strip() for one in found)
     ):
         extra = " (a field may stand for one category, not for the list)" if FIELD.search(text) else ""
-        raise CrowdProblem(
+        raise ValueError(
             f"The categories of <{tag}> are {text[:60]!r}; expected a list such as ['yes', 'no']{extra}."
         )
     return [str(one).strip() for one in found]
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give a group's buttons one name; Amazon lets each have its own.
-
-    Returns:
-        A sentence if the buttons' names became their values; None if nothing changed.
-    """
+    """Give a group's buttons one name, as Amazon lets each have its own; return a sentence if they had."""
     buttons = _buttons(element)
     names = [one.attributes.get("name", "") for one in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))

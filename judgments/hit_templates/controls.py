@@ -10,17 +10,17 @@ import numpy as np
 from common.errors import DesignError
 from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known
 from judgments.drawing.material import Group, Image, UnitSpec, content_key, shuffled
-from judgments.hit_templates import (
+from judgments.hit_templates.expected import (
     ExpectedProblem,
-    Question,
-    Template,
+    example_of,
     expected_columns,
     expected_of,
-    filled_questions,
     meets,
     reason_of,
 )
-from judgments.hit_templates.expected import example_of
+from judgments.hit_templates.filling import filled_questions
+from judgments.hit_templates.questions import Question
+from judgments.hit_templates.reading import Template
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -55,11 +55,7 @@ def control_contradictions(template: Template, design: StudyDesign) -> Iterator[
 
 
 def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[Known]:
-    """Return the rows with expected answers.
-
-    Raises:
-        DesignError: there are none, a cell is no possible answer, or workers would see it.
-    """
+    """Return the rows with expected answers, which workers must not see."""
     told = expected_columns((name for name, _ in rows[0].fields), template.questions)
     shown = next((name for name in template.fields if name in told), None)
     if shown is not None:

@@ -7,8 +7,6 @@ CrowdFlower's test questions. An expectation is JSON, name of the question -> on
 - ``{"all": [...]}``: boxes; exactly these are ticked,
 - ``{"low": a, "high": b}``: a number from a to b,
 - ``{"texts": [...]}``: a text; each is right, compared by ``normalised``.
-
-Pure; no database.
 """
 
 from __future__ import annotations
@@ -54,10 +52,6 @@ def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> d
 
 def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
     """Return a row's expectations; {} if no such cell is filled.
-
-    Args:
-        questions: of this row, filled in.
-        cells: column -> text.
 
     Raises:
         ExpectedProblem: a cell is no possible answer, or its question is unknown.
@@ -190,8 +184,7 @@ def _meets(wanted: Mapping[str, Any], value: Any) -> bool:
 def expected_again(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
     """Return the expectations of a repeated row from its first answer.
 
-    A number may differ by ``data-within`` or by 15% of its range; without a range it must be equal. Typed
-    texts are not compared.
+    A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
     """
     found: Expected = {}
     for question in questions:

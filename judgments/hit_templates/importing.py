@@ -17,19 +17,12 @@ from judgments.datasets.importing import import_dataset
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import HITSpec, Image, Material
-from judgments.hit_templates import (
-    ExpectedProblem,
-    Template,
-    TemplateProblem,
-    expected_columns,
-    expected_of,
-    filled_questions,
-    read_template,
-)
+from judgments.hit_templates.expected import ExpectedProblem, expected_columns, expected_of
+from judgments.hit_templates.filling import filled_questions
 from judgments.hit_templates.kind import HITTemplate
 from judgments.hit_templates.questions import fields_in
+from judgments.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.importers.tables import InputTable
-from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from judgments.studies.generation import Progress, no_progress
@@ -50,10 +43,8 @@ class CheckedTemplate:
 
     Attributes:
         source: the template as given.
-        template: as read.
-        columns: of the inputs, in order.
+        columns: of the inputs.
         first: the first row, column -> text.
-        rows: their number.
         known: number of rows with expected answers, usable as controls.
         left_out: notes on what is not carried over.
     """
@@ -67,21 +58,11 @@ class CheckedTemplate:
     left_out: tuple[str, ...]
 
 
-def read_source(path: Path, *, encoding: str | None = None) -> str:
-    """Read the template's file as text.
-
-    Raises:
-        ImportProblem: it cannot be read as text.
-    """
-    return read_whole(path, encoding=encoding)
-
-
 def check_template(*, source: str, inputs: Path, encoding: str | None = None) -> CheckedTemplate:
-    """Check both without storing anything; the inputs are streamed.
+    """Check both without storing anything.
 
     Raises:
-        TemplateProblem: the template is unusable, or has a field that is no column. ImportProblem: the
-            inputs cannot be read.
+        TemplateProblem: the template is unusable, or has a field that is no column.
     """
     template = read_template(source)
     table = InputTable(inputs, encoding)
@@ -188,11 +169,6 @@ def _rows(count: int) -> str:
 
 
 def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
-    """Return the design of a template.
-
-    Raises:
-        DesignError: an invalid slug, name or value.
-    """
     return make_design(
         {
             "name": name or slug,
@@ -206,11 +182,7 @@ def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) ->
 
 
 def sketched_hits(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
-    """Return the HIT of one row, before its dataset exists.
-
-    Raises:
-        DesignError: the row does not fit the template.
-    """
+    """Return the HIT of one row, before its dataset exists."""
     image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
     return KINDS[design.protocol].of(design).batch(design, Material(design.dataset, (image,))).hits
 
@@ -235,9 +207,7 @@ def import_template(
         values: further keys of the design.
 
     Raises:
-        TemplateProblem, ImportProblem, DesignError: see ``check_template`` and ``sketched_design``.
-            DataConflict: the study exists, or the dataset exists with other rows. PictureProblem: a
-            picture is missing or invalid.
+        DataConflict: the study exists, or the dataset exists with other rows.
     """
     brought = check_template(source=source, inputs=inputs, encoding=encoding)
     design = sketched_design(source=source, slug=slug, name=name, **values)

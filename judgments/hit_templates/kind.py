@@ -24,18 +24,7 @@ from judgments.drawing.material import (
     draw_images,
     rng_for,
 )
-from judgments.hit_templates import (
-    Question,
-    Template,
-    TemplateProblem,
-    answer_of_form,
-    checked_answer,
-    expected_again,
-    expected_in_words,
-    filled_questions,
-    meets,
-    read_template,
-)
+from judgments.hit_templates.answers import answer_of_form, checked_answer
 from judgments.hit_templates.controls import (
     answer_to,
     control_contradictions,
@@ -43,6 +32,10 @@ from judgments.hit_templates.controls import (
     known_control,
     known_rows,
 )
+from judgments.hit_templates.expected import expected_again, expected_in_words, meets
+from judgments.hit_templates.filling import filled_questions
+from judgments.hit_templates.questions import Question
+from judgments.hit_templates.reading import Template, TemplateProblem, read_template
 from judgments.kinds.base import (
     Comparison,
     Consensus,
@@ -65,19 +58,22 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 MOST_VALUES = 50  # that are listed with their votes
 MOST_TEXTS = 20
+CLOSE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
+# Initial values of a new study's form.
+STARTER = """<blockquote>${text}</blockquote>
+<fieldset>
+  <legend>Does this text make sense?</legend>
+  <label><input type="radio" name="sense" value="yes" required> Yes</label>
+  <label><input type="radio" name="sense" value="no" required> No</label>
+</fieldset>
+"""
 Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for agreement
 
 
 def question_figures(
     questions: Sequence[Question], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
-    """Return one entry per answered question, in form order.
-
-    Keys: ``name``, ``label``, ``shape``, ``answered`` (judgments with an answer); ``votes`` (value ->
-    count) of closed questions; ``mean``, ``median``, ``deviation`` (n - 1), ``low``, ``high`` of numbers;
-    ``texts`` (the first ones) and ``different`` of texts; ``alpha`` (value, low, high, level, n, reason)
-    of all but texts.
-    """
+    """Return votes, numbers (the deviation with n - 1) or texts, and alpha, by question."""
     return [_figure(one, codes, judged, seed=seed) for one in questions if one.shape != "fixed"]
 
 
@@ -145,17 +141,6 @@ def _alpha(found: AgreementResult | None) -> dict[str, Any]:
     }
 
 
-CLOSE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
-# Initial values of a new study's form.
-STARTER = """<blockquote>${text}</blockquote>
-<fieldset>
-  <legend>Does this text make sense?</legend>
-  <label><input type="radio" name="sense" value="yes" required> Yes</label>
-  <label><input type="radio" name="sense" value="no" required> No</label>
-</fieldset>
-"""
-
-
 class OfTemplate:
     """A capability of a kind that knows its template."""
 
@@ -170,8 +155,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
     def together(self, answers: list[Mapping[str, Any]]) -> Consensus:
         """Return ``answer``: question -> aggregated answers (docs/hit-templates.md).
 
-        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead;
-        ``tie`` is set if any of them is tied.
+        ``share`` and ``margin`` are means over the closed questions; ``tie`` is set if any of them is tied.
         """
         said: dict[str, Any] = {}
         votes: dict[str, int] = {}
@@ -208,8 +192,7 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 per box.
 
-        Numbers have another level of measurement and texts none: ``figures`` has each question's
-        agreement.
+        Numbers have another level of measurement: ``figures`` has each question's agreement.
         """
         found: dict[str, float] = {}
         for question in self._kind.questions(unit):
@@ -228,7 +211,6 @@ class AnswersByQuestion(OfTemplate, OpenAggregation):
 
 class ResultsByQuestion(OfTemplate, Results):
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return ``questions``: votes or numbers over all units, and agreement, per question."""
         codes = self._kind.aggregation.codes
         return KindResults(
             study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
@@ -350,7 +332,7 @@ class HITTemplate(OpenKind):
         yield from control_contradictions(read, design)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per row; rows with expected answers become known-good controls, if requested."""
+        """Return one unit per row; those with expected answers become known-good controls, if requested."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -385,7 +367,6 @@ class HITTemplate(OpenKind):
         return Makers(known=partial(known_control, design))
 
     def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
-        """Return a row with all cells; exports include those not on the page."""
         fields = dict(image.fields)
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, fields),
@@ -418,14 +399,12 @@ class HITTemplate(OpenKind):
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Compare choices and boxes exactly, numbers by range, texts by ``normalised``."""
         return meets(expected, given)
 
     def again(self, given: Any) -> Any:
         return expected_again(self.form.questions, given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return each question's most frequent answer, mean, or number of texts."""
         return [f"{name}: {_together(said)}" for name, said in answer.items()]
 
 

@@ -18,17 +18,18 @@ from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
 from judgments.datasets.page import short_name
 from judgments.design.editing.editor_page import find_preview, keep_row, store_preview
-from judgments.hit_templates import MOST_CHARACTERS
 from judgments.hit_templates.importing import (
     CheckedTemplate,
     check_template,
     import_template,
     sketched_design,
 )
+from judgments.hit_templates.reading import MOST_CHARACTERS
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import page_address
 
 MOST_INPUTS = 50 * 2**20  # bytes that a request may read while somebody waits; the command takes more
+SHELF = "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
 
 
 class HITTemplateForm(forms.Form):
@@ -89,9 +90,6 @@ class HITTemplateForm(forms.Form):
         if not cleaned.get("slug"):
             cleaned["slug"] = slugify(cleaned.get("name", ""))[:80] or "study"
         return cleaned
-
-
-SHELF = "quorum-brought"  # look -> the upload with its inputs, of the template that was looked at last
 
 
 def upload_template(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:

@@ -11,16 +11,42 @@ from typing import Any, Literal
 FIELD = re.compile(r"\$\{\s*([^{}$\r\n]{1,200}?)\s*\}")
 VOID = frozenset({"br", "hr", "img", "input", "wbr", "source", "track", "col"})
 Shape = Literal["choice", "several", "number", "text", "fixed"]
-CLOSED = ("choice", "several")  # shapes whose answers come from a few options
+LONGEST_NAME = 100
+LONGEST_TEXT = 10_000
+GREATEST = 1e15  # the largest typed number up to which whole numbers are exact
+MOST_QUESTIONS = 500
+WITHIN = "data-within"  # the tolerance of a number, not shown to workers
+BUTTONS = {"submit", "reset", "button", "image"}
+NOT_CARRIED = {"file", "password"}
+GROUPED = ("radio", "checkbox")
+# Choice: one of the options; several: any of them; fixed: a hidden constant.
+SHAPES: dict[str, Shape] = {
+    "radio": "choice",
+    "checkbox": "several",
+    "select": "choice",
+    "number": "number",
+    "range": "number",
+    "hidden": "fixed",
+    "text": "text",
+    "textarea": "text",
+}
+SORTS = {
+    "radio": "radio buttons",
+    "checkbox": "checkboxes",
+    "select": "a list to choose from",
+    "number": "a number field",
+    "range": "a slider",
+    "text": "a text field",
+    "textarea": "a text field",
+    "hidden": "a hidden field",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a choice.
+    """An option of a choice; value and label may contain ``${field}``.
 
     Attributes:
-        value: what is stored; may contain ``${field}``.
-        label: its words on the page; may contain ``${field}``.
         required: of a checkbox: it must be ticked.
         chosen: whether it is chosen initially.
     """
@@ -31,23 +57,21 @@ class Option:
     chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Question:
     """A question of the form.
 
     Attributes:
         name: of its control, as in the answer and the results file.
-        shape: choice: one of the options; several: any of them; number; text; fixed: a hidden constant.
-        control: radio, checkbox, select, number, range, text, textarea or hidden.
+        control: a key of ``SHAPES``.
         label: its words on the page, or its name.
         low, high, step: of numbers; None if unbounded.
         longest: maximal characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
-        within: of numbers: tolerance around an expected answer; None if not given.
+        within: of numbers: tolerance around an expected answer.
     """
 
     name: str
-    shape: Shape
     control: str
     label: str = ""
     required: bool = False
@@ -55,14 +79,18 @@ class Question:
     low: float | None = None
     high: float | None = None
     step: float | None = None
-    longest: int = 0
+    longest: int = LONGEST_TEXT
     preset: str = ""
     within: float | None = None
+
+    @property
+    def shape(self) -> Shape:
+        return SHAPES[self.control]
 
 
 @dataclass(slots=True)
 class Element:
-    """An element of the page. A control has 0-based numbers of its question and option."""
+    """An element of the page; a control has 0-based numbers of its question and option."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -95,68 +123,6 @@ def walk(elements: list[Element | str]) -> Iterator[Element]:
 
 def fields_in(text: str) -> list[str]:
     return [str(name).strip() for name in FIELD.findall(text)]
-
-
-LONGEST_NAME = 100
-LONGEST_TEXT = 10_000
-GREATEST = 1e15  # the largest typed number up to which whole numbers are exact
-MOST_QUESTIONS = 500
-WITHIN = "data-within"  # the tolerance of a number, not shown to workers
-TYPED = {"text", "email", "url", "tel", "search", "date", "time", "month", "week", "datetime-local", "color"}
-BUTTONS = {"submit", "reset", "button", "image"}
-NOT_CARRIED = {"file", "password"}
-GROUPED = ("radio", "checkbox")
-SHAPES: dict[str, Shape] = {
-    "radio": "choice",
-    "checkbox": "several",
-    "select": "choice",
-    "number": "number",
-    "range": "number",
-    "hidden": "fixed",
-    "text": "text",
-    "textarea": "text",
-}
-SORTS = {
-    "radio": "radio buttons",
-    "checkbox": "checkboxes",
-    "select": "a list to choose from",
-    "number": "a number field",
-    "range": "a slider",
-    "text": "a text field",
-    "textarea": "a text field",
-    "hidden": "a hidden field",
-}
-
-
-@dataclass(slots=True)
-class _Found:
-    name: str
-    control: str
-    label: str = ""
-    required: bool = False
-    options: list[Option] = field(default_factory=list)
-    low: float | None = None
-    high: float | None = None
-    step: float | None = None
-    longest: int = LONGEST_TEXT
-    preset: str = ""
-    within: float | None = None
-
-    def done(self) -> Question:
-        return Question(
-            name=self.name,
-            shape=SHAPES[self.control],
-            control=self.control,
-            label=self.label or self.name,
-            required=self.required,
-            options=tuple(self.options),
-            low=self.low,
-            high=self.high,
-            step=self.step,
-            longest=self.longest,
-            preset=self.preset,
-            within=self.within,
-        )
 
 
 class _Labels:
@@ -200,24 +166,22 @@ class _Labels:
 
 
 def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], list[str]]:
-    """Return a page's ordered questions, and sentences about unusable controls.
-
-    Marks each control with its question's number and removes controls without one.
+    """Return a page's ordered questions, and sentences about unusable controls, which are removed.
 
     Raises:
-        ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no
-            numbers.
+        ValueError: an invalid name, a name shared by two sorts of controls, or bounds that are no numbers.
     """
     _one_id_each(page)
     labels = _Labels(page)
-    found: dict[str, _Found] = {}
+    found: dict[str, Question] = {}
     said: list[str] = []
     _read(page, labels, found, said)
     if len(found) > MOST_QUESTIONS:
         raise ValueError(f"The template asks {len(found)} questions; expected at most {MOST_QUESTIONS}.")
     for one in found.values():
         _check_options(one)
-    return tuple(one.done() for one in found.values()), list(dict.fromkeys(said))
+        one.label = one.label or one.name
+    return tuple(found.values()), list(dict.fromkeys(said))
 
 
 def _one_id_each(page: list[Element | str]) -> None:
@@ -229,7 +193,7 @@ def _one_id_each(page: list[Element | str]) -> None:
         seen.add(own)
 
 
-def _read(nodes: list[Element | str], labels: _Labels, found: dict[str, _Found], said: list[str]) -> None:
+def _read(nodes: list[Element | str], labels: _Labels, found: dict[str, Question], said: list[str]) -> None:
     kept: list[Element | str] = []
     for one in nodes:
         if isinstance(one, str) or one.tag not in ("input", "select", "textarea"):
@@ -257,7 +221,7 @@ def _control(element: Element) -> str:
     return kind if kind in SORTS or kind in BUTTONS | NOT_CARRIED else "text"
 
 
-def _take(element: Element, control: str, labels: _Labels, found: dict[str, _Found]) -> None:
+def _take(element: Element, control: str, labels: _Labels, found: dict[str, Question]) -> None:
     given = element.attributes
     name = " ".join(given["name"].split())
     if FIELD.search(name):
@@ -275,7 +239,7 @@ def _take(element: Element, control: str, labels: _Labels, found: dict[str, _Fou
         )
     if there is not None and control not in GROUPED:
         raise ValueError(f"The name {name!r} belongs to {SORTS[control]} twice; expected a name for each.")
-    one = there or _Found(name, control)
+    one = there or Question(name, control)
     found.setdefault(name, one)
     element.question = list(found).index(name)
     if control in GROUPED:
@@ -283,9 +247,8 @@ def _take(element: Element, control: str, labels: _Labels, found: dict[str, _Fou
         own = labels.own(element)
         required = "required" in given
         value = given.get("value", "on")
-        one.options.append(
-            Option(value, own or value, required and control == "checkbox", "checked" in given)
-        )
+        option = Option(value, own or value, required and control == "checkbox", "checked" in given)
+        one.options = (*one.options, option)
         one.required |= required and control == "radio"
         one.label = one.label or labels.group(element) or _single_label(element, control, own)
         return
@@ -306,31 +269,26 @@ def _single_label(element: Element, control: str, own: str) -> str:
     return own if control == "checkbox" and "value" not in element.attributes else ""
 
 
-def _take_list(element: Element, one: _Found) -> None:
-    """Read a list's options.
-
-    A list without an empty first entry gets one and must be answered; otherwise its first option would
-    count as an answer.
-    """
+def _take_list(element: Element, one: Question) -> None:
+    """Read a list's options; without an empty first entry, its first option would count as an answer."""
     places = [part for part in walk(element.inside) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in places)
     for part in places:
         words = " ".join("".join(text for text in part.inside if isinstance(text, str)).split())
         part.option, part.question = len(one.options), element.question
-        one.options.append(
-            Option(
-                part.attributes.get("value", words),
-                words or part.attributes.get("label", ""),
-                chosen="selected" in part.attributes,
-            )
+        option = Option(
+            part.attributes.get("value", words),
+            words or part.attributes.get("label", ""),
+            chosen="selected" in part.attributes,
         )
+        one.options = (*one.options, option)
     if places and not chosen and one.options[0].value:
         one.required = True
         element.attributes["required"] = ""
         element.inside.insert(0, Element("option", {"value": ""}, ["–"]))
 
 
-def _take_bounds(given: dict[str, str], one: _Found) -> None:
+def _take_bounds(given: dict[str, str], one: Question) -> None:
     one.low, one.high = (_number(given, bound, one.name) for bound in ("min", "max"))
     if one.control == "range":
         one.low, one.high = (
@@ -365,7 +323,7 @@ def _whole(text: str, otherwise: int) -> int:
     return min(int(text), otherwise) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else otherwise
 
 
-def _check_options(one: _Found) -> None:
+def _check_options(one: Question) -> None:
     values = [option.value for option in one.options]
     if one.control in GROUPED or one.control == "select":
         if not any(values):

@@ -15,7 +15,6 @@ from judgments.hit_templates.cleaning import (
     CROWD,
     PLAIN,
     PLAIN_OF,
-    CrowdProblem,
     cleaned,
     name_radio_group,
 )
@@ -151,10 +150,6 @@ def _sentences(scan: _Scan) -> Iterator[str]:
         yield "Liquid ({{ … }}, {% … %}) is not carried out and stands on the page as it is; fields are ${name}."
 
 
-def fields_of(source: str) -> list[str]:
-    return list(dict.fromkeys(fields_in(source)))
-
-
 class TemplateProblem(QuorumError):
     """An unusable template."""
 
@@ -163,14 +158,7 @@ class TemplateProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template.
-
-    Attributes:
-        page: its elements, plain HTML only.
-        questions: of its controls, in page order.
-        fields: names of its fields, in order.
-        left_out: notes on what was not carried over.
-    """
+    """A parsed template, of plain HTML; ``left_out`` notes what was not carried over."""
 
     page: tuple[Element | str, ...]
     questions: tuple[Question, ...]
@@ -180,10 +168,7 @@ class Template:
 
 @lru_cache(maxsize=32)  # cached: a form shows the same template several times
 def read_template(source: str) -> Template:
-    """Parse a template.
-
-    Args:
-        source: HTML as the requester pages or Turkle have it.
+    """Parse a template as the requester pages or Turkle have it.
 
     Raises:
         TemplateProblem: it is too long or too deep, asks nothing, or uses a name for two things.
@@ -216,7 +201,7 @@ def read_template(source: str) -> Template:
     return Template(
         page=tuple(page),
         questions=questions,
-        fields=tuple(fields_of(clean)),
+        fields=tuple(dict.fromkeys(fields_in(clean))),
         left_out=(*left_out_of(source), *said, *about),
     )
 
@@ -294,6 +279,3 @@ def _level_headings(page: list[Element | str]) -> None:
     names = {tag: f"h{min(FIRST_LEVEL + place, len(HEADINGS))}" for place, tag in enumerate(levels)}
     for one in walk(page):
         one.tag = names.get(one.tag, one.tag)
-
-
-__all__ = ["MOST_CHARACTERS", "CrowdProblem", "Template", "TemplateProblem", "read_template"]

@@ -1,6 +1,6 @@
-"""Read files as typed records. Pure: no database, no Django, no writing."""
+"""Read files as typed records, without the database."""
 
-from judgments.importers.mturk.judgments import ResultColumns
+from judgments.importers.results.judgments import ResultColumns
 from judgments.importers.sources import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,

@@ -1,8 +1,7 @@
 """MS COCO's caption files: annotations (references) and results (candidates).
 
-The JSON document is read whole, which needs about six times the file's size in memory; COCO's largest
-caption file (67 MB) fits. Problems name a path in the document, such as `annotations[17].caption`,
-instead of a line.
+The document is read whole, which needs about six times its size in memory. Problems name a path in it, such as
+`annotations[17].caption`, instead of a line.
 """
 
 from __future__ import annotations

@@ -47,14 +47,12 @@ TRIPLET_REFERENCES = 48
 _PAIRWISE_VOTES = 11
 
 _REFERENCES = Columns(("image", "references"))
+_PAIR_COLUMNS = ("pair", "image", "kind", "first", "second")
 _PAIRS = {
     "pascal-50s": Columns(
-        ("pair", "image", "kind", "first", "second", "first_source", "second_source"),
-        ("pairwise_votes", "triplet_winner"),
+        (*_PAIR_COLUMNS, "first_source", "second_source"), ("pairwise_votes", "triplet_winner")
     ),
-    "abstract-50s": Columns(
-        ("pair", "image", "kind", "first", "second", "correct"), ("kind_evidence", "triplet_votes")
-    ),
+    "abstract-50s": Columns((*_PAIR_COLUMNS, "correct"), ("kind_evidence", "triplet_votes")),
 }
 # The authors number five machines, the image's own people and other images' people.
 _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
@@ -72,10 +70,10 @@ def _texts(value: Any) -> list[str]:
 
 
 def _votes(value: Any) -> list[int]:
-    whole = isinstance(value, list) and all(type(vote) is int and 1 <= vote <= 2 for vote in value)
-    if not isinstance(value, list) or not value or not whole:
+    votes = value if isinstance(value, list) else []
+    if not votes or not all(type(vote) is int and vote in (1, 2) for vote in votes):
         raise BadValue(quoted(value), "a list of votes that are 1 or 2")
-    return value
+    return votes
 
 
 def _source(value: Any) -> int:
@@ -111,8 +109,6 @@ _IMAGE, _PAIR = Shape(_Image), Shape(_Pair)
 
 
 class _Folder:
-    """The two files of a set, read and checked once for all readers."""
-
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
         self.notes = notes
@@ -125,7 +121,6 @@ class _Folder:
         self._encoding = encoding
 
     def images(self) -> Iterator[tuple[Record, str, list[str]]]:
-        """Yield (record, image, references) for every line of references.jsonl."""
         seen: set[str] = set()
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
             row = _IMAGE.read(record)
@@ -137,7 +132,7 @@ class _Folder:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
     def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
-        """Yield candidate pairs with their records; raise for an image outside `images`, if given."""
+        """Yield candidate pairs with their records."""
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
@@ -217,7 +212,6 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield one row per vote; raise for an image outside `images`. `captions` is unused."""
         for record, row in self._folder.pairs(images):
             votes = record.read("pairwise_votes", _votes)
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
@@ -246,10 +240,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield one aggregated row per reference and pair, by rater anon-1, in reference order.
-
-        PASCAL-50S's votes are unpublished, so it has none.
-        """
+        """Yield one aggregated row per reference and pair; PASCAL-50S's votes are unpublished."""
         if self._folder.name == "pascal-50s":
             return
         references = {image: texts for _, image, texts in self._folder.images()}

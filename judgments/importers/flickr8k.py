@@ -51,10 +51,7 @@ def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expecte
 
 
 class Flickr8kDataset(DatasetSource):
-    """A folder with Flickr8k.token.txt and, optionally, the three split lists.
-
-    Streams the captions; keeps the split lists and two digests per caption. Read it once.
-    """
+    """A folder with Flickr8k.token.txt and, optionally, the three split lists."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         super().__init__(inside(path, TOKEN_FILE), encoding)
@@ -143,7 +140,7 @@ class _AnonymousJudgments(JudgmentSource):
 
     @abstractmethod
     def _values(self, record: Record) -> list[int]:
-        """Return the judgments of a line."""
+        pass
 
 
 class Flickr8kExpert(_AnonymousJudgments):

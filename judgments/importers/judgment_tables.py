@@ -67,17 +67,12 @@ _TWO_SIDED = ("triplet", "pairwise")
 class TableJudgments(JudgmentSource):
     """Judgments in the export's columns; `unit`, `worker` and an answer are required.
 
-    Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Streams; keeps a 64-bit
-    digest per unit and worker, and one per unit. Read it once.
+    Workers named `anon-1`, `anon-2`, ... are anonymous, as in published totals. Memory holds a 64-bit digest per
+    unit and worker, and one per unit.
     """
 
     def __init__(
-        self,
-        path: Path,
-        records: RecordReader,
-        *,
-        protocol: str | None = None,
-        encoding: str | None = None,
+        self, path: Path, records: RecordReader, *, protocol: str | None, encoding: str | None
     ) -> None:
         super().__init__(path, encoding)
         self.protocol = protocol
@@ -154,7 +149,6 @@ class TableJudgments(JudgmentSource):
 
 
 def _unguarded(record: Record) -> Record:
-    """Remove the apostrophes that guard cells of a CSV export, if any."""
     cells = {
         column: unguard_formula(cell)
         for column, cell in record.values.items()
@@ -168,7 +162,7 @@ def _known_protocols() -> str:
 
 
 def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
-    """Return (value, answer) of a record, of which exactly one is given."""
+    """Return (value, answer) of a record."""
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
@@ -206,7 +200,6 @@ def _json_or_text(record: Record, column: str) -> object:
 
 
 def _expected(record: Record) -> object | None:
-    """Parse a control item's right answer: a whole number, a range such as "3-4", or JSON."""
     value = _json_or_text(record, "expected")
     if value is None or isinstance(value, list | dict):
         return value
@@ -219,7 +212,6 @@ def _expected(record: Record) -> object | None:
 
 
 def _content(record: Record) -> dict[str, object] | None:
-    """Parse the unit's other content: an object, in CSV as JSON."""
     value = json_cell(record, "content")
     if value is not None and not isinstance(value, dict):
         raise record.problem("content", quoted(value), "an object")
@@ -227,7 +219,7 @@ def _content(record: Record) -> dict[str, object] | None:
 
 
 def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
-    """Parse the systems of the unit's captions, by caption id: an object, in CSV as JSON."""
+    """Return the systems of the unit's captions, by caption id."""
     value = json_cell(record, "systems")
     if value is None:
         return None

@@ -36,7 +36,7 @@ class Columns:
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Raise ImportProblem for a missing or apparently misspelt column."""
+        """Refuse a missing or apparently misspelt column."""
         known = self.required + self.optional
         for name in names:
             if name in known or any(note.detail == name for note in notes):
@@ -52,9 +52,6 @@ class Columns:
 
 
 RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Record]]
-
-
-# --- JSON ---------------------------------------------------------------------------------------------------
 
 
 def read_json_lines(
@@ -105,11 +102,7 @@ def json_cell(record: Record, column: str) -> Any:
 
 
 def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
-    """Yield the objects of a JSON array, one in memory at a time.
-
-    Raises:
-        ImportProblem: it is no array of objects, or damaged.
-    """
+    """Yield the objects of a JSON array, one in memory at a time."""
     stream = read_lines(path, encoding=encoding)
     decoder, held, line = JSONDecoder(), "", 1
     began = False
@@ -179,9 +172,6 @@ def cell_of(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# --- CSV ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Header:
     line: int
@@ -199,11 +189,7 @@ def find_header(
     separators: str = SEPARATORS,
     rename: Callable[[str], str] = str.strip,
 ) -> Header:
-    """Read a header with the separator that scores most, the first on ties.
-
-    Raises:
-        ImportProblem: the line is empty, no reading scores, or a name repeats.
-    """
+    """Read a header with the separator that scores most, the first on ties."""
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", wanted)
     readings: list[tuple[int, str, list[str]]] = []
@@ -252,11 +238,7 @@ def named_cells(
 def read_csv(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
-    """Yield the records of a CSV file with a header; detect comma, semicolon, tab or bar.
-
-    Raises:
-        ImportProblem: missing required columns, repeated columns, ragged rows, unclosed quotes.
-    """
+    """Yield the records of a CSV file with a header; detect comma, semicolon, tab or bar."""
     lines = read_lines(path, encoding=encoding, newline="")
     number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
     if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header
@@ -279,11 +261,7 @@ def read_csv(
 def csv_records(
     path: Path, *, encoding: str | None, required: tuple[str, ...], separator: str = ","
 ) -> Iterator[Record]:
-    """Yield the rows of another tool's CSV file, with case-sensitive columns.
-
-    Raises:
-        ImportProblem: as for `read_csv`.
-    """
+    """Yield the rows of another tool's CSV file, with case-sensitive columns."""
     lines = read_lines(path, encoding=encoding, newline="")
     wanted = f"a header with {' and '.join(required)}"
     header = find_header(path, *next(lines, (1, "")), wanted=wanted, score=len, separators=separator)

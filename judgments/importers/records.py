@@ -26,6 +26,18 @@ NAME_LIMIT = 200
 SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
+RULE_LIMIT = 40
+PAIR_KINDS = ("HC", "HI", "HM", "MM")
+HUMAN = "human"
+HUMAN_OTHER = "human-other"
+ANNOTATION, SEARCH = "annotation", "search"
+# The columns of an exported judgments file, in CSV order.
+JUDGMENT_COLUMNS = (
+    "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
+    "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer", "control", "expected", "used",
+    "presented", "simulated", "accepted_at", "submitted_at", "seconds", "wall_seconds", "comment", "revision",
+    "invalidated", "content", "systems",
+)  # fmt: skip
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -49,8 +61,7 @@ class Record:
 
     Attributes:
         line: the 1-based first line; None where the format has no lines.
-        textual: whether the format is untyped (CSV): an empty cell is missing, and numbers and flags are
-            parsed.
+        textual: whether the format is untyped (CSV): empty cells are missing, numbers and flags are parsed.
         path: the record's path in a document without lines, such as `annotations[3]`.
         origins: column -> its name in problems, where the file's name differs.
     """
@@ -73,11 +84,7 @@ class Record:
         return None if self.textual and value == "" else value
 
     def read(self, column: str, read: Callable[[Any], T]) -> T:
-        """Return a column as parsed by `read`.
-
-        Raises:
-            ImportProblem: `read` raised BadValue.
-        """
+        """Return a column as parsed by `read`, which may raise BadValue."""
         try:
             return read(self.values.get(column))
         except BadValue as unfit:
@@ -105,11 +112,6 @@ class Shape(Generic[T]):
         }
 
     def read(self, record: Record, **given: Any) -> T:
-        """Return the row of a record.
-
-        Raises:
-            ImportProblem: a value does not fit, or a required one is missing.
-        """
         for name, column in self._columns.items():
             value = record.values.get(column)
             if name in self._required or not (value is None or (record.textual and value == "")):
@@ -159,7 +161,6 @@ def read_image(value: Any) -> str:
 
 
 def read_address(value: Any) -> str:
-    """Return a web address."""
     address = read_text(value)
     if len(address) > ADDRESS_LIMIT:
         raise BadValue(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
@@ -234,8 +235,6 @@ def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
 
 
 def one_of(*choices: str) -> PlainValidator:
-    """Return the type of a name among ``names``."""
-
     def read(value: Any) -> str:
         chosen = read_name(value)
         if chosen not in choices:
@@ -275,54 +274,11 @@ def quoted(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-PAIR_KINDS = ("HC", "HI", "HM", "MM")
-HUMAN = "human"
-HUMAN_OTHER = "human-other"
-ANNOTATION, SEARCH = "annotation", "search"
-RULE_LIMIT = 40
-
-# The columns of an exported judgments file, in CSV order.
-JUDGMENT_COLUMNS = (
-    "study",
-    "unit",
-    "protocol",
-    "image",
-    "reference",
-    "first",
-    "second",
-    "reference_text",
-    "first_text",
-    "second_text",
-    "kind",
-    "pair",
-    "worker",
-    "assignment",
-    "hit",
-    "value",
-    "answer",
-    "control",
-    "expected",
-    "used",
-    "presented",
-    "simulated",
-    "accepted_at",
-    "submitted_at",
-    "seconds",
-    "wall_seconds",
-    "comment",
-    "revision",
-    "invalidated",
-    "content",
-    "systems",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ReferenceRow:
-    """A human caption of an image.
+    """A human caption of an image; `position` counts the image's captions from 0.
 
-    `image` is the image's name in Quorum, `file` the picture's file name if different. `caption_id` is
-    unique in the dataset; `position` counts the image's captions from 0.
+    `file` is the picture's file name if it is not the image's name.
     """
 
     image: str
@@ -351,10 +307,7 @@ class BoxRow:
 
 @dataclass(frozen=True, slots=True)
 class ImageRow:
-    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3).
-
-    It precedes the image's captions, if any.
-    """
+    """An image's text (MC12 section 3.2) or labelled boxes (WG15 section 3), before its captions."""
 
     image: str
     text: str = ""
@@ -365,10 +318,7 @@ class ImageRow:
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """An input row of a HIT template: (column, text) in column order.
-
-    `file` is the picture's file name, if pictures are imported too.
-    """
+    """An input row of a HIT template: (column, text) in column order."""
 
     image: str
     fields: tuple[tuple[str, str], ...]
@@ -379,10 +329,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two candidates of a dataset for one image (V15 §3).
-
-    `references` is the number of leading references that belong to the pair; None means all.
-    """
+    """Two candidates for an image (V15 §3), and how many of its first references they go with; None: all."""
 
     pair: str
     image: str
@@ -420,10 +367,12 @@ def _presented(value: object) -> str:
 class JudgmentRow:
     """An answer on a unit, in the columns of an exported judgments file.
 
-    `unit` groups rows within the file. `anonymous` marks a rater from published totals (`anon-1`, ...),
-    who is not one person: such workers have no statistics. `aggregated` marks a majority of unpublished
-    answers. `revision` counts the worker's answers on the unit from 0; `invalidated` names the rule that
-    excluded it; `content` is what else an open kind showed.
+    Attributes:
+        anonymous: whether the rater comes from published totals (`anon-1`, ...) and is not one person.
+        aggregated: whether it is a majority of unpublished answers.
+        revision: counts the worker's answers on the unit from 0.
+        invalidated: the rule that excluded it.
+        content: what else an open kind showed.
     """
 
     unit: ShortName
@@ -473,7 +422,7 @@ class Credit:
 class CreditedRow(JudgmentRow):
     """A judgment with the systems of its captions, by caption id.
 
-    A separate class keeps the fingerprints of files without them.
+    It is a class apart, so that the fingerprints of files without credits stay.
     """
 
     credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
@@ -523,8 +472,9 @@ class CandidateSource(Source, ABC):
 class JudgmentSource(Source, ABC):
     """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
 
-    `protocol` is that of every row, or None if rows state it; `anonymous` is true when no rater is a
-    person. `winners` yields results published without votes.
+    Attributes:
+        protocol: that of every row; None if rows state it.
+        anonymous: whether no rater is a person.
     """
 
     protocol: str | None = None
@@ -536,4 +486,5 @@ class JudgmentSource(Source, ABC):
     ) -> Iterator[JudgmentRow]: ...
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
+        """Yield results published without votes."""
         return iter(())

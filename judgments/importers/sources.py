@@ -7,15 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from judgments.importers.coco import CocoCandidates, CocoDataset
-from judgments.importers.elsewhere.crowdflower import CROWDFLOWER
-from judgments.importers.elsewhere.label_studio import LABEL_STUDIO
-from judgments.importers.elsewhere.potato import POTATO
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mturk.judgments import EXAMPLE, MTURK, TURKLE, ResultColumns, ResultJudgments
 from judgments.importers.readers import read_csv, read_json_lines
 from judgments.importers.records import CandidateSource, DatasetSource, JudgmentSource
+from judgments.importers.results.crowdflower import CROWDFLOWER
+from judgments.importers.results.judgments import EXAMPLE, ResultColumns, ResultJudgments
+from judgments.importers.results.label_studio import LABEL_STUDIO
+from judgments.importers.results.mturk import MTURK, TURKLE
+from judgments.importers.results.potato import POTATO
 from judgments.importers.tables import InputTable, TableCandidates, TableDataset
 from judgments.importers.textio import ImportProblem
 
@@ -57,17 +58,19 @@ RESULT_FORMATS = {
 
 
 def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
-    """Open a dataset in one of DATASET_FORMATS lazily.
+    """Open a dataset in one of DATASET_FORMATS; its contents are read later.
 
-    Raises ImportProblem for an unknown format or missing path, and later for the contents. `encoding` is
-    for files that are neither UTF-8 nor marked (docs/formats.md).
+    `encoding` is for files that are neither UTF-8 nor marked (docs/formats.md).
+
+    Raises:
+        ImportProblem: the format is unknown, or nothing is there.
     """
     path = _checked(format, DATASET_FORMATS, path)
     return DATASET_FORMATS[format](path, encoding)
 
 
 def open_candidates(format: str, path: Path | str, *, encoding: str | None = None) -> CandidateSource:
-    """Open a system's captions in one of CANDIDATE_FORMATS; errors as for `open_dataset`."""
+    """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
     return CANDIDATE_FORMATS[format](path, encoding)
 
@@ -80,12 +83,11 @@ def open_judgments(
     encoding: str | None = None,
     columns: ResultColumns | None = None,
 ) -> JudgmentSource:
-    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS; errors as for
-    `open_dataset`.
+    """Open judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS, as `open_dataset` does.
 
-    `protocol` chooses among a published set's judgments (pascal-50s: triplet by default, or pairwise).
-    For jsonl and csv it is the protocol of rows without one; a row with another is an ImportProblem.
-    `columns` is required for RESULT_FORMATS, and refused for others.
+    Args:
+        protocol: chooses among a published set's judgments; for other formats, that of rows without one.
+        columns: for RESULT_FORMATS alone, which require it.
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS), path)
     if (columns is None) == (format in RESULT_FORMATS):
@@ -93,8 +95,8 @@ def open_judgments(
         expected = EXAMPLE if columns is None else f"them for {', '.join(RESULT_FORMATS)} alone"
         raise ImportProblem(path, None, "--columns", found, expected)
     if columns is not None:
-        chosen_source = RESULT_FORMATS[format]
-        return ResultJudgments(path, columns, protocol=protocol, encoding=encoding, source=chosen_source)
+        source = RESULT_FORMATS[format]
+        return ResultJudgments(path, columns, protocol=protocol, encoding=encoding, source=source)
     if format in TABLE_FORMATS:
         return TableJudgments(path, TABLE_FORMATS[format], protocol=protocol, encoding=encoding)
     readers = JUDGMENT_FORMATS[format]

@@ -52,8 +52,19 @@ DATASET_COLUMNS = Columns(
 )
 PAIR_COLUMNS = Columns(("image", "caption"))
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
-MOST_TEXT = 100_000  # maximal characters of an image's text
+MOST_TEXT = 100_000  # characters of an image's text
+MOST_BOXES = 100
+SIZE = ("image_width", "image_height")
+KEYS = ("id", "label", "x", "y", "width", "height")
+BEYOND = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
+DECIMALS = 6
+# Of the inputs of HIT templates:
+PICTURE = "picture"
+MOST_COLUMNS = 200
+MOST_CELL = 100_000
+LONGEST_COLUMN = 100
 _SPLIT = re.compile(r"[^\s/\\]{1,20}")
+_BOX = Shape(BoxRow)
 
 read_caption = partial(read_text, expected="a caption")
 
@@ -70,9 +81,6 @@ def _long_text(value: Any) -> str:
     if len(text) > MOST_TEXT:
         raise BadValue(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
     return text
-
-
-# --- Datasets -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +101,8 @@ _ABOUT = Shape(_AboutImage, given=("boxes",))
 class TableDataset(DatasetSource):
     """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`.
 
-    Images may have a `text`, then need no caption, and `boxes`. Streams; keeps each image's first record
-    (digests of long values), its count and two 64-bit digests per caption, to find repeated ids and
-    texts. Read it once; open it again for a second pass.
+    Images may have `boxes`, and a `text`, with which they need no caption. Memory holds each image's first record
+    (digests of long values), its count and two 64-bit digests per caption.
     """
 
     def __init__(self, path: Path, encoding: str | None = None, *, records: RecordReader) -> None:
@@ -103,7 +110,6 @@ class TableDataset(DatasetSource):
         self._records = records
 
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
-        """Yield captions; before them, images with a text or boxes."""
         register = CaptionRegister(self.notes)
         about: dict[str, _FirstRecord] = {}
         silent: set[str] = set()
@@ -145,7 +151,7 @@ class _FirstRecord:
         return cls(row.split, row.url, hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0)
 
     def check(self, record: Record, row: _AboutImage) -> None:
-        """Raise ImportProblem if a later record differs."""
+        """Refuse a later record that differs."""
         for column, before, now in (("split", self.split, row.split), ("url", self.url, row.url)):
             if now is not None and now != before:
                 raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
@@ -171,7 +177,7 @@ class CaptionRegister:
         return self._counts[image]
 
     def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
-        """Return True for a new caption, False for an exact repetition; raise for a reused id."""
+        """Return whether the caption is new; refuse an id that is used again for another one."""
         key, content = hash(caption_id), hash((image, text))
         if key in self._by_id:
             if self._by_id[key] != content:
@@ -187,23 +193,10 @@ class CaptionRegister:
         return True
 
 
-# --- Boxes --------------------------------------------------------------------------------------------------
-
-# Boxes are stored as shares of the picture's sides (0 to 1, the corner at the upper left), to fit the
-# picture at any size. Boxes in pixels need the columns `image_width` and `image_height`.
-MOST_BOXES = 100
-SIZE = ("image_width", "image_height")
-KEYS = ("id", "label", "x", "y", "width", "height")
-BEYOND = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
-DECIMALS = 6
-_BOX = Shape(BoxRow)
-
-
 def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None:
-    """Return a record's boxes, or None.
+    """Return a record's boxes, as shares of the picture's sides from the upper left corner.
 
-    Raises:
-        ImportProblem: names the box and the problem.
+    Boxes in pixels need the columns `image_width` and `image_height`.
     """
     if record.get(column) is None:
         return None
@@ -275,27 +268,14 @@ def _within(
     return round(first, DECIMALS), round(last - first, DECIMALS)
 
 
-# --- Inputs of HIT templates --------------------------------------------------------------------------------
-
-PICTURE = "picture"
-MOST_COLUMNS = 200
-MOST_CELL = 100_000
-LONGEST_COLUMN = 100
-
-
 class InputTable(DatasetSource):
     """CSV with a column per `${field}` of a HIT template and a row per task, as MTurk and Turkle take it.
 
-    Column names are case-sensitive; cells may be empty or hold line breaks. A column `picture` names the
-    row's picture, if pictures are imported. Streams; read it once.
+    Column names are case-sensitive. A column `picture` names the row's picture, if pictures are imported.
     """
 
     def rows(self) -> Iterator[InputRow]:
-        """Yield records named by number: `row-1`.
-
-        Raises:
-            ImportProblem: no header, a repeated or unnamed column, ragged rows, unclosed quotes, no rows.
-        """
+        """Yield records named by number: `row-1`."""
         lines = read_lines(self.path, encoding=self._encoding, newline="")
         header = find_header(
             self.path,
@@ -325,15 +305,8 @@ class InputTable(DatasetSource):
         return InputRow(f"row-{number}", tuple(record.values.items()), file=own)
 
 
-# --- Candidates ---------------------------------------------------------------------------------------------
-
-
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
-    """Yield image and caption of JSON lines or CSV, detected by the first character.
-
-    Raises:
-        ImportProblem: neither format, a missing column, or no records.
-    """
+    """Yield image and caption of JSON lines or CSV, detected by the first character."""
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
     found = False
@@ -348,8 +321,7 @@ def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, s
 class TableCandidates(CandidateSource):
     """One system's captions from JSON lines or CSV with `image, caption`, optionally `rank, score`.
 
-    Several captions of an image need distinct ranks. A `system` column must name one system. Streams;
-    keeps one entry per image and rank. Read it once.
+    Several captions of an image need distinct ranks. A `system` column must name one system.
     """
 
     shape = Shape(CandidateRow, columns={"text": "caption"})
@@ -385,7 +357,7 @@ class CandidateRegister:
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
     def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
-        """Return True for a new candidate, False for an exact repetition."""
+        """Return whether the candidate is new; refuse another caption of the same rank."""
         if self._images is not None and row.image not in self._images:
             raise record.problem(column, quoted(row.image), "an image of the dataset")
         key, content = (row.image, row.rank), hash((row.text, row.score))

@@ -19,36 +19,19 @@ from typing import BinaryIO, cast
 
 from common.errors import QuorumError
 
+# A longer line means a file without line ends, which would fill the memory.
+LINE_LIMIT = 16 * 1024 * 1024
 
-class ImportProblem(QuorumError):
-    """A file cannot be imported.
-
-    `file` is the path as given, `line` the 1-based first line of the record (None inside a JSON
-    document), `column` the field or its path in the document, `found` and `expected` describe the
-    problem. `str()` is one sentence for the file's author.
-    """
-
-    title = "The file cannot be imported"
-
-    def __init__(
-        self, file: str | Path, line: int | None, column: str | None, found: str, expected: str
-    ) -> None:
-        super().__init__(str(file), line, column, found, expected)
-        self.file = str(file)
-        self.line = line
-        self.column = column
-        self.found = found
-        self.expected = expected
-
-    def __str__(self) -> str:
-        place = self.file
-        if self.line is not None:
-            place += f", line {self.line}"
-        if self.column is not None:
-            place += f", {self.column}"
-        return f"{place}: found {self.found}, expected {self.expected}."
-
-
+_MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_GZIP_MAGIC = b"\x1f\x8b"
+_RISKY = re.compile(r"'*[=+\-@\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")
 # "{n}" is the count, "{detail}" distinguishes notes of the same quirk.
 QUIRKS = {
     "repeated-line": "Lines that repeat an earlier line word for word, left out: {n}.",
@@ -83,10 +66,37 @@ QUIRKS = {
 }
 
 
+class ImportProblem(QuorumError):
+    """A file cannot be imported.
+
+    Attributes:
+        line: the 1-based first line of the record; None inside a JSON document.
+        column: the field, or its path in the document.
+    """
+
+    title = "The file cannot be imported"
+
+    def __init__(
+        self, file: str | Path, line: int | None, column: str | None, found: str, expected: str
+    ) -> None:
+        super().__init__(str(file), line, column, found, expected)
+        self.file = str(file)
+        self.line = line
+        self.column = column
+        self.found = found
+        self.expected = expected
+
+    def __str__(self) -> str:
+        place = self.file
+        if self.line is not None:
+            place += f", line {self.line}"
+        if self.column is not None:
+            place += f", {self.column}"
+        return f"{place}: found {self.found}, expected {self.expected}."
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A quirk in a file: its name, detail (or ""), count, and a sentence about it."""
-
     quirk: str
     detail: str
     count: int
@@ -100,7 +110,7 @@ class ImportNotes:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def count(self, quirk: str, by: int = 1, *, detail: str = "") -> None:
-        """Count a quirk of QUIRKS. Raise KeyError for an unknown name; a count of 0 leaves no note."""
+        """Count a quirk of QUIRKS; a count of 0 leaves no note."""
         QUIRKS[quirk]
         if by:
             self._counts[quirk, detail] += by
@@ -113,28 +123,16 @@ class ImportNotes:
             yield Note(quirk, detail, n, QUIRKS[quirk].format(n=f"{n:,}", detail=detail))
 
     def sentences(self) -> list[str]:
-        """Return one sentence per quirk, in order of first occurrence."""
         return [note.sentence for note in self]
-
-
-# A longer line means a file without line ends, which would fill the memory.
-LINE_LIMIT = 16 * 1024 * 1024
-
-_MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") -> Iterator[tuple[int, str]]:
     r"""Yield (1-based line number, line with its end), holding one line at a time.
 
-    `newline` is "\n", or "" to accept a lone carriage return too. Raise ImportProblem if the file cannot
-    be opened, unpacked or decoded, or holds a NUL or a line beyond LINE_LIMIT.
+    `newline` is "\n", or "" to accept a lone carriage return too.
+
+    Raises:
+        ImportProblem: the file cannot be opened, unpacked or decoded, or holds a NUL or a line beyond LINE_LIMIT.
     """
     number = 0
     try:
@@ -159,7 +157,7 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    """Return a file's whole text, with the errors of `read_lines`; keep line ends."""
+    """Return a file's whole text with its line ends, as `read_lines` reads it."""
     return "".join(line for _, line in read_lines(path, encoding=encoding))
 
 
@@ -230,16 +228,10 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
     return ImportProblem(path, number, None, found, expected)
 
 
-_RISKY = re.compile(r"'*[=+\-@\t\r]")
-_GUARDED = re.compile(r"'+[=+\-@\t\r]")
-
-
 def guard_formula(text: str) -> str:
-    """Return `text` as a safe CSV cell.
+    """Return `text` as a CSV cell that spreadsheets do not take for a formula.
 
-    Spreadsheets take a cell that begins with `= + - @`, a tab or a carriage return as a formula. It gets
-    a leading apostrophe; so does a cell that seems to have one, so that removing one apostrophe restores
-    every text.
+    It gets a leading apostrophe; so does a cell that seems to have one, so that removing one restores every text.
     """
     return f"'{text}" if _RISKY.match(text) else text
 

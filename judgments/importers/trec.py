@@ -52,10 +52,7 @@ class RankedLists:
     def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
         """Return (query, item, rank from 1, score) by query and rank, the first ``depth`` of each list.
 
-        Ranks decide; contradicting scores are noted.
-
-        Raises:
-            ImportProblem: a list repeats a rank or an item.
+        Ranks decide; contradicting scores are noted. A list that repeats a rank or an item is refused.
         """
         query, item, rank, line = (
             np.array(column, dtype=np.int64) for column in (self.query, self.item, self.rank, self.line)
@@ -76,15 +73,8 @@ class RankedLists:
         notes.count("scores-against-ranks", len(np.unique(query[1:][rises])))
         keep = place <= (len(place) if depth is None else depth)
         notes.count("below-depth", int((~keep).sum()))
-        return list(
-            zip(
-                query[keep].tolist(),
-                item[keep].tolist(),
-                place[keep].tolist(),
-                score[keep].tolist(),
-                strict=True,
-            )
-        )
+        columns = (column[keep].tolist() for column in (query, item, place, score))
+        return list(zip(*columns, strict=True))
 
 
 def read_runs(
@@ -99,20 +89,14 @@ def read_runs(
 
     Args:
         queries, ranked: name -> number, of valid queries and items.
-
-    Raises:
-        ImportProblem: a malformed line, an unknown name, or no lines.
     """
     runs: dict[str, RankedLists] = {}
     for row in _read_lines(path, encoding):
         for column, name, known in (("qid", row.query, queries), ("docid", row.item, ranked)):
             if name not in known:
-                example = next(iter(known), None)
-                expected = (
-                    f"a name of the dataset such as {example!r}"
-                    if example
-                    else "one, but the dataset has none"
-                )
+                expected = "one, but the dataset has none"
+                if known:
+                    expected = f"a name of the dataset such as {next(iter(known))!r}"
                 raise ImportProblem(path, row.number, column, quoted(name), expected)
         run = runs.setdefault(row.system, RankedLists(path))
         run.query.append(queries[row.query])

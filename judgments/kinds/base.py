@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from django.utils.translation import gettext
@@ -29,13 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An answer a worker can give.
-
-    Attributes:
-        value: the API's value, as the worker sees it, before it is mapped to the unit's order.
-        label: its English label.
-        key: its keyboard key, if any.
-    """
+    """An answer a worker can give: its value in the worker's order, English label and key."""
 
     value: int
     label: str
@@ -48,15 +42,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """The consensus of a unit's included judgments.
+    """The consensus of a unit's n included judgments.
 
     Attributes:
-        n: number of judgments.
         value: the winner, 0/1, or the mean grade; None on a tie or without judgments.
         share: share of the winner (relevance: of yes; graded: None).
         margin: share of the winner minus share of the runner-up (graded: None).
-        tie: whether no answer has the most votes.
-        votes: votes by answer.
         answer: the consensus of open answers, in the kind's form; None for kinds with values.
     """
 
@@ -71,7 +62,7 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True)
 class IncludedJudgment:
-    """An included judgment: unit row with image and captions, worker, canonical answer."""
+    """An included judgment: unit row, worker, canonical answer."""
 
     unit: Any
     worker: int
@@ -93,7 +84,7 @@ class KindResults:
 
 @dataclass(frozen=True, slots=True)
 class CaptionScore:
-    """A human score of a caption: row id of the image, id and text of the caption."""
+    """A human score of a caption; ``item`` is the row id of the image, ``key`` the caption's id."""
 
     item: int
     key: str
@@ -107,10 +98,10 @@ class Page:
 
     Attributes:
         template: below templates/.
-        script: below static/ (docs/adding-a-kind.md); "" for none.
-        guide: a template that extends the instructions; "" for none.
+        script: below static/ (docs/adding-a-kind.md).
+        guide: a template that extends the instructions.
         keys: keyboard help: ((keys), words), ...; () to use the choices' own.
-        letters: the letters of a unit's texts; () for none.
+        letters: the letters of a unit's texts.
         shows_picture: whether workers see the image; the page then shows it once.
         custom: whether the researcher supplies the page.
         self_contained: whether a page without this server and its scripts can ask it (MTurk's HTMLQuestion).
@@ -165,12 +156,7 @@ class Aggregation(ABC):
 
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return the consensus of each unit that occurs.
-
-        Args:
-            units: (N,) the unit of each judgment.
-            values: (N,) canonical answers.
-        """
+        """Return the consensus of each unit, from the unit (N,) and the canonical answer (N,) of each judgment."""
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         """Return the outcome bounds of a unit after up to ``remaining`` more answers.
@@ -202,7 +188,6 @@ class Results:
     """A kind's own results of included judgments."""
 
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        """Return the results; ``seed`` is for draws."""
         return KindResults()
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
@@ -248,11 +233,7 @@ class Exchange:
         return given
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
-        """Convert an answer from a file; the inverse of ``exported``.
-
-        Raises:
-            ValueError: it is invalid; the message says what was expected.
-        """
+        """Convert an answer from a file, the inverse of ``exported``; ValueError says what was expected."""
         return given
 
     def mturk_names(self) -> list[str]:
@@ -273,11 +254,7 @@ class Rehearsal(ABC):
 
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
-        """Draw a rehearsal's true answer.
-
-        Args:
-            qualities: of the unit's one or two candidates, on the scale of grades 1 to 4.
-        """
+        """Draw a true answer; ``qualities`` are those of the unit's candidates, from 1 to 4."""
 
     @abstractmethod
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
@@ -285,14 +262,13 @@ class Rehearsal(ABC):
 
     @abstractmethod
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """Return whether a rehearsal's consensus matches its truth."""
+        """Return whether a consensus matches its truth."""
 
 
 class Kind(ABC):
     """A protocol of PROTOCOLS.md 2.
 
     Attributes:
-        name: the protocol's name in files and addresses.
         values: allowed canonical answers; empty for open answers.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether a HIT holds images with several captions each.
@@ -303,11 +279,8 @@ class Kind(ABC):
         labelled: answers that ``labels`` of the study file name, in order.
         no_source: why the page shows no source text; "" if it can.
         own_formats: export formats for this kind only.
-        wordings: the page's wordings by the design's ``judged``; {} if one fits every text.
-        wording: the wording in use.
+        wordings: by the design's ``judged``; {} if one fits every text.
         relevance: None unless a unit is one caption of one image.
-        results: None for a kind without results of its own.
-        rehearsal: None for a kind that cannot be rehearsed.
     """
 
     name: ClassVar[str]
@@ -337,17 +310,17 @@ class Kind(ABC):
 
     @property
     def is_open(self) -> bool:
-        """Return whether answers are JSON under ``answer`` instead of numbers under ``value``."""
+        """Whether answers are JSON under ``answer`` instead of numbers under ``value``."""
         return not self.values
 
     @property
     def judges_one_caption(self) -> bool:
-        """Return whether units are one caption of one image (``sampling.pairs_from``)."""
+        """Whether units are one caption of one image (``sampling.pairs_from``)."""
         return self.relevance is not None
 
     @property
     def chosen_by_id(self) -> bool:
-        """Return whether ``sampling.only`` can name candidate pairs or units."""
+        """Whether ``sampling.only`` can name candidate pairs or units."""
         return self.compares_pairs or self.judges_one_caption
 
     def of(self, design: StudyDesign) -> Kind:
@@ -394,12 +367,16 @@ class Kind(ABC):
         return hits_of(
             groups,
             design=design,
-            size=design.images_per_hit if self.grouped else design.units_per_hit,
+            size=self.hit_size(design),
             repeat_images=not self.page.shows_picture,
             control_images=control_images,
             makers=self.control_items(design),
             known=known,
         )
+
+    def hit_size(self, design: StudyDesign) -> int:
+        """Return how many units, or images, a HIT holds."""
+        return design.images_per_hit if self.grouped else design.units_per_hit
 
     def control_items(self, design: StudyDesign) -> Makers:
         """Return what makes items with a known answer, for HITs and for a quiz; none by default."""
@@ -418,7 +395,7 @@ class Kind(ABC):
         """Return a control item.
 
         Args:
-            place: tells equal items of different HITs apart.
+            place: distinguishes equal items of different HITs.
             parts: what its key is derived from, besides the image.
             shown: texts and content of the unit.
         """
@@ -435,8 +412,7 @@ class Kind(ABC):
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """Return the unit as its worker sees it (docs/api.md), without position, protocol and question.
 
-        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview). ``side`` comes from ``sides``; None if nothing is
-        drawn.
+        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview); ``side`` was drawn by ``sides``, if anything was.
         """
 
     @abstractmethod
@@ -452,12 +428,11 @@ class Kind(ABC):
         """Return the unchecked form answer at ``position``, or None."""
 
     def in_words(self, given: Any) -> str:
-        """Return an answer as text, using its choice's label."""
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return an open consensus (``Consensus.answer``) as text, most frequent first; [] for kinds with values."""
+        """Return an open consensus (``Consensus.answer``) as text, most frequent first."""
         return []
 
     def is_right(self, given: Any, expected: Any) -> bool:
@@ -466,12 +441,12 @@ class Kind(ABC):
 
     @property
     def expectations(self) -> tuple[Any, ...]:
-        """Return the expectations that a study file can give for a known item; () for none."""
+        """The expectations that a study file can give for a known item."""
         return ()
 
     @property
     def guessed_right(self) -> float | None:
-        """Return the share of control items that random answers get right; None if unknown."""
+        """The share of control items that random answers get right; None if unknown."""
         if not self.expectations:
             return None
         return sum(self.is_right(value, self.expectations[0]) for value in self.values) / len(self.values)
@@ -514,10 +489,7 @@ class OpenKind(Kind):
 class ChoiceRehearsal(Rehearsal):
     """Rehearse a kind whose answers are whole numbers.
 
-    Args:
-        values: allowed canonical answers.
-        leaning: qualities -> the probability of each of ``values`` as the truth.
-        is_right: that of the kind.
+    ``leaning`` maps qualities to the probability of each of ``values`` as the truth.
     """
 
     def __init__(
@@ -557,11 +529,8 @@ def by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-K = TypeVar("K", bound=Kind)
-
-
-def with_wording(kind: K, judged: str, labels: Sequence[str]) -> K:
-    """Return ``kind`` with the words for ``judged`` and, where a study has them, with its own ``labels``."""
+def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
+    """Return ``kind`` with the words for ``judged`` and with a study's own ``labels``."""
     wording = kind.wordings.get(judged)
     if wording is None or (wording is kind.wording and not labels):
         return kind

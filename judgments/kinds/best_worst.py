@@ -21,7 +21,7 @@ from evaluation.statistics.aggregation import (
     implied_comparisons,
     split_half_reliability,
 )
-from judgments.design.wordings import BEST_WORST_WORDS, CAPTION
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
@@ -67,7 +67,7 @@ PRIOR = 0.5  # pseudo-wins each way keep Bradley-Terry strengths finite for capt
 
 @dataclass(frozen=True, slots=True)
 class ShownCaption:
-    """A caption of an image: row id and name of the image, id and text of the caption."""
+    """A caption of an image, whose row id is ``item``."""
 
     item: int
     image: str
@@ -77,14 +77,7 @@ class ShownCaption:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """N answers as columns.
-
-    Attributes:
-        captions: all captions shown, grouped by image.
-        units: the unit of each answer.
-        shown: indices into ``captions`` of the options of each answer.
-        best, worst: indices into ``captions``.
-    """
+    """N answers as columns; ``shown``, ``best`` and ``worst`` are indices into ``captions``, grouped by image."""
 
     captions: list[ShownCaption]
     units: list[str]
@@ -94,7 +87,6 @@ class Answers:
 
 
 def read_answers(judged: Sequence[IncludedJudgment]) -> Answers:
-    """Convert canonical answers on units with options to columns."""
     places: dict[tuple[int, str], int] = {}
     captions: list[ShownCaption] = []
     units = {one.unit.pk: one.unit for one in judged}
@@ -241,12 +233,10 @@ class CaptionIds(Exchange):
     """Captions by their ids instead of their positions."""
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace positions by caption ids; a tied end stays null."""
         options = content["options"]
         return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
-        """Replace caption ids by positions."""
         keys = [option.get("key") for option in content.get("options", ())]
         ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
         if not ends or any(key not in keys for key in given.values()):
@@ -270,7 +260,7 @@ class BestWorstRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
-        """Answer correctly, err on one end, or choose any two."""
+        """Answer correctly, err on one end, or choose any two captions."""
         places = shuffled(range(1, len(_options(unit)) + 1), rng)
         given = {} if right is None else dict(truth)
         if right is False:
@@ -292,21 +282,14 @@ class BestWorst(OpenKind):
     """
 
     name = "best-worst"
-    title = "Best-worst: which caption is the best, which the worst?"
-    wordings = BEST_WORST_WORDS
-    wording = BEST_WORST_WORDS[CAPTION]
-    defaults = {
-        "question": "Which caption describes the image best, and which worst?",
-        "units_per_hit": 10,
-        "seconds_per_unit": 20.0,
-    }
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    defaults = {"question": wording.question, "units_per_hit": 10, "seconds_per_unit": 20.0}
     page = Page(
         "annotation/kinds/best_worst.html",
         script="js/kinds/best_worst.js",
-        keys=(
-            (("1", "…"), _("the best caption first, then the worst")),
-            ((_("Shift 1"), "…"), _("the worst caption at once")),
-        ),
+        keys=((("1", "…"), wording.keys[0]), ((_("Shift 1"), "…"), wording.keys[1])),
     )
     sides = OptionOrder()
     aggregation = MostOften()
@@ -317,7 +300,6 @@ class BestWorst(OpenKind):
     asks = ("sampling.options", "sampling.appearances")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return HITs of lists of system captions; no HIT repeats an image."""
         division = divided(design, material)
         size = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
@@ -368,9 +350,9 @@ class BestWorst(OpenKind):
     def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a control: one reference among other images' captions (best), or the reverse (worst)."""
+        """Return one reference among other images' captions (best), or the reverse (worst)."""
         size = design.sampling.options
-        own = shuffled(list({text.text: text for text in image.references}.values()), rng)
+        own = shuffled(image.distinct_references, rng)
         end = ENDS[int(rng.integers(2))]
         if len(own) < size - 1:
             end = BEST
@@ -382,12 +364,12 @@ class BestWorst(OpenKind):
     def _degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return a control: a damaged caption among references (worst).
+        """Return a damaged caption among references (worst).
 
-        If references are too few, one reference among damaged captions (best).
+        If references are too few, return one reference among damaged captions (best).
         """
         size = design.sampling.options
-        own = shuffled(list({text.text: text for text in image.references}.values()), rng)
+        own = shuffled(image.distinct_references, rng)
         end = WORST if len(own) >= size - 1 else BEST
         wanted = 1 if end == WORST else size - 1
         damaged: dict[str, Text] = {}
@@ -429,7 +411,6 @@ class BestWorst(OpenKind):
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
-        """Require two different positions."""
         size = len(_options(unit))
         expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
         if not isinstance(given, Mapping) or set(given) != set(ENDS):
@@ -443,7 +424,7 @@ class BestWorst(OpenKind):
         return {end: given[end] for end in ENDS}
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
-        """Read ``u<position>-best`` and ``-worst``; return None if they are equal."""
+        """Read ``u<position>-best`` and ``-worst``, which must differ."""
         places = [str(form.get(f"u{position}-{end}", "")) for end in ENDS]
         if not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
             return None

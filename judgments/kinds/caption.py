@@ -1,7 +1,7 @@
-"""Writing captions: the kind of study, and the scores of what people wrote by automatic metrics (WG16 §4 and §5).
+"""Writing captions, and what automatic metrics say of the captions that people wrote (WG16 §4 and §5).
 
 Each caption is scored against the image's other captions: the human upper bound. A caption of another
-image in its place gives the lower bound. The scores take texts and return numbers; no database.
+image in its place gives the lower bound.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
+    or_none,
 )
 from judgments.kinds.caption_rules import MOST_CHARACTERS, Rule, broken_rules, first_refusal, tidied
 
@@ -39,6 +40,19 @@ if TYPE_CHECKING:
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 RESAMPLES = 1000
+MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
+ALIKE = 0.5  # share of a simulated caption's words that one reference must contain
+# Captions of careless simulated workers, and a caption for images without references.
+COPIED = (
+    "People are doing something in this place.",
+    "Some things are in front of other things.",
+    "It is a nice day and everything looks fine.",
+)
+PLAIN = "Several things can be seen close together."
+SWAPS = (
+    ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
+    (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
+)  # fmt: skip
 TOO_FEW = "No image has two captions, so none can be held against the others."
 
 
@@ -50,11 +64,8 @@ class UpperBound:
         micro: mean over all captions.
         macro: mean over images of the mean over their captions; ``low`` and ``high`` are its bootstrap
             interval over images (nan with one image).
-        deviation: standard deviation over captions (n - 1).
-        median, least, most: over captions.
-        floor: ``macro`` for captions of other images (WG16 §5, random intra-dataset), with its interval
-            ``floor_low`` and ``floor_high``; nan with one image.
-        signature: of the metric.
+        deviation, median, least, most: over captions; the deviation with n - 1.
+        floor: ``macro`` for captions of other images (WG16 §5, random intra-dataset), with its interval.
     """
 
     metric: str
@@ -72,29 +83,19 @@ class UpperBound:
     signature: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields by name; nan becomes null."""
-        fields = {name: value for name, value in asdict(self).items() if name != "metric"}
-        return {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in fields.items()
-        }
+        fields = asdict(self)
+        del fields["metric"]
+        return {name: or_none(value) if isinstance(value, float) else value for name, value in fields.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOneOut:
-    """Leave-one-out results.
-
-    Attributes:
-        bounds: by metric; empty if no image has two captions.
-        left_out: number of images with only one caption.
-        warnings: sentences on figures of little meaning.
-    """
+    """Upper bounds by metric (none if no image has two captions); ``left_out`` images have one caption."""
 
     bounds: tuple[UpperBound, ...]
     images: int
     captions: int
     left_out: int
-    resamples: int
     seed: int
     warnings: tuple[str, ...] = ()
 
@@ -104,7 +105,7 @@ class LeaveOneOut:
             "images": self.images,
             "captions": self.captions,
             "left_out": self.left_out,
-            "resamples": self.resamples,
+            "resamples": RESAMPLES,
             "seed": self.seed,
             "reason": "" if self.bounds else TOO_FEW,
             "warnings": list(self.warnings),
@@ -112,57 +113,38 @@ class LeaveOneOut:
 
 
 def leave_one_out(
-    captions: Sequence[Sequence[str]],
-    *,
-    metrics: Iterable[str] = METRICS,
-    tokenizer: str = "ptb",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
 ) -> LeaveOneOut:
-    """Score each caption against its image's others (WG16 §4), and a random caption of another image
-    against the same references (§5).
+    """Score each image's captions against its others (WG16 §4), and random captions of other images (§5).
 
-    Uses sentence scores, so BLEU is a mean over sentences. CIDEr-D counts documents over the images with
+    Scores are of sentences, so BLEU is a mean over sentences. CIDEr-D counts documents over the images with
     all their captions, including the one left out: an n-gram found only there has document frequency one.
-
-    Args:
-        captions: the captions of each image.
-        metrics: names as ``evaluation.metrics.score`` takes them.
-        seed: for the draws of §5.
-
-    Raises:
-        UnknownName: no such metric or tokenizer.
     """
     several = [list(texts) for texts in captions if len(texts) > 1]
     left_out = sum(len(texts) == 1 for texts in captions)
     if not several:
-        return LeaveOneOut((), 0, 0, left_out, resamples, seed)
+        return LeaveOneOut((), 0, 0, left_out, seed)
     candidates = [text for texts in several for text in texts]
     references = [texts[:index] + texts[index + 1 :] for texts in several for index in range(len(texts))]
     sizes = np.array([len(texts) for texts in several])
     from evaluation.metrics import score  # imported lazily: web processes start without the compiler
 
-    found = score(candidates, references, metrics, tokenizer, document_corpus=several)
+    found = score(candidates, references, metrics, document_corpus=several)
     wrong: dict[str, npt.NDArray[np.float64]] = {}
     if len(several) > 1:
         others, against = _of_other_images(several, seed)
-        made = score(others, against, metrics, tokenizer, document_corpus=several)
+        made = score(others, against, metrics, document_corpus=several)
         wrong = {name: one.images for name, one in made.scores.items()}
     bounds = tuple(
-        _upper_bound(name, one.images, wrong.get(name), sizes, one.signature, resamples, seed)
+        _upper_bound(name, one.images, wrong.get(name), sizes, one.signature, seed)
         for name, one in found.scores.items()
     )
-    return LeaveOneOut(
-        bounds, len(several), len(candidates), left_out, resamples, seed, warnings=found.warnings
-    )
+    return LeaveOneOut(bounds, len(several), len(candidates), left_out, seed, found.warnings)
 
 
 def _of_other_images(several: Sequence[Sequence[str]], seed: int) -> tuple[list[str], list[list[str]]]:
-    """Pair each left-out caption's references with a caption of another image.
-
-    Captions are sorted by text within an image, so the writing order has no effect.
-    """
-    ordered = [sorted(texts) for texts in several]
+    """Pair each left-out caption's references with a caption of another image."""
+    ordered = [sorted(texts) for texts in several]  # the writing order has no effect
     pool = [text for texts in ordered for text in texts]
     generator = np.random.default_rng(seed)
     others: list[str] = []
@@ -182,14 +164,13 @@ def _upper_bound(
     wrong: npt.NDArray[np.float64] | None,
     sizes: npt.NDArray[np.int64],
     signature: str,
-    resamples: int,
     seed: int,
 ) -> UpperBound:
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     means = np.add.reduceat(scores, starts) / sizes
-    interval = bootstrap_interval(means, resamples=resamples, seed=seed)
+    interval = bootstrap_interval(means, resamples=RESAMPLES, seed=seed)
     floors = np.full(1, math.nan) if wrong is None else np.add.reduceat(wrong, starts) / sizes
-    floor = None if wrong is None else bootstrap_interval(floors, resamples=resamples, seed=seed)
+    floor = None if wrong is None else bootstrap_interval(floors, resamples=RESAMPLES, seed=seed)
     return UpperBound(
         metric=metric,
         micro=float(scores.mean()),
@@ -205,21 +186,6 @@ def _upper_bound(
         floor_high=math.nan if floor is None else floor.high,
         signature=signature,
     )
-
-
-MOST_TYPED = 5 * MOST_CHARACTERS  # an upper limit on the length; longer text is not typed by hand
-ALIKE = 0.5  # share of a simulated caption's words that one reference must contain
-# Captions of careless simulated workers, and a caption for images without references.
-COPIED = (
-    "People are doing something in this place.",
-    "Some things are in front of other things.",
-    "It is a nice day and everything looks fine.",
-)
-PLAIN = "Several things can be seen close together."
-SWAPS = (
-    ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
-    (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
-)  # fmt: skip
 
 
 class RefusedCaption(ValueError):
@@ -303,7 +269,7 @@ class CaptionWriting(OpenKind):
     rehearsal = CaptionRehearsal()
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per image; each HIT has ``judgments_per_unit`` assignments, so writers differ."""
+        """Return one unit per image; its HIT has ``judgments_per_unit`` assignments, so writers differ."""
         if design.controls.per_hit:
             raise DesignError(
                 f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "

@@ -3,11 +3,10 @@ r"""Caption rules as data, shared by the server and the page.
 A rule is a regular expression or a count, applied to the text after ``tidied``. Expressions use only what
 Python's ``re`` and JavaScript's ``RegExp`` read alike (no ``\b``, ``\d``, ``\s``, ``\w``, no lookbehind).
 
-Sources: V15 §5 (its App. V figures are not in the paper's text) asks for the main aspects, descriptions
-instead of dialogue, nothing overly descriptive, good grammar. H13 §2.2 and §2.3 want visible content in
-sentences: no names of people or places, no commentary, not several sentences, not lengthy. COCO is Chen
-et al. 2015, arXiv:1504.00325, section 2. All numbers and word lists are our own; "ours" as a source marks
-a rule without a paper.
+Sources: V15 §5 asks for the main aspects, descriptions instead of dialogue, nothing overly descriptive, good
+grammar. H13 §2.2 and §2.3 want visible content in sentences: no names of people or places, no commentary, not
+several sentences, not lengthy. COCO is Chen et al. 2015, arXiv:1504.00325, section 2. All numbers and word lists
+are our own; "ours" as a source marks a rule without a paper.
 """
 
 from __future__ import annotations
@@ -35,13 +34,10 @@ class Rule:
     """A rule of caption writing.
 
     Attributes:
-        id: its name in files.
         hard: whether it refuses the caption; otherwise the page only advises.
         says: the message to the worker.
         refused, fine: example captions that break and pass it.
-        source: the paper, or "ours".
         pattern: a caption breaks the rule if this matches anywhere.
-        ignore_case: whether the pattern ignores case.
         counts: "words" or "characters" for a count rule, broken below ``least`` or above ``most``.
         languages: primary language subtags it applies to; empty for all but ``besides``.
     """
@@ -61,7 +57,7 @@ class Rule:
     besides: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
-        """Return whether it applies to captions in ``language`` (BCP 47: "en", "pt-BR")."""
+        """Return whether it applies to captions in ``language`` (BCP 47)."""
         first = first_part(language)
         return first in self.languages if self.languages else first not in self.besides
 
@@ -105,7 +101,6 @@ def _read() -> tuple[Rule, ...]:
 def _rule(
     *, says: str, refused: str, pattern: str = "", words: Sequence[str] = (), times: int = 1, **values: Any
 ) -> Rule:
-    """Build a rule of the file; ``times`` repeats the refused example."""
     whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
     for name in ("languages", "besides"):
         values[name] = tuple(values.get(name, ()))
@@ -130,12 +125,10 @@ def first_part(language: str) -> str:
 
 
 def rules_for(language: str) -> tuple[Rule, ...]:
-    """Return the rules for captions in ``language``, hard ones first."""
     return tuple(rule for rule in RULES if rule.is_for(language))
 
 
 def broken_rules(text: str, language: str) -> tuple[Rule, ...]:
-    """Return the hard and soft rules that a text breaks once ``tidied``."""
     tidy = tidied(text)
     return tuple(rule for rule in rules_for(language) if rule.finds(tidy))
 

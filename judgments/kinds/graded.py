@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, mean_grade
-from judgments.design.wordings import CAPTION, GRADED_WORDS, Wording
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
     Aggregation,
     Choice,
@@ -25,11 +25,7 @@ GRADES = (1, 2, 3, 4)
 
 
 class MeanGrade(Aggregation):
-    """The mean grade (H13); share, margin and tie do not apply.
-
-    Args:
-        listed: grades whose votes are listed even if nobody gave them.
-    """
+    """The mean grade (H13); votes of the ``listed`` grades are listed even if nobody gave them."""
 
     rule = "mean"
     level = "interval"
@@ -73,21 +69,15 @@ class Graded(ImageCaptionKind):
     """One grade per image-caption pair."""
 
     name = "graded"
-    wordings: ClassVar[Mapping[str, Wording]] = GRADED_WORDS
-    wording: Wording | None = GRADED_WORDS[CAPTION]
-    title = "Graded: how well does the caption describe the image?"
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
     values: ClassVar[tuple[int, ...]] = GRADES
     labelled: ClassVar[tuple[int, ...]] = (4, 3, 2, 1)
-    choices: tuple[Choice, ...] = (
-        Choice(4, "Describes the image without any errors", "4"),
-        Choice(3, "Describes the image with minor errors", "3"),
-        Choice(2, "Is somewhat related to the image", "2"),
-        Choice(1, "Is unrelated to the image", "1"),
+    choices: tuple[Choice, ...] = tuple(
+        Choice(grade, label, str(grade)) for grade, label in zip(labelled, wording.choices, strict=True)
     )
-    defaults = {
-        "question": "How well does the caption describe the image?",
-        "seconds_per_unit": 12.0,
-    }
+    defaults = {"question": wording.question, "seconds_per_unit": 12.0}
     page = Page("annotation/kinds/graded.html")
     good, bad = "3-4", "1-2"
     aggregation = MeanGrade(GRADES)

@@ -1,11 +1,8 @@
 """Grounding (WG15 §3): link caption words to boxes of the picture.
 
-As in the paper, links are of single words, not phrases. A word links to at most one box; a box may be
-named by several words or none: eq. 1-3 speak of the *unique* boxes that a description refers to ("a woman
-... her").
-
-Words are the caption's tokens between blanks, 0-based (``caption.split()``); tokens without letter or
-digit cannot be linked.
+As in the paper, links are of single words, not phrases. A word links to at most one box; a box may be named by
+several words or none (eq. 1-3: "a woman ... her"). Words are the caption's tokens between blanks, 0-based; those
+without letter or digit cannot be linked.
 """
 
 from __future__ import annotations
@@ -57,10 +54,9 @@ class MajorityOfLinks(OpenAggregation):
     tie_rule = "no-link"
 
     def together(self, answers: list[list[dict[str, Any]]]) -> Consensus:
-        """Return the majority link per word, where "no box" competes too.
+        """Return the majority link per word, where "no box" competes too; a tied word stays unlinked.
 
-        A word with a tied majority stays unlinked and sets ``tie``. ``share`` and ``margin`` are means over the
-        words that anyone linked: of the winner, and of its lead over the runner-up.
+        ``share`` and ``margin`` are means over the words that anyone linked.
         """
         given = [as_links(answer) for answer in answers]
         n = len(answers)
@@ -92,11 +88,7 @@ class MajorityOfLinks(OpenAggregation):
         """Code each linkable word by the 1-based number of its box in the picture's order; 0 for no box."""
         number = {box["id"]: float(place) for place, box in enumerate(unit.content["boxes"], start=1)}
         links = as_links(given)
-        return {
-            str(word): number.get(links.get(word, ""), 0.0)
-            for word, token in enumerate(unit.first.text.split())
-            if trimmed(token)
-        }
+        return {str(word): number.get(links.get(word, ""), 0.0) for word in _linkable(unit)}
 
 
 class NamedBoxes(Results):
@@ -133,7 +125,7 @@ class GroundingRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Return the truth with links overlooked, one wrong link, or random links."""
+        """Overlook links of the truth, get one wrong, or draw random links."""
         words, boxes = _linkable(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
@@ -176,7 +168,6 @@ class Grounding(OpenKind):
     asks = ("sampling.references",)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit for each reference of each image of the split with boxes."""
         division = divided(design, material)
         there = [image for image in division.judged if image.boxes and image.references]
         if not there:
@@ -208,7 +199,6 @@ class Grounding(OpenKind):
         )
 
     def _drawn(self, design: StudyDesign, image: Image) -> list[Text]:
-        """Return the image's captions to link: all, or a seeded sample in order."""
         wanted = design.sampling.references
         if wanted == "all" or int(wanted) >= len(image.references):
             return list(image.references)
@@ -228,7 +218,6 @@ class Grounding(OpenKind):
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
 
     def said_together(self, answer: Any, *, unit: Any) -> list[str]:
-        """Return each linked word and its box's label, with the id if labels repeat."""
         words = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
         several = {label for label, count in Counter(labels.values()).items() if count > 1}
@@ -241,7 +230,7 @@ class Grounding(OpenKind):
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a control from a caption that contains labels verbatim; other links are ignored."""
+        """Return a caption that contains labels verbatim; other links are ignored."""
         text, links = shuffled(certain_links(image), rng)[0]
         shown = {"first": text, "content": {"boxes": _frozen(image)}}
         unit = self.control_unit(design.seed, place, image, (text.key,), links_of(links), REFERENCE, **shown)
@@ -263,7 +252,7 @@ class Grounding(OpenKind):
         }
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[dict[str, Any]]:
-        """Check links by word; an empty list means that no word links to a box."""
+        """Return the links by word; none means that no word links to a box."""
         if not isinstance(given, list) or not all(
             isinstance(one, Mapping) and set(one) == {"word", "box"} for one in given
         ):
@@ -294,7 +283,7 @@ class Grounding(OpenKind):
         return links_of(links) if links or f"{name}-none" in form else None
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Return whether the expected links are present; extra links are ignored."""
+        """Look for the expected links; ignore others."""
         links, wanted = as_links(given), as_links(expected)
         return all(links.get(word) == box for word, box in wanted.items())
 
@@ -335,7 +324,6 @@ def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:
 
 
 def certain_links(image: Image) -> list[tuple[Text, Links]]:
-    """Return captions that contain a label verbatim, with their certain links."""
     found = [(text, said_labels(text.text, image.boxes)) for text in image.references]
     return [(text, links) for text, links in found if links]
 

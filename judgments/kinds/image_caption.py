@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 class ImageCaptionKind(ChoiceKind):
     """Judge an image and a caption together.
 
-    Attributes:
-        good, bad: what a control item expects of an own caption and of another image's, in the form that
-            ``is_right`` takes.
+    ``good`` and ``bad`` are what control items expect of an own caption and of another image's.
     """
 
     good: ClassVar[Any]
@@ -141,11 +139,7 @@ class ImageCaptionKind(ChoiceKind):
         return Group(items[0].image.name, tuple(self.known_unit(design, place, item) for item in items))
 
     def known_unit(self, design: StudyDesign, place: str, item: Known) -> UnitSpec:
-        """Return the unit of a designer's item.
-
-        Raises:
-            DesignError: it has no caption, or no answer is right, or every answer is.
-        """
+        """Return the unit of a designer's item, for which some answers must be right and others wrong."""
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
         try:

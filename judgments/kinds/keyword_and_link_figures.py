@@ -24,10 +24,9 @@ def f1(first: Collection[str], second: Collection[str]) -> float:
 
 
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
-    """Return the mean keyword F1 over pairs of answers of a unit, then over units.
+    """Return the mean keyword F1 over pairs of answers of a unit, then over units, with a bootstrap over units.
 
-    The interval is a bootstrap over units. ``floor`` compares each unit's answers with those of the next
-    unit, about another text; null with one unit.
+    ``floor`` compares each unit's answers with those of the next unit, about another text.
 
     Args:
         answers: unit -> the keywords of each worker.
@@ -70,9 +69,8 @@ def content_figures(
 ) -> dict[str, Any]:
     """Compare each description's boxes with those of its image's others (WG15 §5).
 
-    Also returns the mean number of boxes named per description (WG15: 2.89). ``floor`` uses as many
-    random boxes as a description of the image names (WG15 §4, the random baseline), averaged over
-    ``DRAWS`` per description.
+    ``boxes_named`` is the mean per description (WG15: 2.89). ``floor`` uses as many random boxes as a description
+    of the image names (WG15 §4, the random baseline).
 
     Args:
         named: image -> the box numbers that each of its descriptions names.
@@ -102,10 +100,7 @@ def content_figures(
 def _at_random(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
-    """Return precision, recall and F1 of random boxes against an image's descriptions.
-
-    Means over the images where two descriptions name a box; None without such images.
-    """
+    """Return the means over the images where two descriptions name a box."""
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []

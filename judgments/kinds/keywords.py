@@ -1,8 +1,7 @@
 """Keywords (MC12 §3.2): which words of an image's text describe it.
 
-The paper's annotators type words of the text and mark collocations among candidates: n-grams of the text,
-n <= 7, that are titles of Wikipedia articles. The gold standard counts how many of five people gave each.
-Raw answers are stored; merging by stem is a view (``stemmed``).
+The paper's annotators type words of the text and mark collocations among candidates (``drawing.phrases``). The
+gold standard counts how many of five people gave each. Raw answers are stored; merging by stem is a view.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class KeywordRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
-        """Return the truth with an omission, half of it with other words, or random words."""
+        """Omit words of the truth, replace half of them, or draw random words."""
         words = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
             return _drawn(words, int(rng.integers(1, 5)), rng)
@@ -163,7 +162,6 @@ class Keywords(OpenKind):
     asks = ("keywords.titles", "keywords.longest")
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit for each image of the split that has a text."""
         if design.controls.per_hit:
             raise DesignError(
                 "controls.per_hit asks for control items, but of keywords no answer is the only right one; set it "
@@ -265,10 +263,7 @@ def _stop_words() -> frozenset[str]:
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
-    """Merge keywords of one stem by adding their counts, most frequent first (MC12 §3.2).
-
-    A count may exceed the number of annotators.
-    """
+    """Merge keywords of one stem (MC12 §3.2); a count may then exceed the number of annotators."""
     from evaluation.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()

@@ -43,15 +43,12 @@ from judgments.kinds.base import Aggregation, Choice, ChoiceKind, ChoiceRehearsa
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-
 NOTES = {
     "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
     "repeated_pairs_left_out": "Published pairs that compare the texts of another one again, left out: {}.",
     "pairs_short_of_references": "Pairs passed over, as they have fewer references than asked for: {}.",
     "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
 }
-
-
 FIRST, SECOND = 1, 2
 
 
@@ -184,7 +181,6 @@ class PairKind(ChoiceKind):
     def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """Return a caption of the image and one of another, in random order."""
         own = image.references[int(rng.integers(len(image.references)))]
         reference = self.control_reference(image, own, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]
@@ -195,7 +191,6 @@ class PairKind(ChoiceKind):
     def _degraded_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return a caption of the image and a damaged copy, in random order."""
         for own in shuffled(image.references, rng):
             damaged = degraded_text(own, image, images, rng, whole=False)
             if damaged is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from judgments.design.wordings import CAPTION, PAIRWISE_WORDS
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.material import Pair, Text, UnitSpec, content_key
 from judgments.kinds.base import Choice, Page
 from judgments.kinds.pairs import PairKind
@@ -16,11 +16,11 @@ class Pairwise(PairKind):
     """One unit per candidate pair."""
 
     name = "pairwise"
-    title = "Pairwise: which description is better?"
-    wordings = PAIRWISE_WORDS
-    wording = PAIRWISE_WORDS[CAPTION]
-    choices = (Choice(1, "Description B", "1"), Choice(2, "Description C", "2"))
-    defaults = {"question": "Which is the better description?", "seconds_per_unit": 8.0}
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
+    choices = (Choice(1, wording.choices[0], "1"), Choice(2, wording.choices[1], "2"))
+    defaults = {"question": wording.question, "seconds_per_unit": 8.0}
     page = Page("annotation/kinds/pairwise.html", letters=("B", "C"))
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:

@@ -12,7 +12,7 @@ import numpy as np
 from evaluation.statistics.aggregation import relevance_vote
 from evaluation.statistics.aggregation.stopping import relevance_range
 from judgments.design.tables import CROSSED
-from judgments.design.wordings import CAPTION, RELEVANCE_WORDS
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_pairs import CaptionDraw, ImageCaptions
 from judgments.drawing.controls import (
     DEGRADED,
@@ -75,16 +75,13 @@ class Relevance(ImageCaptionKind):
     """Judge groups of captions under one image; ``value`` 1 means that the caption describes it."""
 
     name = "relevance"
-    title = "Relevance: which captions describe the image?"
-    wordings = RELEVANCE_WORDS
-    wording = RELEVANCE_WORDS[CAPTION]
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
     values = (0, 1)
     grouped = True
-    choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
-    defaults = {
-        "question": "Which of these captions describe the image?",
-        "seconds_per_unit": 3.0,
-    }
+    choices = (Choice(0, wording.choices[0]), Choice(1, wording.choices[1]))
+    defaults = {"question": wording.question, "seconds_per_unit": 3.0}
     page = Page("annotation/kinds/relevance.html")
     aggregation = TwoThirds()
     comparison = Comparison(cuts=(0.33, 0.66, 1.0))
@@ -93,10 +90,7 @@ class Relevance(ImageCaptionKind):
     good, bad = 1, 0
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill up groups where systems proposed few captions.
-
-        A control image has as many captions as fit, and must look like the others.
-        """
+        """Fill up groups where systems proposed few captions: those of control images are full."""
         sampling = values.get("sampling")
         if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
             return self.defaults
@@ -136,7 +130,7 @@ class Relevance(ImageCaptionKind):
         """Return one to three own captions as right answers among captions of other images."""
         size = design.captions_per_image
         right = right_caption_count(image, size, rng)
-        own = shuffled(list({text.text: text for text in image.references}.values()), rng)[:right]
+        own = shuffled(image.distinct_references, rng)[:right]
         wrong = foreign_captions(image, images, size - right, rng)
         units = [self.control(design, place, image, text, self.good) for text in own]
         units += [self.control(design, place, image, text, self.bad) for text in wrong]
@@ -145,13 +139,10 @@ class Relevance(ImageCaptionKind):
     def degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """Return one to three own captions as right answers among damaged own captions.
-
-        Captions of other images fill up where damaged ones are too few.
-        """
+        """Return one to three own captions as right answers among damaged ones, and others' where these are few."""
         size = design.captions_per_image
         right = right_caption_count(image, size, rng)
-        own = shuffled(list({text.text: text for text in image.references}.values()), rng)
+        own = shuffled(image.distinct_references, rng)
         damaged: dict[str, Text] = {}
         for base in own * size:  # each caption again, with other words
             if len(damaged) == size - right:
@@ -174,7 +165,6 @@ class Relevance(ImageCaptionKind):
         images: Sequence[Image],
         rng: np.random.Generator,
     ) -> Group:
-        """Return the designer's captions of an image, and captions of other images as wrong answers."""
         units = [self.known_unit(design, place, item) for item in items[: design.captions_per_image]]
         units += self._filled(design, place, items[0].image, images, units, rng)
         return Group(items[0].image.name, tuple(shuffled(units, rng)))

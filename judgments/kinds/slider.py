@@ -10,7 +10,7 @@ import numpy as np
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import standardised_mean
-from judgments.design.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
+from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
     ChoiceRehearsal,
     Comparison,
@@ -19,23 +19,13 @@ from judgments.kinds.base import (
     Page,
     RelevanceScale,
     Results,
+    or_none,
 )
 from judgments.kinds.graded import Graded, MeanGrade, nearest_grade
 
 SAME = 15  # maximal difference in points of equal answers to a repeated caption
 NEAR = 10  # points within which a rehearsal's answer is right
 SPREAD = 12.0  # spread in points of a rehearsal's truths for equally good captions
-SLIDER_WORDS = {
-    judged: Wording(
-        f"Slider: from 0 to 100, {question[0].lower()}{question[1:]}",
-        question,
-        poles=POLES[judged],
-        label=LABELS[judged],
-    )
-    for judged, question in QUESTIONS.items()
-}
-
-
 POSITIONS = tuple(range(101))
 
 
@@ -47,7 +37,7 @@ class StandardisedMeans(Results):
         )
         rows = zip(result.units.tolist(), result.z.tolist(), result.z_n.tolist(), strict=True)
         return KindResults(
-            units={unit: {"z": None if math.isnan(z) else z, "z_n": n} for unit, z, n in rows},
+            units={unit: {"z": or_none(z), "z_n": n} for unit, z, n in rows},
             study={
                 "standardised": {
                     "workers": len(result.raters),
@@ -87,17 +77,14 @@ class Slider(Graded):
     """Grade on a finer scale, with z-scores."""
 
     name = "slider"
-    title = "Slider: from 0 to 100, how well does the caption describe the image?"
-    wordings = SLIDER_WORDS
-    wording = SLIDER_WORDS[CAPTION]
+    wordings = WORDINGS[name]
+    wording = wordings[CAPTION]
+    title = wording.title
     values = POSITIONS
     choices = ()
     labelled = (0, 100)
     good, bad = "70-100", "0-30"
-    defaults = {
-        "question": "How well does the caption describe the image?",
-        "seconds_per_unit": 10.0,
-    }
+    defaults = {"question": wording.question, "seconds_per_unit": 10.0}
     page = Page(
         "annotation/kinds/slider.html",
         script="js/kinds/slider.js",

@@ -1,4 +1,4 @@
-"""What commands share: errors as one line, a progress bar, files whole or not at all; and commands of operations."""
+"""What commands share: errors as one line, a progress bar, and commands of operations."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ from judgments.studies.generation import no_progress
 from judgments.studies.studies import find_study
 from judgments.study_operations import Operation
 
-SILENT_SECONDS = 1.0
+SILENT_SECONDS = 1.0  # before a bar is drawn
+MOST_CHOICES = 6  # that the usage line names
 
 
 class QuorumCommand(BaseCommand):
-    """A command that does its work itself and has stored everything when it returns.
+    """A command whose errors are one line.
 
     ``example`` ends ``--help``, which keeps the line breaks of ``help``. An exception in ``named_errors`` ends the
     command with its message and exit code 1.
@@ -60,10 +61,10 @@ class QuorumCommand(BaseCommand):
         except self.named_errors as error:
             raise CommandError(str(error)) from error
         except (OperationalError, ProgrammingError) as error:
-            said = str(error).splitlines()[0]
-            empty = "no such table" in said or "does not exist" in said
+            message = str(error).splitlines()[0]
+            empty = "no such table" in message or "does not exist" in message
             advice = " `manage.py prepare` (or the first `make run`) sets it up." if empty else ""
-            raise CommandError(f"The database cannot be used ({said}).{advice}") from error
+            raise CommandError(f"The database cannot be used ({message}).{advice}") from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -76,7 +77,6 @@ class QuorumCommand(BaseCommand):
         self.stdout.write(text)
 
     def say_import(self, what: str, summary: ImportSummary) -> None:
-        """Print an import's non-zero counts and handled quirks."""
         done = "imported" if summary.created else "was there already with the same rows; nothing changed"
         self.say(f"{what} {summary.what}: {done}.")
         for name, count in summary.counts.items():
@@ -87,7 +87,7 @@ class QuorumCommand(BaseCommand):
 
 
 def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
-    """Replace argparse's usage of several lines."""
+    """Print one line instead of argparse's usage."""
     if not parser.called_from_command_line:
         raise CommandError(message)
     parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")
@@ -112,14 +112,8 @@ def progress_bar() -> Iterator[Report]:
         yield show
 
 
-MOST_CHOICES = 6  # that the usage line names
-
-
 class OperationCommand(QuorumCommand):
-    """Does an operation on the study of the first argument, and prints what was done.
-
-    A command gives ``help`` and ``example``, and may extend ``add_arguments`` and ``handle``.
-    """
+    """A command that does an operation on the study of the first argument."""
 
     operation: ClassVar[Operation]
 
@@ -138,7 +132,7 @@ class OperationCommand(QuorumCommand):
 
         Raises:
             CommandError: a parameter is missing or wrong.
-            WrongState: a job does the same at this moment. One that waits is no obstacle: a command needs no worker.
+            WrongState: a job does the same at this moment. A waiting one is no obstacle: a command needs no worker.
         """
         operation = self.operation
         study = find_study(options["study"])
@@ -149,14 +143,15 @@ class OperationCommand(QuorumCommand):
             raise CommandError(sentence_of(error.detail)) from error
         if operation.job and operation.once != "never":
             alive = Now() - timedelta(seconds=settings.JOB_STALE_SECONDS)
-            operation.refuse_second(study, state=Job.State.RUNNING, heartbeat__gte=alive)
+            running = Job.objects.filter(state=Job.State.RUNNING, heartbeat__gte=alive)
+            operation.refuse_second(study, running)
         return study, values
 
 
 def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
-    """Add an option for each parameter; ``--without-<name>`` for what is true by itself.
+    """Add an option for each parameter; ``--without-<name>`` for what is true by default.
 
-    The serializer checks the values, so that a mistake gets the same sentence as at the other doors.
+    The serializer checks the values, so that all doors say the same about a mistake.
     """
     groups: dict[str, Any] = {}
     for names in parameters.one_of:
@@ -182,7 +177,7 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
 
 
 def as_text(parameters: Parameters, options: dict[str, Any]) -> QueryDict:
-    """Return the options that were given, as a form would send them."""
+    """Return the given options as a form would send them."""
     text = QueryDict(mutable=True)
     fields: Mapping[str, Any] = parameters.fields
     for name, field in fields.items():

@@ -2,20 +2,20 @@
 
 from judgments.models.access import ApiToken, StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
-from judgments.models.jobs import Job, KeptFigures
-from judgments.models.studies import HIT, CandidatePair, HITUnit, Outlook, SavedPreset, Study, Unit
+from judgments.models.jobs import CachedFigures, Job
+from judgments.models.studies import HIT, CandidatePair, HITUnit, OutcomeBounds, SavedPreset, Study, Unit
 
 __all__ = [
     "HIT",
     "ApiToken",
+    "CachedFigures",
     "CandidatePair",
     "Caption",
     "Dataset",
     "HITUnit",
     "Item",
     "Job",
-    "KeptFigures",
-    "Outlook",
+    "OutcomeBounds",
     "Output",
     "PublishedPair",
     "SavedPreset",

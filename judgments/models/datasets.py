@@ -37,7 +37,7 @@ class Dataset(models.Model):
     def known_in_part(self) -> dict[str, list[str]]:
         """Return task -> systems known only in part, from a judgments file.
 
-        Only for these is a rank the place in the list even with earlier ones missing.
+        Their ranks are places in the list even where earlier ones are missing.
         """
         return dict(self.notes.get("known_in_part", {}))
 

@@ -20,6 +20,9 @@ class JobQuerySet(models.QuerySet["Job"]):
         now = Q(retry_at=None) | Q(retry_at__lte=Now())
         return self.filter(now, state=Job.State.QUEUED).order_by("pk")
 
+    def under_way(self) -> JobQuerySet:
+        return self.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+
     def give_back(self, *, after: timedelta | None = None, counted: bool = True) -> int:
         """Queue running jobs again, and return their number; the attempt may not count."""
         return self.update(
@@ -90,10 +93,10 @@ class Job(models.Model):
         return f"{self.kind} {self.pk}: {self.state}"
 
 
-class KeptFigures(models.Model):
+class CachedFigures(models.Model):
     """A cached figure; it can be recomputed from the study's rows."""
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="kept_figures")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cached_figures")
     name = models.CharField(max_length=60)
     version = models.CharField(
         max_length=20, help_text="Of what a person did to the study before it was counted."
@@ -106,7 +109,7 @@ class KeptFigures(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "name"], name="figures_are_kept_once_per_study")
         ]
-        verbose_name_plural = "kept figures"
+        verbose_name_plural = "cached figures"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.made_at}"

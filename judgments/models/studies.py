@@ -151,7 +151,7 @@ class Unit(models.Model):
     audited = models.BooleanField(
         default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."
     )
-    struck = models.BooleanField(
+    withdrawn = models.BooleanField(
         default=False, help_text="A withdrawn control item: it misled careful workers."
     )
 
@@ -160,7 +160,7 @@ class Unit(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "key"], name="unit_key_once_per_study"),
             models.CheckConstraint(
-                condition=Q(struck=False) | Q(control=True), name="only_control_items_can_be_struck"
+                condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
             ),
         ]
         # Without this index, each page of a long list sorts all rows.
@@ -176,7 +176,6 @@ class Unit(models.Model):
 
     @property
     def source_text(self) -> str:
-        """Return its item's text, shown by some studies."""
         return self.item.text
 
 
@@ -238,13 +237,13 @@ class HITUnit(models.Model):
         return f"{self.hit_id} {self.position}"
 
 
-class Outlook(models.Model):
+class OutcomeBounds(models.Model):
     """The outcome bounds of a judged unit: 1 for its first answer, -1 for its second, 0 for a tie.
 
     A cache that can be recomputed from the judgments.
     """
 
-    unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="outlook")
+    unit = models.OneToOneField(Unit, on_delete=models.CASCADE, primary_key=True, related_name="bounds")
     full_depth = models.BooleanField(
         default=False, help_text="Gets all its judgments whatever they say: agreement is measured on these."
     )
@@ -256,10 +255,11 @@ class Outlook(models.Model):
     )
 
     class Meta:
+        verbose_name_plural = "outcome bounds"
         constraints = [
             models.CheckConstraint(
                 condition=Q(low__gte=-1) & Q(low__lte=F("high")) & Q(high__lte=1),
-                name="an_outlook_reaches_from_low_to_high",
+                name="outcome_bounds_are_in_order",
             )
         ]
 

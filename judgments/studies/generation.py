@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 
 from common.errors import DesignError, WrongState
@@ -27,7 +29,7 @@ from judgments.models import (
     Dataset,
     HITUnit,
     Item,
-    Outlook,
+    OutcomeBounds,
     Output,
     PublishedPair,
     Study,
@@ -38,11 +40,11 @@ from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
+EVERY_PLACE = 2**31 - 1  # of a ranked list
 Progress = Callable[[float, str], None]
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
-    """Store all rows of a study, in the caller's transaction."""
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = _captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
@@ -50,33 +52,21 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     def caption_or_none(text: Text | None) -> int | None:
         return captions[text.key] if text is not None else None
 
-    insert_rows(
+    _insert(
         CandidatePair,
         (
-            "study_id",
-            "key",
-            "position",
-            "kind",
-            "item_id",
-            "first_id",
-            "second_id",
-            "first_system_id",
-            "second_system_id",
-            "references",
-        ),
-        (
-            (
-                study.pk,
-                pair.key,
-                position,
-                pair.kind,
-                images[pair.image],
-                captions[pair.first.key],
-                captions[pair.second.key],
-                systems.get(pair.first_system or ""),
-                systems.get(pair.second_system or ""),
-                list(pair.references),
-            )
+            {
+                "study_id": study.pk,
+                "key": pair.key,
+                "position": position,
+                "kind": pair.kind,
+                "item_id": images[pair.image],
+                "first_id": captions[pair.first.key],
+                "second_id": captions[pair.second.key],
+                "first_system_id": systems.get(pair.first_system or ""),
+                "second_system_id": systems.get(pair.second_system or ""),
+                "references": list(pair.references),
+            }
             for position, pair in enumerate(batch.pairs)
         ),
     )
@@ -84,73 +74,60 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
     in_order += [unit for group in batch.quiz for unit in group.units]
-    insert_rows(
+    _insert(
         Unit,
         (
-            "study_id",
-            "key",
-            "position",
-            "item_id",
-            "reference_id",
-            "first_id",
-            "second_id",
-            "pair_id",
-            "kind",
-            "control",
-            "expected",
-            "filtered",
-            "audited",
-            "control_kind",
-            "content",
-        ),
-        (
-            (
-                study.pk,
-                unit.key,
-                position,
-                images[unit.image],
-                caption_or_none(unit.reference),
-                caption_or_none(unit.first),
-                caption_or_none(unit.second),
-                pairs.get(unit.pair),
-                unit.kind,
-                unit.control,
-                unit.expected,
-                unit.filtered,
-                unit.audited,
-                unit.control_kind,
-                dict(unit.content),
-            )
+            {
+                "study_id": study.pk,
+                "key": unit.key,
+                "position": position,
+                "item_id": images[unit.image],
+                "reference_id": caption_or_none(unit.reference),
+                "first_id": caption_or_none(unit.first),
+                "second_id": caption_or_none(unit.second),
+                "pair_id": pairs.get(unit.pair),
+                "kind": unit.kind,
+                "control": unit.control,
+                "expected": unit.expected,
+                "filtered": unit.filtered,
+                "audited": unit.audited,
+                "control_kind": unit.control_kind,
+                "content": dict(unit.content),
+            }
             for position, unit in enumerate(in_order)
         ),
     )
     progress(0.6, "storing HITs")
-    insert_rows(
+    wanted = design.judgments_per_unit
+    _insert(
         HIT,
-        ("study_id", "key", "position", "required", "open_slots"),
         (
-            (study.pk, hit.key, position, design.judgments_per_unit, design.judgments_per_unit)
+            {
+                "study_id": study.pk,
+                "key": hit.key,
+                "position": position,
+                "required": wanted,
+                "open_slots": wanted,
+            }
             for position, hit in enumerate(batch.hits)
         ),
     )
     hits = dict(HIT.objects.filter(study=study).values_list("key", "pk"))
     units = dict(Unit.objects.filter(study=study).values_list("key", "pk"))
-    insert_rows(
+    _insert(
         HITUnit,
-        ("hit_id", "unit_id", "position"),
         (
-            (hits[hit.key], units[unit.key], number)
+            {"hit_id": hits[hit.key], "unit_id": units[unit.key], "position": number}
             for hit in batch.hits
             for number, unit in enumerate(hit.units, start=1)
         ),
     )
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
-        insert_rows(
-            Outlook,
-            ("unit_id", "full_depth"),
+        _insert(
+            OutcomeBounds,
             (
-                (units[unit.key], number in full)
+                {"unit_id": units[unit.key], "full_depth": number in full}
                 for number, hit in enumerate(batch.hits)
                 for unit in hit.units
                 if not unit.control
@@ -160,10 +137,17 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     progress(1.0, f"{len(batch.hits)} HITs")
 
 
+def _insert(model: type[Model], rows: Iterable[dict[str, Any]]) -> None:
+    stream = iter(rows)
+    first = next(stream, None)
+    if first is not None:
+        insert_rows(model, tuple(first), (tuple(row.values()) for row in chain([first], stream)))
+
+
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     """Return key -> row id of the dataset's captions.
 
-    New texts of control items (damaged captions, the designer's own) become candidates of no system.
+    New texts of control items become candidates of no system.
     """
     captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
     texts = (
@@ -188,21 +172,15 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     return captions
 
 
-EVERY_PLACE = 2**31 - 1  # of a ranked list
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The amounts of a design before generation.
 
     Attributes:
-        units: judged units, without controls.
-        controls: control items.
-        hits: number of HITs.
-        judgments: number of answers, controls included.
-        hours: expected hours of work, from the design's seconds per unit.
+        units, controls: judged units, and control items.
+        judgments: answers, controls included.
         asked: expected share of the judgments on units, if the design stops early.
-        pool: number of distinct control items, and HITs per worker before one repeats.
+        pool: distinct control items, and HITs per worker before one repeats.
         notes: the kind's notes on the draw (relevance: on the filter).
         asks: requirements for workers, in words.
         unsaid: requirements that the crowd can neither state nor check; they prevent opening.
@@ -283,10 +261,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
 def _outputs(
     dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text], ranked: int | None
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
-    """Return image row id -> machine outputs and retrievals, sorted by name.
-
-    Neither import order nor database collation has an effect.
-    """
+    """Return image row id -> machine outputs and retrievals, in an order that no import or collation changes."""
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False)
     outputs: dict[int, list[tuple[str, Text]]] = {}
@@ -312,11 +287,7 @@ def _outputs(
 
 
 def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
-    """Return everything the study would get, without storing it.
-
-    Raises:
-        DesignError: the dataset cannot supply what the design asks for.
-    """
+    """Draw what the study would get. Raise DesignError if the dataset cannot supply it."""
     wanted = (
         {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
         if KINDS[design.protocol].judges_one_caption
@@ -337,7 +308,6 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:
-    """Require that pictures of worked examples exist."""
     known = {image.name for image in material.images}
     for number, example in enumerate(design.examples, start=1):
         if example.image and example.image not in known:
@@ -349,7 +319,6 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
 
 
 def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
-    """Require a source text for every item, if the study shows source texts."""
     if not design.source.show:
         return
     shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
@@ -364,7 +333,7 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
-    """Return the amounts of a design from a real draw."""
+    """Count what a real draw of the design gives."""
     batch = build_batch(design, dataset)
     judged = batch.unit_count + batch.control_count
     judgments = judged * design.judgments_per_unit
@@ -390,8 +359,7 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     Drawing only reads, so workers of other studies are not blocked. Storing is one transaction.
 
     Raises:
-        WrongState: the study has HITs already. DesignError: the dataset cannot supply what the design
-            asks for.
+        WrongState: the study has HITs. DesignError: the dataset cannot supply what the design asks for.
     """
     batch = draw_hits(study=study, progress=progress)
     store_hits(study=study, batch=batch, progress=progress)
@@ -399,7 +367,6 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
-    """Draw everything the draft would get, without storing it."""
     if study.state != Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
     progress(0.05, "drawing")
@@ -408,11 +375,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
-    """Store a ``batch`` drawn from the current design.
-
-    Raises:
-        WrongState: another generation was faster, or the design was changed since the draw.
-    """
+    """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""
     drawn_from = study.design
     notes = study.notes | batch.notes
     if batch.control_count:
@@ -441,8 +404,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     """Withdraw a control item from scoring and from new assignments.
 
-    In a study that was opened it keeps its place in its HIT and its answers, which no longer count for or
-    against workers.
+    In a study that was opened it keeps its place in its HIT; its answers no longer count for or against workers.
 
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.
@@ -455,15 +417,15 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
-    if not unit.struck:
-        unit.struck = True
-        unit.save(update_fields=["struck"])
+    if not unit.withdrawn:
+        unit.withdrawn = True
+        unit.save(update_fields=["withdrawn"])
         note_event(study=study, what="struck", words=f"Control item {unit.key} was withdrawn.", unit=unit.key)
     return unit
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """Yield the batch as canonical JSON lines with sorted keys: pairs, HITs with units, quiz items."""
+    """Yield the batch as canonical JSON lines: pairs, HITs with units, quiz items."""
     for pair in batch.pairs:
         yield _line(
             {

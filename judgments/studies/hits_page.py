@@ -1,4 +1,4 @@
-"""The HITs page of a study: what a design comes to, generating it, and what it came to."""
+"""The HITs page of a study: its plan, and what was generated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, 
 
 
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the plan of a draft, or the counts of what was generated."""
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
@@ -33,7 +32,6 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the figures of a draft, counted on a real draw; part of a page."""
     design = design_of(study)
     context["design"] = design
     plan = cached_figures(study, PLAN).value
@@ -50,21 +48,17 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
-    """Return what the apps above add to a plan, each with its template.
-
-    Raises:
-        QuorumError: one of them cannot tell.
-    """
+    """Return what the apps above add to a plan."""
     items = plan.units + plan.controls
     return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
 
 
 def counts_of(study: Study) -> dict[str, Any]:
-    """Count what a generated study holds, in four queries."""
+    """Count in four queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
-        controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
-        struck=Count("pk", filter=Q(struck=True)),
+        controls=Count("pk", filter=Q(control=True, withdrawn=False) & ~Q(control_kind="quiz")),
+        withdrawn=Count("pk", filter=Q(withdrawn=True)),
         filtered=Count("pk", filter=Q(filtered=True)),
     )
     hits = HIT.objects.filter(study=study).aggregate(
@@ -87,7 +81,6 @@ def counts_of(study: Study) -> dict[str, Any]:
 
 
 def _planned(study: Study) -> Plan | str:
-    """Return the plan of the study's design, or why there is none."""
     try:
         return plan_study(design_of(study), study.dataset)
     except QuorumError as error:
@@ -101,7 +94,7 @@ def _plan_from_json(value: dict[str, Any]) -> Plan | str:
 
 
 def _drawn_from(study: Study) -> object:
-    """Return all that a draw depends on: captions are never changed, only added."""
+    """Return all that a draw depends on; captions are only added."""
     return study.design, study.dataset_id, study.dataset.captions.aggregate(last=Max("pk"))["last"]
 
 

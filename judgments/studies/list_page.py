@@ -1,7 +1,8 @@
-"""Studies: the list, the design, and the pages and steps this app gives them."""
+"""The list of studies, and the views of their pages and steps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ from unfold.decorators import display
 from common.errors import QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import Right, has_right
-from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
+from judgments.admin.base import SIMULATED, QuorumAdmin, row_or_404, signed_in
 from judgments.cached_figures import FiguresPending
 from judgments.design.editing import editor_page
 from judgments.design.editing import page as design_page
@@ -59,17 +60,7 @@ STATE_COLOURS = {
 
 @admin.register(Study)
 class StudyAdmin(QuorumAdmin):
-    """The pages of a study; services decide."""
-
-    list_display = (
-        "study",
-        "state_label",
-        "protocol_title",
-        "dataset",
-        "progress",
-        "created_by",
-        "created",
-    )
+    list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created")
     list_display_links = None
     add_label = "New study"
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
@@ -79,7 +70,6 @@ class StudyAdmin(QuorumAdmin):
     actions = None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
-        """Count HITs and submitted assignments in subqueries."""
         hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
         wanted = hits.annotate(n=Sum("required")).values("n")
         finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
@@ -129,13 +119,21 @@ class StudyAdmin(QuorumAdmin):
                 self.admin_site.admin_view(editor_page.show_numbers),
                 name="judgments_study_numbers",
             ),
-            path("compare/", self.admin_site.admin_view(self.compare_view), name="judgments_study_compare"),
+            path(
+                "compare/",
+                self.admin_site.admin_view(partial(design_page.show_comparison, self)),
+                name="judgments_study_compare",
+            ),
             path(
                 "bring-template/",
-                self.admin_site.admin_view(self.template_view),
+                self._for_adding(hit_templates_page.upload_template),
                 name="judgments_study_bring_template",
             ),
-            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
+            path(
+                "from-file/",
+                self._for_adding(design_page.add_study_from_file),
+                name="judgments_study_from_file",
+            ),
             path(
                 "<int:pk>/do/<slug:name>/",
                 self.admin_site.admin_view(require_POST(self.step_view)),
@@ -181,7 +179,6 @@ class StudyAdmin(QuorumAdmin):
         return page.view(request, context)
 
     def step_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Do a step and show its outcome."""
         step = STEPS.get(name)
         if step is None:
             raise Http404
@@ -217,7 +214,7 @@ class StudyAdmin(QuorumAdmin):
             note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
 
     def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
-        """Redirect to the page that the post came from, at ``at``."""
+        """Redirect to the page that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
         address = page_address(study, page.name) if page and page.label else first_page(study)
         return HttpResponseRedirect(address + at)
@@ -226,12 +223,9 @@ class StudyAdmin(QuorumAdmin):
         return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
-        """Return the study if the person has the right; an invisible one is a 404."""
+        """Return the study if it is visible and the person has the right."""
         studies = Study.objects.visible_to(request.user).select_related("dataset")
-        known = str(pk).isdecimal() and len(str(pk)) < 19
-        study = studies.annotate(warned=Count("alarms")).filter(pk=pk).first() if known else None
-        if study is None:
-            raise Http404
+        study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):
             raise PermissionDenied
         return study
@@ -258,18 +252,13 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return design_page.add_study(self, request)
 
-    def file_view(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        return design_page.add_study_from_file(self, request)
+    def _for_adding(self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]) -> Any:
+        def checked(request: HttpRequest) -> HttpResponse:
+            if not self.has_add_permission(request):
+                raise PermissionDenied
+            return view(self, request)
 
-    def template_view(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        return hit_templates_page.upload_template(self, request)
-
-    def compare_view(self, request: HttpRequest) -> HttpResponse:
-        return design_page.show_comparison(self, request)
+        return self.admin_site.admin_view(checked)
 
     def change_view(
         self,
@@ -278,14 +267,12 @@ class StudyAdmin(QuorumAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show the design: a form for a draft, read-only afterwards."""
         study = self._study(request, object_id, Right.VIEW)
         return design_page.show_design(self, request, study)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Ask, then delete."""
         study = self._study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:

@@ -13,13 +13,11 @@ from judgments.models import Study, StudyEvent
 def note_event(
     *, study: Study, what: str, words: str, by: User | None = None, why: str = "", **details: Any
 ) -> StudyEvent:
-    """Log an action, in the caller's transaction.
+    """Log an action, in the caller's transaction, by the current actor (``common.audit``) if ``by`` is None.
 
     Args:
         what: its code, such as ``opened``.
         words: a sentence with the amounts.
-        by: the person; None: the current actor (``common.audit``), if any.
-        why: the given reason.
         details: JSON values.
     """
     return StudyEvent.objects.create(

@@ -36,21 +36,16 @@ def store_plan(*, study: Study, plan: Plan) -> None:
 
 
 def design_of(study: Study) -> StudyDesign:
-    """Return the study's design, validated when it was stored."""
     return StudyDesign.model_validate(study.design)
 
 
 def kind_of(study: Study) -> Kind:
-    """Return the kind of the study's protocol, configured by its design (``Kind.of``)."""
+    """Return the kind of the study's protocol, configured by its design."""
     return KINDS[study.protocol].of(design_of(study))
 
 
 def find_study(slug: str) -> Study:
-    """Return the study of this slug.
-
-    Raises:
-        NotThere: there is none.
-    """
+    """Raise NotThere if there is no such study."""
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(f"There is no study {slug!r}.")
@@ -58,14 +53,7 @@ def find_study(slug: str) -> Study:
 
 
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
-    """Return the dataset of this name.
-
-    Args:
-        user: the requester; None: a command, which sees all.
-
-    Raises:
-        NotThere: none is visible; the message names those that are.
-    """
+    """Return a dataset that ``user`` may see; a command (None) sees all. Raise NotThere, naming those visible."""
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
     if dataset is None:
@@ -108,8 +96,8 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
     """Replace the design of a draft; its jobs follow a changed slug.
 
     Raises:
-        WrongState: HITs were generated, so the design is frozen. DesignError, DataConflict: as for
-            ``create_study``, or the registered plan differs.
+        WrongState: HITs were generated. DesignError, DataConflict: as for ``create_study``, or the registered
+            plan differs.
     """
     _require(study, Study.State.DRAFT, "its design is frozen")
     design = _with_the_registered_plan(study, design)
@@ -134,7 +122,6 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
 
 
 def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
-    """Keep the registered plan, whether a changed design names it or not."""
     plan = design_of(study).registration
     if plan is None or design.registration == plan or not is_registered(study):
         return design
@@ -147,15 +134,12 @@ def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
 
 
 def _rename_jobs(before: str, after: str) -> None:
-    """Rename the slug in jobs, so that a later study of the old slug does not get them."""
     for job in Job.objects.filter(args__study=before):
         Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
 
 
 def _leave_jobs(slug: str) -> None:
-    """Detach the jobs of a deleted study: do not start waiting ones, and hide them from a later study of
-    the slug.
-    """
+    """Detach the jobs of a deleted study: a later study of its slug must not get them."""
     for job in Job.objects.filter(args__study=slug):
         args = {name: value for name, value in job.args.items() if name != "study"}
         Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
@@ -166,14 +150,7 @@ def _leave_jobs(slug: str) -> None:
 
 @transaction.atomic
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
-    """Create a draft with the same design.
-
-    Args:
-        name, slug: of the copy; default: the study's own with the next free number.
-
-    Raises:
-        DesignError, DataConflict: as for ``create_study``.
-    """
+    """Create a draft with the same design; name and slug get the next free number by default."""
     number = next_copy(study)
     values = study.design | {
         "slug": slug or f"{study.slug[:75]}-{number}",
@@ -186,7 +163,7 @@ def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User 
 
 
 def next_copy(study: Study) -> int:
-    """Return the number of the next copy: the first with a free slug."""
+    """Return the first number whose slug is free."""
     stem = f"{study.slug[:75]}-"
     taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     return next(number for number in count(2) if f"{stem}{number}" not in taken)
@@ -194,11 +171,7 @@ def next_copy(study: Study) -> int:
 
 @transaction.atomic
 def delete_study(*, study: Study) -> None:
-    """Delete a draft, or a generated study that was never opened.
-
-    Raises:
-        WrongState: workers had access; answers are never deleted.
-    """
+    """Delete a study that was never opened. Raise WrongState for others: answers are never deleted."""
     _lock(study)
     if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
         raise WrongState(
@@ -214,7 +187,7 @@ def delete_study(*, study: Study) -> None:
 
 @transaction.atomic
 def mark_open(*, study: Study) -> Study:
-    """Move generated or closed -> open; annotation.crowds.publishing does the crowd's part."""
+    """Move generated or closed -> open; ``annotation.crowds.publishing`` does the crowd's part."""
     _lock(study)
     if study.state == Study.State.OPEN:
         return study
@@ -250,8 +223,8 @@ def mark_closed(*, study: Study) -> Study:
 def _lock(study: Study) -> None:
     """Refresh ``study`` and lock its row until the transaction ends.
 
-    The lock allows rows that refer to it (here and elsewhere): a claim locks its HIT before its commit
-    checks the study, and the study's holder may want that HIT.
+    The lock allows rows that refer to it: a claim locks its HIT before its commit checks the study, and who locked
+    the study may want that HIT.
     """
     fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
     if fresh is None:

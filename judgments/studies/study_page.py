@@ -1,4 +1,4 @@
-"""The pages and operations of a study in the admin, and the registry that collects them."""
+"""The registry of a study's pages and steps in the admin."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
 from judgments.studies.studies import kind_of
 
+REFUSAL = "quorum-refusal"
+LONGEST_KEPT = 5000  # characters of a field
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
+EVERY_SECONDS = 2  # between polls for figures that are being counted
 Context = dict[str, Any]
 
 
@@ -29,11 +33,12 @@ def always(study: Study) -> bool:
     return True
 
 
-class Group(StrEnum):
-    """The groups of a study's tabs, in the order of work.
+def never(study: Study) -> bool:
+    return False
 
-    Their names are verbs, so that no group has the name of a page.
-    """
+
+class Group(StrEnum):
+    """The groups of a study's tabs, in the order of work. Verbs, so that no group has the name of a page."""
 
     PREPARE = "Prepare"
     COLLECT = "Collect"
@@ -49,12 +54,8 @@ class StudyPage:
     Attributes:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the tab; '' for a page without one.
-        order: tabs of a group stand in this order; the group leads to its first.
-        view: answers the request; the context holds what every page of the study shows.
-        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
-        shown: whether the study has the tab.
-        group: under which the tab stands.
-        under: of a page without a tab, the name of the one whose tab stays marked.
+        order: tabs of a group have this order; the group leads to its first.
+        under: of a page without a tab, the name of the page whose tab stays marked.
     """
 
     name: str
@@ -67,19 +68,9 @@ class StudyPage:
     under: str = ""
 
 
-def never(study: Study) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class StepForm:
-    """The form of a step that does an operation.
-
-    Attributes:
-        fields: the parameters that it asks for.
-        needed: optional parameters that it requires.
-        hidden: further arguments of the operation, in hidden fields.
-    """
+    """The parameters that a step's form asks for or requires, and further arguments in hidden fields."""
 
     parameters: type[Parameters]
     fields: tuple[str, ...]
@@ -89,21 +80,18 @@ class StepForm:
 
 @dataclass(frozen=True, slots=True)
 class StudyStep:
-    """Something that is done to a study by a post.
+    """Something that is done to a study by a post to ``do/<name>/``.
 
     Attributes:
-        name: last part of its address ``do/<name>/``.
         label: the button.
-        run: does it; an answer of None leads back to the page the post came from.
-        done: said afterwards; '' says nothing.
-        offered: whether the button stands at the top of the study's pages.
-        primary_in: the states in which it is the next thing to do, a filled button; else it stands in the menu there.
-        primary_on: the pages on which it is the next thing to do, whatever the state.
-        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
-        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``; '' for none.
-        job: the kind of job it asks for; while one is under way, the button is away.
-        beside: whether its page shows beside the step's own form why it was refused (``take_refusal``).
-        form: what ``{% step_form %}`` asks for; None for a step whose form is written by hand.
+        run: does it; None leads back to the page that the post came from.
+        done: message afterwards; '' for none.
+        offered: whether the button is at the top of the study's pages.
+        primary_in, primary_on: the states, and pages, in which it is a filled button; else it is in the menu.
+        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``.
+        job: the kind of job that it starts; while one is under way, the button is hidden.
+        beside: whether its page shows a refusal beside the step's form (``take_refusal``).
+        form: what ``{% step_form %}`` asks for; None for a form that is written by hand.
     """
 
     name: str
@@ -122,14 +110,7 @@ class StudyStep:
 
 @dataclass(frozen=True, slots=True)
 class StartPage:
-    """A page for what comes before a study; "New study" leads to it.
-
-    Attributes:
-        name: its address below the list of studies, and the end of its URL name ``admin:judgments_study_start_<name>``.
-        label: the link.
-        words: the question before the link.
-        view: answers the request, with the context of every admin page.
-    """
+    """A page before a study exists: a link, and the question before it. "New study" leads to it."""
 
     name: str
     label: str
@@ -143,12 +124,7 @@ class StartPage:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A step that was refused.
-
-    Attributes:
-        words: why.
-        sent: the values of the form, to be shown again.
-    """
+    """Why a step was refused, and the values of its form, to be shown again."""
 
     step: str
     words: str
@@ -157,12 +133,9 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """An addition of an app above to the plan of a draft.
+    """An addition of an app above to the plan of a draft, shown by a template that gets the facts as ``part``.
 
-    Attributes:
-        template: shows it; gets the result of ``facts`` as ``part``.
-        facts: called with the design, the number of HITs, and the number of items with control items.
-        problems: called with the same; returns what speaks against the design.
+    Facts and problems get the design, the number of HITs, and the number of items with control items.
     """
 
     template: str
@@ -170,14 +143,10 @@ class PlanPart:
     problems: Callable[[StudyDesign, int, int], list[DesignError]] | None = None
 
 
-REFUSAL = "quorum-refusal"
-LONGEST_KEPT = 5000  # characters of a field
-
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
 START_PAGES: dict[str, StartPage] = {}
 PLAN_PARTS: list[PlanPart] = []
-QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
 
 def add_page(page: StudyPage) -> None:
@@ -197,7 +166,7 @@ def add_plan_part(part: PlanPart) -> None:
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
-    """Keep why a step was refused, for the page that follows."""
+    """Store why a step was refused, for the page that follows."""
     sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
@@ -205,12 +174,12 @@ def store_refusal(request: HttpRequest, study: Study, step: str, words: str) -> 
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
-    """Return, once, which step of this study was refused."""
-    kept = request.session.get(REFUSAL)
-    if kept is None or kept["study"] != study.pk:
+    """Return the last refusal once."""
+    stored = request.session.get(REFUSAL)
+    if stored is None or stored["study"] != study.pk:
         return None
     del request.session[REFUSAL]
-    return Refusal(step=kept["step"], words=kept["words"], sent=kept["sent"])
+    return Refusal(step=stored["step"], words=stored["words"], sent=stored["sent"])
 
 
 def page_address(study: Study, name: str) -> str:
@@ -228,7 +197,7 @@ def first_page(study: Study) -> str:
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
-    """Return the context of every page of a study: name, state, tabs, steps and jobs."""
+    """Return the context of every page of a study."""
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
@@ -270,7 +239,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
-    """Return the groups with the tabs that the study has and the person may open."""
+    """Return the groups with the tabs that the person may open."""
     page = PAGES.get(active)
     marked = page.under if page and page.under else active
     groups = []
@@ -292,28 +261,22 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
 
 
 def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    """Return the next step: that of the page, else that of the state."""
+    """Return the next step of the page, else of the state."""
     of_page = [step for step in steps if active in step.primary_on]
     of_state = [step for step in steps if study.state in step.primary_in]
     return next(iter([*of_page, *of_state]), None)
 
 
 def jobs_to_show(study: Study) -> list[Job]:
-    """Return waiting and running jobs, and the last failed one of each kind until one succeeds."""
+    """Return jobs under way, and the last failed one of each kind until one succeeds."""
     shown: dict[str, Job] = {}
     for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
     return [job for job in shown.values() if job.state != Job.State.DONE]
 
 
-EVERY_SECONDS = 2
-
-
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show since when figures are being counted.
-
-    Its script polls the page, and gets no content while there is nothing new.
-    """
+    """Show since when figures are being counted. Its script polls, and gets no content while nothing is new."""
     job = newest_figures_job(study)
     failed = job is not None and job.state == Job.State.FAILED
     if request.headers.get("HX-Request") and not failed:

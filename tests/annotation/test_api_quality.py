@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.models import Adjudication, Case, CrowdCall, Exclusion, Invitation
+from annotation.models import Adjudication, CrowdCall, Invitation
 from annotation.quality.rules import copy_rules
 from evaluation.follow_up.adoption import adopt_captions
 from judgments.access.tokens import SCOPES, create_token
@@ -89,21 +89,10 @@ def test_control_items_come_with_how_workers_fared(study: Study, designer: dict[
     assert page["next"]
 
 
-def test_a_case_is_confirmed_or_dismissed_once(study: Study, designer: dict[str, str]) -> None:
-    case = Case.objects.get()
-    said = call("post", f"cases/{case.pk}/confirm/", designer, {"why": "Clicks through."})
-    assert (said.json()["state"], said.json()["decided_by"]) == ("confirmed", "designer")
-    assert Exclusion.objects.get().why == "Clicks through."
-    assert call("post", f"cases/{case.pk}/dismiss/", designer, {"why": "no"}).status_code == 409
-
-
 def test_who_is_paused_stands_in_the_participations(study: Study, designer: dict[str, str]) -> None:
     rows = call("get", f"participations/?study={study.slug}&standing=paused", designer).json()["results"]
     assert [row["worker"] for row in rows] == ["spam"]
     assert "completion_code" not in rows[0]
-
-
-# --- adjudications --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -153,9 +142,6 @@ def test_what_cannot_be_sent_is_said_and_nothing_is_sent(disputed: Study, design
         answer = call("post", "adjudications/", designer, body)
         assert (answer.status_code, said in answer.json()["detail"]) == (status, True), answer.json()
     assert not Adjudication.objects.exists()
-
-
-# --- invitations, quizzes, captions, calls --------------------------------------------------------
 
 
 def test_invitations_are_made_and_listed(designer: dict[str, str]) -> None:

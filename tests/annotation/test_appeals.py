@@ -9,7 +9,7 @@ from django.test import Client
 
 from annotation.models import AppealNote, Assignment
 from annotation.money.wages import approve_unopposed
-from annotation.quality.reviews import reasons_against, reject_assignment
+from annotation.quality.reviews import reasons_against, reject_assignments
 from annotation.quality.rules import copy_rules
 from judgments.models import Study
 from tests.annotation.casting import joined
@@ -57,7 +57,7 @@ def test_a_rejection_takes_its_reason_from_what_was_found(designer: Client, stud
 def test_a_worker_appeals_and_is_answered_and_paid_after_all(designer: Client, study: Study) -> None:
     ada = joined(study)
     (mine,) = work(study, ada.worker, careful)
-    reject_assignment(study=study, assignment=mine.pk, reason="Too fast.")
+    reject_assignments(study=study, assignments=[mine.pk], reason="Too fast.")
     assert "Is that wrong? Say why" in seen(ada)
     for _ in range(2):  # pressed twice
         ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "I read <b>every</b> sentence."})
@@ -75,7 +75,7 @@ def test_nobody_appeals_for_somebody_else_or_without_a_rejection_or_without_end(
     ada, eve = joined(study), joined(study, "eve")
     (mine,) = work(study, ada.worker, careful)
     assert ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "Why?"}).status_code == 409
-    reject_assignment(study=study, assignment=mine.pk, reason="Too fast.")
+    reject_assignments(study=study, assignments=[mine.pk], reason="Too fast.")
     assert eve.client.post(f"/me/appeal/{mine.pk}/", {"text": "Why?"}).status_code == 404
     assert ada.client.post(f"/me/appeal/{mine.pk}/", {"text": "  "}).status_code == 409
     said = [ada.client.post(f"/me/appeal/{mine.pk}/", {"text": f"Why {n}?"}).status_code for n in range(6)]

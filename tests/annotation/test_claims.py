@@ -1,4 +1,4 @@
-"""Taking HITs: each goes to as many different workers as it asks for, and seats come back."""
+"""Taking HITs: each goes to as many different workers as it asks for, and slots come back."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -11,75 +11,40 @@ from django.utils import timezone
 
 from annotation.crowds.publishing import close_study
 from annotation.errors import AlreadyEnded
-from annotation.models import Assignment, Worker
+from annotation.models import Assignment
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
-from annotation.work.presentation import places_of
-from annotation.work.submissions import submit_assignment
 from common.errors import NotThere
-from judgments.models import HIT, Study
+from judgments.models import HIT
 from judgments.studies.studies import mark_closed, mark_open
+from tests.annotation.leasing import finish_all, hand_in, let_it_end, take
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 
 
-def take(study: Study, worker: Worker) -> Assignment:
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    return claim.assignment
-
-
-def finish(assignment: Assignment) -> None:
-    answers = [{"position": place.position, "value": 1} for place in places_of(assignment)]
-    submit_assignment(assignment=assignment, answers=answers)
-
-
 def test_a_worker_gets_every_hit_once_and_then_nothing() -> None:
     study = make_study("pairwise")
     worker, _ = make_worker(study)
-    seen = []
-    while (claim := claim_assignment(study=study, worker=worker)) is not None:
-        seen.append(claim.assignment.hit_id)
-        finish(claim.assignment)
-    assert Counter(seen) == Counter(study.hits.values_list("pk", flat=True))
+    assert Counter(finish_all(study, worker)) == Counter(study.hits.values_list("pk", flat=True))
 
 
 def test_each_hit_goes_to_three_different_workers_and_no_fourth() -> None:
     study = make_study("pairwise")
     for number in range(4):
         worker, _ = make_worker(study, f"w-{number}")
-        taken = 0
-        while (claim := claim_assignment(study=study, worker=worker)) is not None:
-            finish(claim.assignment)
-            taken += 1
-        assert taken == (study.hits.count() if number < 3 else 0)
+        assert len(finish_all(study, worker)) == (study.hits.count() if number < 3 else 0)
     for hit in study.hits.all():
         assert hit.open_slots == 0
         assert hit.assignments.values("worker").distinct().count() == 3
 
 
-def test_who_asks_again_gets_the_hit_they_hold() -> None:
-    study = make_study()
-    worker, _ = make_worker(study)
-    first = claim_assignment(study=study, worker=worker)
-    again = claim_assignment(study=study, worker=worker)
-    assert first is not None
-    assert again is not None
-    assert (first.created, again.created) == (True, False)
-    assert first.assignment == again.assignment
-
-
-def test_a_seat_whose_lease_ended_goes_to_another() -> None:
+def test_a_slot_whose_lease_ended_goes_to_another() -> None:
     study = make_study("pairwise", judgments_per_unit=1)
     hits = study.hits.count()
     gone, _ = make_worker(study, "gone")
     assignment = take(study, gone)
-    Assignment.objects.filter(pk=assignment.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    worker, _ = make_worker(study, "worker")
-    taken = []
-    while (claim := claim_assignment(study=study, worker=worker)) is not None:
-        taken.append(claim.assignment.hit_id)
-        finish(claim.assignment)
+    let_it_end(assignment)
+    taken = finish_all(study, make_worker(study, "worker")[0])
     assert len(taken) == hits
     assert assignment.hit_id in taken
     assignment.refresh_from_db()
@@ -90,15 +55,11 @@ def test_a_worker_who_comes_back_after_expiry_gets_work_again() -> None:
     study = make_study("pairwise")
     worker, _ = make_worker(study)
     lost = take(study, worker)
-    Assignment.objects.filter(pk=lost.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-    taken = set()
-    while (claim := claim_assignment(study=study, worker=worker)) is not None:
-        taken.add(claim.assignment.hit_id)
-        finish(claim.assignment)
-    assert lost.hit_id in taken
+    let_it_end(lost)
+    assert lost.hit_id in finish_all(study, worker)
 
 
-def test_returning_gives_the_seat_back_once() -> None:
+def test_returning_gives_the_slot_back_once() -> None:
     study = make_study()
     worker, _ = make_worker(study)
     assignment = take(study, worker)
@@ -109,25 +70,22 @@ def test_returning_gives_the_seat_back_once() -> None:
     assert assignment.hit.open_slots == assignment.hit.required
 
 
-@pytest.mark.parametrize("name", [f"w-{number}" for number in range(8)])
-def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left(name: str) -> None:
-    study = make_study("pairwise")
-    worker, _ = make_worker(study, name)
-    returned = take(study, worker)
-    return_assignment(assignment=returned)
-    order = []
-    while (claim := claim_assignment(study=study, worker=worker)) is not None:
-        order.append(claim.assignment.hit_id)
-        finish(claim.assignment)
-    assert len(order) == study.hits.count()
-    assert order[-1] == returned.hit_id
+def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left() -> None:
+    study = make_study("pairwise", judgments_per_unit=4)
+    for number in range(4):
+        worker, _ = make_worker(study, f"w-{number}")
+        returned = take(study, worker)
+        return_assignment(assignment=returned)
+        order = finish_all(study, worker)
+        assert len(order) == study.hits.count()
+        assert order[-1] == returned.hit_id
 
 
 def test_submitted_work_cannot_be_returned() -> None:
     study = make_study()
     worker, _ = make_worker(study)
     assignment = take(study, worker)
-    finish(assignment)
+    hand_in(assignment)
     with pytest.raises(AlreadyEnded, match="were submitted and stay"):
         return_assignment(assignment=assignment)
 
@@ -145,15 +103,15 @@ def test_many_leases_that_end_together_cost_whoever_comes_next_no_more_than_one(
     django_assert_max_num_queries: Callable[[int], Any],
 ) -> None:
     study = make_study("pairwise")
-    seats = 3 * study.hits.count()
-    for number in range(seats):
+    slots = 3 * study.hits.count()
+    for number in range(slots):
         take(study, make_worker(study, f"w-{number}")[0])
     late, _ = make_worker(study, "late")
     past = timezone.now() - timedelta(hours=2)
     Assignment.objects.update(accepted_at=past, expires_at=past + timedelta(hours=1))
     with django_assert_max_num_queries(18):
         take(study, late)
-    assert Assignment.objects.filter(study=study, state="expired").count() == seats
+    assert Assignment.objects.filter(study=study, state="expired").count() == slots
     for hit in study.hits.all():
         assert hit.open_slots == 3 - hit.assignments.filter(state="accepted").count()
 
@@ -173,7 +131,7 @@ def test_a_closed_study_offers_nothing_but_takes_what_is_held() -> None:
     claim = claim_assignment(study=study, worker=worker)
     assert claim is not None
     assert claim.assignment == held
-    finish(held)
+    hand_in(held)
     assert claim_assignment(study=study, worker=worker) is None
     mark_open(study=study)
     assert claim_assignment(study=study, worker=worker) is not None
@@ -199,13 +157,13 @@ def test_the_two_sides_of_an_assignment_differ_by_at_most_one() -> None:
         assert abs(2 * sum(flips) - len(flips)) <= 1
 
 
-def test_the_database_itself_refuses_a_second_worker_on_a_seat() -> None:
+def test_the_database_itself_refuses_a_second_worker_on_a_slot() -> None:
     study = make_study()
     worker, _ = make_worker(study)
     other, _ = make_worker(study, "other")
     held = take(study, worker)
-    with pytest.raises(IntegrityError, match=r"seat|UNIQUE"), transaction.atomic():
-        Assignment.objects.create(study=study, hit=held.hit, worker=other, seat=held.seat)
+    with pytest.raises(IntegrityError, match=r"slot|UNIQUE"), transaction.atomic():
+        Assignment.objects.create(study=study, hit=held.hit, worker=other, slot=held.slot)
 
 
 def test_the_database_itself_refuses_more_slots_than_wanted() -> None:
@@ -216,13 +174,13 @@ def test_the_database_itself_refuses_more_slots_than_wanted() -> None:
         HIT.objects.filter(pk=hit.pk).update(open_slots=hit.required + 1)
 
 
-@pytest.mark.parametrize("hits_done", [0, 60])
+@pytest.mark.parametrize("hits_done", [0, 12])
 def test_taking_a_hit_costs_the_same_queries_whatever_was_done_before(
     hits_done: int, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
     study = make_study("graded", units_per_hit=2, judgments_per_unit=2, sampling={"pairs_from": "crossed"})
     worker, _ = make_worker(study)
     for _ in range(min(hits_done, study.hits.count() - 1)):
-        finish(take(study, worker))
+        hand_in(take(study, worker))
     with django_assert_max_num_queries(14):
         take(study, worker)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -126,8 +124,7 @@ def test_a_killed_server_loses_no_acknowledged_answer_and_gives_held_hits_back(
     def kill_halfway() -> None:
         for _ in range(HITS * WANTED // 2):
             halfway.acquire()
-        os.killpg(installation.processes[-1].pid, signal.SIGKILL)
-        installation.processes.pop().wait()
+        installation.stop()
         server.url = installation.start_server()
 
     def take_part(person: Person) -> Callable[[], None]:

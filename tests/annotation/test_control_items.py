@@ -306,11 +306,11 @@ def test_striking_is_offered_to_designers_of_studies_with_hits_of_their_own(
     page = browser.get(reverse("admin:judgments_study_controls", args=[made.study.pk]))
     strike = reverse("admin:judgments_study_do", args=[made.study.pk, "strike"])
     assert [entry["unit"].key for group in page.context["groups"] for entry in group.items] == ["c1"]
-    assert page.context["may_strike"] is offered
+    assert page.context["may_withdraw"] is offered
     assert (strike in page.content.decode()) is offered
     browser.post(strike, {"units": "c1", "page": "controls"})
     control.refresh_from_db()
-    assert control.struck is offered
+    assert control.withdrawn is offered
 
 
 def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:

@@ -34,15 +34,16 @@ def shown(study: Study, person: Any, path: str) -> str:
     return str(person.client.get(f"/s/{study.slug}/{path}/").content.decode())
 
 
-@pytest.mark.parametrize("path", ["start", "work"])
-def test_examples_stand_before_the_work_and_in_its_panel_of_instructions(path: str) -> None:
+def test_examples_stand_before_the_work_and_in_its_panel_of_instructions() -> None:
     study = make_study(make_dataset(), "pairwise", examples=[EXAMPLE])
-    html = shown(study, joined(study), path)
-    assert "A worked example" in html
-    assert '<span class="label">B</span>' in html
-    assert "A &lt;b&gt;blue&lt;/b&gt; one." in html
-    assert "It <em>is</em> red." in html
-    assert "alert(1)" not in html
+    ada = joined(study)
+    for path in ("start", "work"):
+        html = shown(study, ada, path)
+        assert "A worked example" in html
+        assert '<span class="label">B</span>' in html
+        assert "A &lt;b&gt;blue&lt;/b&gt; one." in html
+        assert "It <em>is</em> red." in html
+        assert "alert(1)" not in html
 
 
 def test_the_picture_of_an_example_is_for_those_who_joined_and_who_may_see_the_study() -> None:

@@ -9,18 +9,18 @@ from django.db import IntegrityError, transaction
 from annotation.errors import WorkerExcluded
 from annotation.models import Assignment, Exclusion, Judgment, Participation, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
-from annotation.quality.reviews import approve_assignments, reject_assignment
+from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_assignment
 from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import HIT, Study
+from tests.annotation.leasing import slots_add_up
 from tests.annotation.watched import (
     answers_to,
     careful,
     left,
     make_watched,
-    seats_add_up,
     states,
     work,
 )
@@ -142,7 +142,7 @@ def test_excluding_twice_and_lifting_twice_change_nothing(study: Study, designer
 def test_lifting_gives_everything_back_as_it_was(study: Study) -> None:
     pages = work(study, "ada", left, pages=3)
     approve_assignments(study=study, assignments=[pages[0].pk])
-    reject_assignment(study=study, assignment=pages[1].pk, reason="Empty.")
+    reject_assignments(study=study, assignments=[pages[1].pk], reason="Empty.")
     begun = claim_assignment(study=study, worker=pages[0].worker)
     assert begun is not None
     before = states(pages)
@@ -154,7 +154,7 @@ def test_lifting_gives_everything_back_as_it_was(study: Study) -> None:
     assert sum(open_again.values()) - sum(slots(study).values()) == len(pages)
     assert Judgment.objects.current().count() == sum(one.judgments.count() for one in pages)
     assert claim_assignment(study=study, worker=pages[0].worker) is not None
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
 
 
@@ -170,10 +170,10 @@ def test_where_a_place_was_filled_meanwhile_the_hit_grows_by_one(study: Study) -
     assert (
         study.hits.exclude(pk__in=filled).filter(required=3, open_slots=0).count() == study.hits.count() - 2
     )
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
     again = exclude_worker(study=study, worker=spam[0].worker, why="After all.")
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert again != exclusion
     assert check_integrity().problems == []
 
@@ -185,7 +185,7 @@ def test_a_slot_that_was_spared_meanwhile_takes_the_work_back(study: Study) -> N
     lift_exclusion(exclusion=exclusion, why="Unfounded.")
     hit = hit_of(page)
     assert (hit.required, hit.open_slots, hit.spared) == (3, 0, 2)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_other_studies_of_the_worker_are_left_alone(study: Study) -> None:

@@ -65,9 +65,6 @@ def do_page(study: Study, client: Client) -> None:
     assert client.post(address, first_answers(html)).status_code == 303
 
 
-# --- panels ---------------------------------------------------------------------------------------
-
-
 def test_the_way_from_the_panel_s_link_to_the_last_page_is_german() -> None:
     study = panel_study(hits=2, consent=CONSENT, **NAMED)
     page = entry_of(study, ADA)
@@ -133,9 +130,6 @@ def test_links_that_lead_nowhere_are_explained_in_german() -> None:
     )
 
 
-# --- Mechanical Turk ------------------------------------------------------------------------------
-
-
 def turker(study: Study, **values: str) -> Turker:
     """Somebody there whose browser asks for German."""
     person = Turker(study, **values)
@@ -199,9 +193,6 @@ def test_a_page_that_needs_no_server_says_nothing_in_english(protocol: str) -> N
         unit.content = {"fields": {"text": "Es regnet.", "id": "1"}}
     html = html_page(design=design, hit=hit, units=units, hosts=HOSTS, language="de")
     assert [text for text in english_on(html) if text not in (design.name, design.question)] == []
-
-
-# --- the word against a rejection -----------------------------------------------------------------
 
 
 def test_a_word_against_a_rejection_is_asked_for_and_answered_in_german() -> None:

@@ -12,8 +12,8 @@ from annotation.models import Judgment
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DataConflict, DesignError
-from judgments.hit_templates import TemplateProblem
 from judgments.hit_templates.importing import check_template, import_template
+from judgments.hit_templates.reading import TemplateProblem
 from judgments.importers import ImportProblem
 from judgments.models import Dataset, HITUnit, Item, Study
 from judgments.studies.generation import generate_hits
@@ -30,9 +30,6 @@ pytestmark = pytest.mark.django_db
 
 def answers_of(study: Study) -> list[Any]:
     return list(Judgment.objects.of_study(study).order_by("pk").values_list("answer", flat=True))
-
-
-# --- bringing it over -----------------------------------------------------------------------------------
 
 
 def test_every_row_becomes_a_unit_and_every_column_goes_along(tmp_path):
@@ -158,9 +155,6 @@ def test_a_design_that_does_not_fit_says_why(tmp_path, values, said):
     assert not Study.objects.exists()
 
 
-# --- the plain page ---------------------------------------------------------------------------------------
-
-
 def test_a_row_is_answered_by_a_plain_form(tmp_path):
     study = make_template_study(tmp_path)
     ada = joined(study)
@@ -235,9 +229,6 @@ def test_a_hostile_row_stays_a_text_on_the_page(tmp_path):
     assert "<script>alert" not in html
     assert "<img src=x" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
-
-
-# --- the API ------------------------------------------------------------------------------------------------
 
 
 def test_a_client_answers_name_by_name(tmp_path):

@@ -94,7 +94,7 @@ def nested(depth: int) -> str:
 
 
 @pytest.mark.parametrize("protocol", OPEN)
-def test_an_answer_of_any_form_is_kept_or_refused_by_name(protocol: str) -> None:
+def test_an_answer_of_any_form_and_depth_is_kept_or_refused_by_name(protocol: str) -> None:
     study = make(protocol)
     ada = joined(study)
     held = accept(study, bearer(ada)).json()["id"]
@@ -109,15 +109,8 @@ def test_an_answer_of_any_form_is_kept_or_refused_by_name(protocol: str) -> None
             content_type="application/json",
         )
         assert reply.status_code in (200, 400), given
-
-
-@pytest.mark.parametrize("protocol", OPEN)
-def test_brackets_a_thousand_deep_are_refused_by_name(protocol: str) -> None:
-    study = make(protocol)
-    ada = joined(study)
-    held = accept(study, bearer(ada)).json()["id"]
     places = ("answer", "position", "seconds", "signals")
-    for place, depth in product(places, (50, 700, 850, 900, 930, 960, 990, 5_000)):
+    for place, depth in product(places, (50, 900, 990, 5_000)):
         members = {"position": "1", "answer": '"dog"'} | {place: nested(depth)}
         body = ", ".join(f'"{name}": {said}' for name, said in members.items())
         body = f'{{"answers": [{{{body}}}]}}'
@@ -130,13 +123,13 @@ def test_brackets_a_thousand_deep_are_refused_by_name(protocol: str) -> None:
         assert len(reply.content) < 1_000
 
 
-@pytest.mark.parametrize("comment", ["a\x00b", HALF_A_SIGN, "x" * 2_001, ["no"], 5])
-def test_a_comment_that_cannot_be_stored_is_refused_while_it_can_be_mended(comment: Any) -> None:
+def test_a_comment_that_cannot_be_stored_is_refused_while_it_can_be_mended() -> None:
     study = make_study(make_dataset())
     ada = joined(study)
     _, held = work_of(study, ada)
-    answer = {"position": 1, "value": 1, "comment": comment}
-    for call in ("save", "submit"):
+    comments: list[Any] = ["a\x00b", HALF_A_SIGN, "x" * 2_001, ["no"], 5]
+    for comment, call in product(comments, ("save", "submit")):
+        answer = {"position": 1, "value": 1, "comment": comment}
         reply = ada.client.post(
             f"/s/{study.slug}/work/{held.pk}/{call}/",
             json.dumps({"answers": [answer]}),

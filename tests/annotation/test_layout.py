@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +15,7 @@ from annotation.models import Worker
 from annotation.work.presentation import Layout, draw_layout, placed
 from annotation.work.worksheet import groups_of
 from judgments.design.reading import make_design
+from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
@@ -50,9 +52,14 @@ def units_of(groups: list[int], *, controls: int = 0, repeated: int = 0) -> list
     return units
 
 
+@cache
+def design_of(protocol: str) -> StudyDesign:
+    return make_design({"name": "x", "dataset": "d", "protocol": protocol, "seed": 4})
+
+
 def layout(units: list[Unit], *, worker: str = "ada", protocol: str = "relevance", **options: Any) -> Layout:
-    design = make_design({"name": "x", "dataset": "d", "protocol": protocol, "seed": 4})
-    return draw_layout(design=design, hit=HIT(key="h1"), worker=Worker(name=worker), units=units, **options)
+    ada = Worker(name=worker)
+    return draw_layout(design=design_of(protocol), hit=HIT(key="h1"), worker=ada, units=units, **options)
 
 
 sizes = st.lists(st.integers(1, 10), min_size=1, max_size=8)
@@ -100,9 +107,9 @@ def test_a_repetition_that_nothing_could_keep_apart_is_left_out() -> None:
     assert sorted(layout(units).order) == [0, 1, 2, 3]
 
 
-def test_what_was_struck_is_shown_to_nobody() -> None:
+def test_what_was_withdrawn_is_shown_to_nobody() -> None:
     units = units_of([2, 2])
-    units[3].struck = True
+    units[3].withdrawn = True
     assert sorted(layout(units).order) == [0, 1, 2]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -11,44 +10,17 @@ from django.utils import timezone
 
 from annotation.crowds.publishing import close_study
 from annotation.errors import AlreadyEnded, NoMoreTime, SlotTaken, TooLate, WorkPaused
-from annotation.models import Assignment, Participation, Worker
+from annotation.models import Assignment, Participation
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.work.leases import extend_lease, reserve_next, retake_assignment
-from annotation.work.presentation import places_of
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
-from judgments.models import HIT, Study
+from tests.annotation.leasing import answers_of, finish_all, hand_in, let_it_end, slots_add_up, take
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 
 
-def take(study: Study, worker: Worker) -> Assignment:
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    return claim.assignment
-
-
-def answers_of(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:
-    return [{"position": place.position, "value": value} for place in places_of(assignment)]
-
-
-def let_it_end(assignment: Assignment) -> None:
-    Assignment.objects.filter(pk=assignment.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
-
-
-def seats_add_up(study: Study) -> bool:
-    """Open and taken seats of every HIT are as many as it asks for."""
-    live = ("reserved", "accepted", "submitted", "approved", "rejected")
-    return all(
-        hit.open_slots + hit.assignments.filter(state__in=live).count() == hit.required
-        for hit in HIT.objects.filter(study=study)
-    )
-
-
-# --- fetched ahead --------------------------------------------------------------------------------
-
-
-def test_what_is_fetched_ahead_holds_a_seat_and_is_the_same_when_asked_again() -> None:
+def test_what_is_fetched_ahead_holds_a_slot_and_is_the_same_when_asked_again() -> None:
     study = make_study("pairwise")
     worker, _ = make_worker(study)
     held = take(study, worker)
@@ -58,7 +30,7 @@ def test_what_is_fetched_ahead_holds_a_seat_and_is_the_same_when_asked_again() -
     assert first.assignment == again.assignment
     assert first.assignment.hit_id != held.hit_id
     assert first.assignment.state == "reserved"
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -> None:
@@ -75,7 +47,7 @@ def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -
     assert claim.assignment.expires_at is not None
     assert claim.assignment.expires_at - timezone.now() > timedelta(minutes=59)
     assert [place.unit.pk for place in claim.places] == [place.unit.pk for place in reserved.places]
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_a_page_loaded_anew_takes_what_was_fetched_ahead_too() -> None:
@@ -84,7 +56,7 @@ def test_a_page_loaded_anew_takes_what_was_fetched_ahead_too() -> None:
     held = take(study, worker)
     reserved = reserve_next(assignment=held)
     assert reserved is not None
-    submit_assignment(assignment=held, answers=answers_of(held))
+    hand_in(held)
     assert take(study, worker) == reserved.assignment
 
 
@@ -107,7 +79,7 @@ def test_nothing_is_fetched_ahead_of_work_that_is_over() -> None:
     assert reserve_next(assignment=late) is None
 
 
-def test_a_seat_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
+def test_a_slot_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
     study = make_study("pairwise", judgments_per_unit=1)
     worker, _ = make_worker(study)
     held = take(study, worker)
@@ -115,14 +87,10 @@ def test_a_seat_fetched_ahead_goes_to_another_once_its_time_is_over() -> None:
     assert reserved is not None
     let_it_end(reserved.assignment)
     other, _ = make_worker(study, "other")
-    taken = set()
-    while (claim := claim_assignment(study=study, worker=other)) is not None:
-        taken.add(claim.assignment.hit_id)
-        submit_assignment(assignment=claim.assignment, answers=answers_of(claim.assignment))
-    assert reserved.assignment.hit_id in taken
+    assert reserved.assignment.hit_id in finish_all(study, other)
     reserved.assignment.refresh_from_db()
     assert reserved.assignment.state == "expired"
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_what_was_fetched_ahead_and_lost_is_made_up_for_when_submitting() -> None:
@@ -135,7 +103,7 @@ def test_what_was_fetched_ahead_and_lost_is_made_up_for_when_submitting() -> Non
     _, claim = submit_and_claim(assignment=held, answers=answers_of(held))
     assert claim is not None
     assert claim.assignment != reserved.assignment
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_closing_a_study_frees_what_was_only_fetched_ahead() -> None:
@@ -149,7 +117,7 @@ def test_closing_a_study_frees_what_was_only_fetched_ahead() -> None:
     assert reserved.assignment.state == "expired"
     _, claim = submit_and_claim(assignment=held, answers=answers_of(held))
     assert claim is None, "who holds a HIT may finish it, and gets no more"
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
@@ -160,10 +128,7 @@ def test_a_worker_cannot_have_two_hits_fetched_ahead() -> None:
     assert reserved is not None
     other = study.hits.exclude(pk__in=[held.hit_id, reserved.assignment.hit_id]).first()
     with pytest.raises(IntegrityError), transaction.atomic():
-        Assignment.objects.create(study=study, hit=other, worker=worker, state="reserved", seat=9)
-
-
-# --- more time ------------------------------------------------------------------------------------
+        Assignment.objects.create(study=study, hit=other, worker=worker, state="reserved", slot=9)
 
 
 def test_a_lease_is_made_longer_as_often_as_the_study_allows() -> None:
@@ -216,10 +181,7 @@ def test_no_time_is_added_to_work_that_is_over() -> None:
         extend_lease(assignment=held)
 
 
-# --- taken up again -------------------------------------------------------------------------------
-
-
-def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody_wanted_its_seat() -> None:
+def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody_wanted_its_slot() -> None:
     study = make_study()
     worker, _ = make_worker(study)
     held = take(study, worker)
@@ -229,10 +191,10 @@ def test_work_whose_time_is_over_is_taken_up_where_it_was_left_as_long_as_nobody
     assert again == held
     assert again.answers["1"]["value"] == 2
     submit_assignment(assignment=again, answers=answers_of(again)[1:])
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
-def test_work_whose_seat_was_freed_is_taken_up_in_a_new_row_with_its_answers_order_and_sides() -> None:
+def test_work_whose_slot_was_freed_is_taken_up_in_a_new_row_with_its_answers_order_and_sides() -> None:
     study = make_study("pairwise")
     worker, _ = make_worker(study)
     held = take(study, worker)
@@ -243,7 +205,7 @@ def test_work_whose_seat_was_freed_is_taken_up_in_a_new_row_with_its_answers_ord
     assert again.pk != held.pk
     assert (again.order, again.flips, again.answers["1"]["value"]) == (held.order, held.flips, 2)
     assert retake_assignment(assignment=held) == again, "asked twice, it is taken once"
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> None:
@@ -253,13 +215,12 @@ def test_work_that_somebody_else_took_meanwhile_cannot_be_taken_up_again() -> No
     save_answers(assignment=held, answers=[{"position": 1, "value": 2}])
     let_it_end(held)
     other, _ = make_worker(study, "other")
-    while (claim := claim_assignment(study=study, worker=other)) is not None:
-        submit_assignment(assignment=claim.assignment, answers=answers_of(claim.assignment))
+    finish_all(study, other)
     with pytest.raises(SlotTaken, match="Your answers are kept, but somebody else"):
         retake_assignment(assignment=held)
     held.refresh_from_db()
     assert held.answers["1"]["value"] == 2
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
@@ -300,7 +261,7 @@ def test_submitted_or_returned_work_is_not_taken_up_again() -> None:
     study = make_study("pairwise")
     worker, _ = make_worker(study)
     held = take(study, worker)
-    submit_assignment(assignment=held, answers=answers_of(held))
+    hand_in(held)
     with pytest.raises(AlreadyEnded):
         retake_assignment(assignment=held)
     back = take(study, worker)

@@ -32,9 +32,6 @@ def answers_of(study: Study) -> list[Any]:
     return list(Judgment.objects.of_study(study).values_list("answer", flat=True))
 
 
-# --- the plain page -------------------------------------------------------------------------------
-
-
 def test_keywords_are_given_by_a_plain_form_as_they_are_typed_and_ticked() -> None:
     study = make("keywords")
     ada = joined(study)
@@ -96,9 +93,6 @@ def test_saved_links_are_chosen_in_the_fields_again() -> None:
     assert re.findall(r'value="([^"]*)" selected', field) == ["1"]
 
 
-# --- the API --------------------------------------------------------------------------------------
-
-
 def test_a_client_sees_text_and_phrases_and_sends_keywords() -> None:
     study = make("keywords")
     _, headers = make_worker(study)
@@ -132,9 +126,6 @@ def test_a_client_sees_words_and_boxes_and_sends_links() -> None:
     assert "word 1 has two boxes; expected one box a word" in is_problem(problem, 400)["detail"]
     answers = [{"position": n, "answer": [{"word": 1, "box": "1"}]} for n in (1, 2, 3)]
     assert send(assignment["id"], answers, headers).status_code == 200
-
-
-# --- the rehearsal --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("protocol", "per_hit"), [("keywords", 0), ("grounding", 1)])

@@ -24,9 +24,6 @@ from tests.annotation.posting import KINDS, first_answers, submit, work_of
 pytestmark = pytest.mark.django_db
 
 
-# --- strangers ------------------------------------------------------------------------------------
-
-
 def test_another_worker_s_page_of_work_is_not_there() -> None:
     dataset = make_dataset()
     study, other = make_study(dataset, "pairwise"), make_study(dataset, "graded")
@@ -86,9 +83,6 @@ def shown_items(assignment: Assignment) -> list[Item]:
 def bytes_of(item: Item) -> bytes:
     with item.picture.open("rb") as file:
         return bytes(file.read())
-
-
-# --- pictures -------------------------------------------------------------------------------------
 
 
 def test_a_picture_goes_to_its_worker_byte_for_byte_and_is_kept_by_that_browser_alone() -> None:
@@ -189,9 +183,6 @@ def picture_file(content: bytes = picture_bytes()) -> Any:
     return ContentFile(content)
 
 
-# --- what a page must not tell, and must not do ---------------------------------------------------
-
-
 @pytest.mark.parametrize("protocol", KINDS)
 def test_a_page_of_work_tells_nothing_about_controls_systems_or_sides(protocol: str) -> None:
     study = make_study(make_dataset(), protocol)
@@ -234,12 +225,13 @@ def test_a_hostile_caption_is_shown_as_text_and_stays_in_its_place(protocol: str
         assert "<b>bold" not in html
 
 
-@pytest.mark.parametrize("text", ["", " ", "​", " ‌‍", "\u2066\u2069"])
-def test_a_caption_without_anything_to_see_says_so(text: str) -> None:
+def test_a_caption_without_anything_to_see_says_so() -> None:
     study = make_study(make_dataset())
-    Caption.objects.update(text=text)
-    html, _ = work_of(study, joined(study))
-    assert "nothing to be seen in this sentence" in html
+    ada = joined(study)
+    for text in ("", " ", "​", " ‌‍", "\u2066\u2069"):
+        Caption.objects.update(text=text)
+        html, _ = work_of(study, ada)
+        assert "nothing to be seen in this sentence" in html
 
 
 @pytest.mark.parametrize("protocol", KINDS)
@@ -277,46 +269,34 @@ def test_an_error_page_needs_neither_request_nor_database(name: str, django_asse
     assert "Oops" not in page
 
 
-# --- preview --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("protocol", KINDS)
-@pytest.mark.parametrize("state", ["draft", "generated"])
 def test_a_designer_sees_the_worker_s_page_before_anything_is_stored(
-    protocol: str, state: str, admin_client: Client
+    protocol: str, admin_client: Client
 ) -> None:
-    dataset = make_dataset()
-    if state == "generated":
-        study = make_study(dataset, protocol, opened=False)
-    else:
-        values = make_study(dataset, protocol, opened=False, slug="other").design
-        study = create_study(design=make_design(values | {"slug": "draft"}))
+    generated = make_study(make_dataset(), protocol, opened=False)
+    draft = create_study(design=make_design(generated.design | {"slug": "draft"}))
     units = Unit.objects.count()
-    response = admin_client.get(f"/s/{study.slug}/preview/")
-    html = response.content.decode()
-    assert response.status_code == 200
-    assert "nothing here is stored" in html
-    assert "data-save" not in html
-    assert "formaction" not in html
-    assert first_answers(html)
+    for study in (generated, draft):
+        response = admin_client.get(f"/s/{study.slug}/preview/")
+        html = response.content.decode()
+        assert response.status_code == 200
+        assert "nothing here is stored" in html
+        assert "data-save" not in html
+        assert "formaction" not in html
+        assert first_answers(html)
+        for address in set(re.findall(r'src="(/pictures/[^"]+)"', html)):
+            picture = admin_client.get(address)
+            assert picture.status_code == 200
+            picture.close()
     assert Unit.objects.count() == units
     assert not Assignment.objects.exists()
-    for address in set(re.findall(r'src="(/pictures/[^"]+)"', html)):
-        picture = admin_client.get(address)
-        assert picture.status_code == 200
-        picture.close()
 
 
-def test_a_stranger_does_not_see_the_preview() -> None:
+def test_who_may_not_see_the_study_does_not_see_its_preview(client: Client) -> None:
     study = make_study(make_dataset(), opened=False)
-    ada_like = Client()
-    response = ada_like.get(f"/s/{study.slug}/preview/")
+    response = client.get(f"/s/{study.slug}/preview/")
     assert response.status_code == 302
     assert response["Location"].startswith("/admin/login/")
-
-
-def test_staff_without_the_permission_do_not_see_the_preview(client: Client) -> None:
-    study = make_study(make_dataset())
     client.force_login(User.objects.create_user("clerk", is_staff=True))
     assert client.get(f"/s/{study.slug}/preview/").status_code == 404
 

@@ -23,7 +23,6 @@ from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 
 pytestmark = pytest.mark.django_db
-# --- the services ---------------------------------------------------------------------------------
 
 
 def test_no_work_is_given_out_before_the_quiz_is_passed_and_all_of_it_afterwards() -> None:
@@ -62,13 +61,6 @@ def test_the_next_attempt_asks_other_questions_and_the_last_one_is_the_last() ->
     assert QuizAttempt.objects.count() == 2
 
 
-def test_starting_in_two_windows_starts_one_attempt() -> None:
-    study = quizzed()
-    ada = joined(study)
-    assert start_attempt(study=study, worker=ada.worker) == start_attempt(study=study, worker=ada.worker)
-    assert QuizAttempt.objects.count() == 1
-
-
 def test_an_answer_is_final_and_saying_it_again_is_harmless() -> None:
     study = quizzed()
     ada = joined(study)
@@ -82,19 +74,11 @@ def test_an_answer_is_final_and_saying_it_again_is_harmless() -> None:
     assert attempt.answers == {"1": {"value": 2}}
 
 
-def test_the_last_answer_sent_twice_ends_the_attempt_once() -> None:
+def test_an_answer_that_is_none_is_refused_and_nothing_is_kept() -> None:
     study = quizzed()
     ada = joined(study)
     attempt = start_attempt(study=study, worker=ada.worker)
-    answers = right_answers(paper_of(attempt))
-    ended = answer_attempt(attempt=attempt, answers=answers)
-    repeat = answer_attempt(attempt=attempt, answers=answers)
-    assert repeat.finished_at == ended.finished_at
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
+    wrong: list[Any] = [
         {"position": 0, "value": 1},
         {"position": 5, "value": 1},
         {"position": 1, "value": 4},
@@ -102,14 +86,10 @@ def test_the_last_answer_sent_twice_ends_the_attempt_once() -> None:
         {"position": 1},
         {"value": 1},
         7,
-    ],
-)
-def test_an_answer_that_is_none_is_refused_and_nothing_is_kept(answer: Any) -> None:
-    study = quizzed()
-    ada = joined(study)
-    attempt = start_attempt(study=study, worker=ada.worker)
-    with pytest.raises(AnswerProblem, match="Nothing was"):
-        answer_attempt(attempt=attempt, answers=[{"position": 2, "value": 1}, answer])
+    ]
+    for answer in wrong:
+        with pytest.raises(AnswerProblem, match="Nothing was"):
+            answer_attempt(attempt=attempt, answers=[{"position": 2, "value": 1}, answer])
     attempt.refresh_from_db()
     assert attempt.answers == {}
 
@@ -157,7 +137,7 @@ def test_known_items_of_the_study_s_kind_stand_in_no_hit_and_are_judged_by_their
 
 def test_a_known_item_that_was_struck_is_not_asked_and_an_empty_quiz_stops_nobody() -> None:
     study = make_study(make_dataset(), quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
-    Unit.objects.filter(study=study, control_kind="quiz").update(struck=True)
+    Unit.objects.filter(study=study, control_kind="quiz").update(withdrawn=True)
     ada = joined(study)
     assert start_attempt(study=study, worker=ada.worker).passed
     assert claim_assignment(study=study, worker=ada.worker) is not None
@@ -169,9 +149,6 @@ def test_a_study_without_a_quiz_asks_the_database_nothing_about_one() -> None:
     with CaptureQueriesContext(connection) as queries:
         claim_assignment(study=study, worker=ada.worker)
     assert not [query for query in queries if "quizattempt" in query["sql"]]
-
-
-# --- what designers see ---------------------------------------------------------------------------
 
 
 def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_client: Client) -> None:

@@ -111,14 +111,14 @@ def test_back_and_another_answer_changes_nothing() -> None:
     assert attempt.answers == before
 
 
-@pytest.mark.parametrize("fields", [{"step": "1"}, {"step": "1", "u1": "x"}])
-def test_going_on_without_an_answer_is_told_on_the_same_page(fields: dict[str, str]) -> None:
+def test_going_on_without_an_answer_is_told_on_the_same_page() -> None:
     study = quizzed()
     ada = joined(study)
     ada.client.post(f"/s/{study.slug}/quiz/start/")
-    response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
-    assert response.status_code == 422
-    assert "choose an answer first" in response.content.decode()
+    for fields in ({"step": "1"}, {"step": "1", "u1": "x"}):
+        response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
+        assert response.status_code == 422
+        assert "choose an answer first" in response.content.decode()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

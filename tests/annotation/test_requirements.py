@@ -36,7 +36,7 @@ def reviewed(worker: Worker, *, approved: int = 0, rejected: int = 0) -> None:
             study=study,
             worker=worker,
             state="approved" if index < approved else "rejected",
-            seat=index,
+            slot=index,
             accepted_at=now,
             submitted_at=now,
         )

@@ -31,9 +31,6 @@ def post(client: Client, study: Study, step: str, **values: Any) -> str:
     return words(client.post(do(study, step), {"page": "review", **values}, follow=True))
 
 
-# --- review ------------------------------------------------------------------------------------
-
-
 def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: Client, study: Study) -> None:
     shown = designer.get(page(study, "review"))
     text = words(shown)
@@ -75,9 +72,6 @@ def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: C
 
 def test_a_study_without_cases_says_so(designer: Client) -> None:
     assert "Nothing to decide." in words(designer.get(page(make_watched("Quiet"), "review")))
-
-
-# --- rules -------------------------------------------------------------------------------------
 
 
 def test_a_rule_is_switched_on_with_settings_of_its_own(designer: Client) -> None:
@@ -141,9 +135,6 @@ def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Stud
     assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
 
 
-# --- finished work -----------------------------------------------------------------------------
-
-
 def test_work_is_approved_and_rejected_together(designer: Client) -> None:
     study = make_watched()
     pages = work(study, "ada", careful, pages=3)
@@ -153,9 +144,6 @@ def test_work_is_approved_and_rejected_together(designer: Client) -> None:
     shown = words(designer.get(page(study, "work") + "?state=all"))
     assert "approved 2" in shown
     assert "Empty." in shown
-
-
-# --- who may -----------------------------------------------------------------------------------
 
 
 def test_somebody_who_may_only_look_finds_no_buttons_and_changes_nothing(
@@ -170,6 +158,7 @@ def test_somebody_who_may_only_look_finds_no_buttons_and_changes_nothing(
         assert "Exclude</button>" not in shown.content.decode()
 
 
-@pytest.mark.parametrize("name", ["review", "rules", "replay", "work"])
-def test_a_stranger_is_sent_to_sign_in(client: Client, study: Study, name: str) -> None:
-    assert client.get(page(study, name)).status_code == 302
+def test_a_stranger_is_sent_to_sign_in(client: Client) -> None:
+    study = make_watched()
+    for name in ("review", "rules", "replay", "work"):
+        assert client.get(page(study, name)).status_code == 302

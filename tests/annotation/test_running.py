@@ -1,7 +1,6 @@
 """Pausing, resuming, extending, expiring and re-opening: who still gets work, and what the log says."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,7 +9,7 @@ from django.utils import timezone
 
 from annotation.crowds.publishing import close_study
 from annotation.errors import StudyPaused
-from annotation.models import Assignment, Worker
+from annotation.models import Assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.extending import (
     expire_assignments,
@@ -22,35 +21,17 @@ from annotation.work.extending import (
     resume_study,
 )
 from annotation.work.leases import reserve_next, retake_assignment
-from annotation.work.presentation import places_of
-from annotation.work.submissions import submit_and_claim, submit_assignment
+from annotation.work.submissions import submit_and_claim
 from common.errors import NotThere, WrongState
 from evaluation.integrity import check_integrity
 from judgments.models import HIT, Study, StudyEvent
 from tests.annotation import casting
+from tests.annotation.leasing import answers_of, finish_all, hand_in, take
 from tests.annotation.voting import always_first, work
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 WHY = "a caption is broken"
-
-
-def take(study: Study, worker: Worker) -> Assignment:
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    return claim.assignment
-
-
-def answers_of(assignment: Assignment, value: int = 1) -> list[dict[str, Any]]:
-    return [{"position": place.position, "value": value} for place in places_of(assignment)]
-
-
-def finish_all(study: Study, worker: Worker, value: int = 1) -> int:
-    done = 0
-    while (claim := claim_assignment(study=study, worker=worker)) is not None:
-        submit_assignment(assignment=claim.assignment, answers=answers_of(claim.assignment, value))
-        done += 1
-    return done
 
 
 def newest(study: Study) -> StudyEvent:
@@ -71,7 +52,7 @@ def test_a_paused_study_hands_out_nothing_and_who_holds_a_hit_goes_on() -> None:
     with pytest.raises(StudyPaused):
         claim_assignment(study=fresh(study), worker=other)
     assert take(fresh(study), holder) == held
-    submit_assignment(assignment=held, answers=answers_of(held))
+    hand_in(held)
     held.refresh_from_db()
     assert held.state == Assignment.State.SUBMITTED
     with pytest.raises(StudyPaused):
@@ -164,7 +145,7 @@ def test_more_workers_than_the_design_says_judge_every_hit_and_the_books_are_rig
     late = make_worker(study, "late")[0]
     assert claim_assignment(study=study, worker=late) is None
     assert extend_study(study=study, workers=1, why="one vote more") == study.hits.count()
-    assert finish_all(study, late) == study.hits.count()
+    assert len(finish_all(study, late)) == study.hits.count()
     assert set(study.hits.values_list("required", "extra", "open_slots")) == {(4, 1, 0)}
     assert check_integrity().problems == []
     assert (newest(study).what, newest(study).details["workers"]) == ("extended", 1)
@@ -180,11 +161,11 @@ def test_only_the_named_hits_are_extended_and_an_unknown_one_changes_nothing() -
     assert HIT.objects.get(pk=second.pk).extra == 0
 
 
-@pytest.mark.parametrize("workers", [0, -1, 101])
-def test_a_number_of_workers_out_of_bounds_is_refused(workers: int) -> None:
+def test_a_number_of_workers_out_of_bounds_is_refused() -> None:
     study = make_study("pairwise")
-    with pytest.raises(WrongState, match="1 to 100"):
-        extend_study(study=study, workers=workers, why="pilot")
+    for workers in (0, -1, 101):
+        with pytest.raises(WrongState, match="1 to 100"):
+            extend_study(study=study, workers=workers, why="pilot")
 
 
 def test_a_study_that_stops_early_asks_for_what_the_added_vote_can_still_change() -> None:
@@ -228,7 +209,7 @@ def test_a_hit_whose_slots_expired_goes_to_nobody_new_and_comes_back_when_it_is_
     hit = study.hits.get(position=0)
     assert expire_slots(study=study, hits=[hit.key], why="its picture is gone") == 3
     worker = make_worker(study)[0]
-    assert finish_all(study, worker) == study.hits.count() - 1
+    assert len(finish_all(study, worker)) == study.hits.count() - 1
     assert check_integrity().problems == []
 
 

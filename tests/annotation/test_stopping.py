@@ -10,7 +10,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Exclusion, Judgment, Worker
-from annotation.models.assignments import LIVE
 from annotation.quality.flags import exclude_worker, lift_exclusion
 from annotation.work.claims import claim_assignment, return_assignment
 from annotation.work.presentation import places_of
@@ -21,7 +20,8 @@ from evaluation.integrity import check_integrity
 from evaluation.results.aggregation import compute_aggregation
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
-from judgments.models import HIT, Outlook, Study, Unit
+from judgments.models import HIT, OutcomeBounds, Study, Unit
+from tests.annotation.leasing import slots_add_up
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
 
@@ -34,25 +34,17 @@ def stopping_study(protocol: str = "triplet", *, full_depth: float = 0.0, **valu
     return make_study(protocol, **({"controls": {"per_hit": 0}} | values), stopping=stopping)
 
 
-def seats_add_up(study: Study) -> bool:
-    return not [
-        hit.key
-        for hit in HIT.objects.filter(study=study)
-        if hit.assignments.filter(state__in=LIVE).count() + hit.open_slots + hit.spared != hit.required
-    ]
-
-
 def exclude(worker: Worker, study: Study) -> Exclusion:
     return exclude_worker(study=study, worker=worker, why="careless")
 
 
-def test_two_equal_votes_of_three_are_enough_and_the_third_seat_is_spared() -> None:
+def test_two_equal_votes_of_three_are_enough_and_the_third_slot_is_spared() -> None:
     study = stopping_study("pairwise")
     for name in ("ada", "bea", "cy"):
         work(study, joined(study, name), always_first)
     assert set(HIT.objects.values_list("open_slots", "spared", "required")) == {(0, 1, 3)}
     assert Judgment.objects.count() == 2 * Unit.objects.filter(study=study).count()
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
 
 
@@ -87,15 +79,15 @@ def test_a_triplet_is_left_alone_once_the_rest_of_its_pair_cannot_turn_it() -> N
     work(study, joined(study, "ada"), always_first)
     work(study, joined(study, "bea"), always_first)
     # with two references a pair can still be tied: both are asked to the end
-    assert set(Outlook.objects.values_list("low", "high", "done")) == {(1, 1, True)}
+    assert set(OutcomeBounds.objects.values_list("low", "high", "done")) == {(1, 1, True)}
     assert (first.open_slots, second.open_slots) == (3, 3)
     assert set(HIT.objects.values_list("spared", flat=True)) == {1}
 
 
 def test_a_majority_of_triplets_settles_the_pair_and_spares_the_others_whole() -> None:
     study = stopping_study(sampling={"pairs": {"HC": 1}, "references": 2}, units_per_hit=1)
-    extra = Unit.objects.get(outlook__unit__places__hit__position=1)
-    Outlook.objects.filter(pk=extra.pk).update(low=0, high=0, done=True)  # as a tied triplet
+    extra = Unit.objects.get(bounds__unit__places__hit__position=1)
+    OutcomeBounds.objects.filter(pk=extra.pk).update(low=0, high=0, done=True)  # as a tied triplet
     HIT.objects.filter(position=1).update(open_slots=0, spared=3)
     work(study, joined(study, "ada"), always_first)
     work(study, joined(study, "bea"), always_first)
@@ -138,7 +130,7 @@ def test_an_exclusion_opens_exactly_the_slots_that_it_unsettles() -> None:
     exclude(ada, study)
     of_ada.refresh_from_db()
     assert (of_ada.open_slots, of_ada.spared) == (2, 0)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     work(study, joined(study, "cy"), always_first)
     of_ada.refresh_from_db()
     assert (of_ada.open_slots, of_ada.spared) == (0, 1)
@@ -166,10 +158,10 @@ def test_a_revision_that_unsettles_a_unit_opens_the_slot_again() -> None:
     revise_judgments(assignment=last, answers=answers_of(last, ada, lambda *_: 2))
     hit.refresh_from_db()
     assert (hit.open_slots, hit.spared) == (1, 0)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
-def test_a_seat_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_again() -> None:
+def test_a_slot_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_again() -> None:
     study = stopping_study("pairwise")
     hit = HIT.objects.get(position=0)
     disputed = hit.units.first()
@@ -185,9 +177,9 @@ def test_a_seat_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_agai
     assert (hit.open_slots, hit.spared, hit.required) == (0, 0, 3)
     exclude(ada, study)
     hit.refresh_from_db()
-    # the other units have the vote of bea alone: two more may be needed, and one seat is free
+    # the other units have the vote of bea alone: two more may be needed, and one slot is free
     assert (hit.open_slots, hit.spared, hit.required) == (2, 0, 4)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
 
 
@@ -205,20 +197,20 @@ def test_a_worker_who_falls_below_the_control_threshold_unsettles_what_they_sett
     work(study, ada, careless, most=1)  # one of two control items: below .6
     hit.refresh_from_db()
     assert (hit.open_slots, hit.spared) == (1, 0)
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_full_depth_hits_are_answered_to_the_end_and_agreement_is_measured_on_them_alone() -> None:
     study = stopping_study("pairwise", full_depth=0.4)
     for name in ("ada", "bea", "cy", "di"):
         work(study, joined(study, name), always_first)
-    full = HIT.objects.filter(units__outlook__full_depth=True).distinct()
+    full = HIT.objects.filter(units__bounds__full_depth=True).distinct()
     assert full.count() == round(0.4 * HIT.objects.count())
     assert set(full.values_list("spared", flat=True)) == {0}
     assert set(HIT.objects.exclude(pk__in=full).values_list("spared", flat=True)) == {1}
     agreement = compute_aggregation(study=study).result["agreement"]
-    assert agreement["alpha"]["n"] == Outlook.objects.filter(full_depth=True).count()
-    assert agreement["full_depth"]["units"] == Outlook.objects.filter(full_depth=True).count()
+    assert agreement["alpha"]["n"] == OutcomeBounds.objects.filter(full_depth=True).count()
+    assert agreement["full_depth"]["units"] == OutcomeBounds.objects.filter(full_depth=True).count()
 
 
 def test_the_margin_rule_stops_a_unit_at_its_lead() -> None:
@@ -231,7 +223,7 @@ def test_the_margin_rule_stops_a_unit_at_its_lead() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_for(
     protocol: str, seed: int
 ) -> None:
@@ -263,7 +255,7 @@ def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_
             if not excluded and worker == people[0] and rng.random() < 0.5:
                 exclude(worker, study)
                 excluded, idle = True, set()
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert check_integrity().problems == []
     ended = compute_aggregation(study=study).consensus
     cast: dict[int, list[int]] = {row.pk: [] for row in ended.units}
@@ -294,7 +286,7 @@ def test_looking_at_everything_again_changes_nothing() -> None:
     work(study, joined(study, "bea"), always_first, most=2)
 
     def rows() -> list[Any]:
-        return [*Outlook.objects.order_by("pk").values(), *HIT.objects.order_by("pk").values()]
+        return [*OutcomeBounds.objects.order_by("pk").values(), *HIT.objects.order_by("pk").values()]
 
     before = rows()
     settle_study(study=study)
@@ -358,6 +350,6 @@ def test_a_rule_that_cannot_be_followed_is_refused(values: dict[str, Any], said:
         make_design({"name": "x", "dataset": "animals", "protocol": "triplet"} | values)
 
 
-def test_a_study_without_a_rule_keeps_no_outlooks() -> None:
+def test_a_study_without_a_rule_keeps_no_bounds() -> None:
     make_study()
-    assert not Outlook.objects.exists()
+    assert not OutcomeBounds.objects.exists()

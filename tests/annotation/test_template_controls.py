@@ -16,16 +16,10 @@ from annotation.quality.rules import copy_rules
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from common.errors import DesignError
-from judgments.hit_templates import (
-    ExpectedProblem,
-    expected_again,
-    expected_of,
-    fill_page,
-    filled_questions,
-    meets,
-    read_template,
-)
+from judgments.hit_templates.expected import ExpectedProblem, expected_again, expected_of, meets
+from judgments.hit_templates.filling import fill_page, filled_questions
 from judgments.hit_templates.importing import check_template
+from judgments.hit_templates.reading import read_template
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import generate_hits
@@ -57,9 +51,6 @@ def made(folder: Path, rows: list[dict[str, str]] | None = None, **values: Any) 
     return make_template_study(
         folder, rows=ROWS if rows is None else rows, controls=controls, **(wanted | values)
     )
-
-
-# --- what is expected ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -133,9 +124,6 @@ def test_how_far_a_number_may_lie_is_no_business_of_the_page() -> None:
     assert "within" not in fill_page(read_template(ASKED), {"text": "x"}, position=1)
 
 
-# --- a study of them ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.django_db
 def test_rows_that_say_what_is_right_are_control_items_and_are_not_judged(tmp_path: Path) -> None:
     study = made(tmp_path)
@@ -195,7 +183,7 @@ def test_a_row_shown_again_is_held_against_the_other_answer(tmp_path: Path) -> N
         for one in held["units"]
     ]
     assert submit(held["id"], answers, headers).status_code == 200
-    (answer,) = control_answers(study, worker=worker)
+    (answer,) = control_answers(study, workers=[worker.pk])
     assert answer.control_kind == "repeated"
     assert not kind_of(study).is_right(answer.given, answer.expected)
 

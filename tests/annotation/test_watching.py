@@ -14,7 +14,7 @@ from annotation.crowds.publishing import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
 from annotation.quality.flags import confirm_case, dismiss_case, exclude_worker, readmit, run_detectors
-from annotation.quality.reviews import approve_assignments, reject_assignment
+from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.quality.rules import copy_rules, recommend_rules, replay_rule, set_rule
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
@@ -22,7 +22,8 @@ from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
-from tests.annotation.watched import answers_to, careful, left, make_watched, seats_add_up, states, work
+from tests.annotation.leasing import slots_add_up
+from tests.annotation.watched import answers_to, careful, left, make_watched, states, work
 from tests.studies import make_worker
 
 pytestmark = pytest.mark.django_db
@@ -36,9 +37,6 @@ def watched_by(action: str, **settings: Any) -> Study:
 
 def standing(study: Study, name: str) -> str:
     return Participation.objects.get(study=study, worker__name=name).standing
-
-
-# --- what rules do -----------------------------------------------------------------------------
 
 
 def test_a_flag_is_a_case_with_the_evidence_and_stops_nobody() -> None:
@@ -60,7 +58,7 @@ def test_a_pause_gives_no_more_work_and_keeps_what_was_done() -> None:
         claim_assignment(study=study, worker=done[0].worker)
     assert standing(study, "spam") == "paused"
     assert states(done) == ["submitted", "submitted"]
-    assert seats_add_up(study)
+    assert slots_add_up(study)
 
 
 def test_an_exclusion_says_which_rule_did_it() -> None:
@@ -87,7 +85,7 @@ def test_the_next_page_is_not_handed_out_with_the_submission_that_stops() -> Non
         assignment=following.assignment, answers=answers_to(following.assignment, left)
     )
     assert last is None
-    assert seats_add_up(study)
+    assert slots_add_up(study)
     assert not worker.assignments.filter(state="accepted").exists()
 
 
@@ -139,9 +137,6 @@ def test_a_look_takes_few_queries_whatever_the_worker_has_done(django_assert_max
         last = work(study, name, careful, pages=4)[-1]
     with django_assert_max_num_queries(9):
         run_detectors(assignment=last)
-
-
-# --- what people decide ------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -219,9 +214,6 @@ def test_a_case_is_decided_once_and_with_a_reason(designer: User) -> None:
     assert standing(study, "spam") == "active"
 
 
-# --- rules as rows -----------------------------------------------------------------------------
-
-
 def test_opening_a_study_copies_its_rules_once_and_keeps_what_was_changed() -> None:
     study = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
     mark_closed(study=study)
@@ -279,9 +271,6 @@ def test_a_change_that_is_none_changes_nothing() -> None:
     assert QualityRule.objects.get().settings == {}
 
 
-# --- replay ------------------------------------------------------------------------------------
-
-
 def test_a_replay_finds_whom_the_live_rule_finds_and_stores_nothing() -> None:
     live = watched_by("flag")
     for study in (live, later := make_watched("Later")):
@@ -315,16 +304,13 @@ def test_the_command_names_a_rule_that_is_none() -> None:
         call_command("replay_rules", study.slug, "--rules", "side-byas")
 
 
-# --- approving and rejecting -------------------------------------------------------------------
-
-
 def test_work_is_approved_together_and_rejected_with_a_reason() -> None:
     study = make_watched()
     pages = work(study, "ada", careful, pages=3)
     assert approve_assignments(study=study, assignments=[pages[0].pk, pages[1].pk]) == 2
     assert approve_assignments(study=study, assignments=[pages[0].pk]) == 0
-    assert reject_assignment(study=study, assignment=pages[2].pk, reason="Half of it is empty.")
-    assert not reject_assignment(study=study, assignment=pages[2].pk, reason="Half of it is empty.")
+    assert reject_assignments(study=study, assignments=[pages[2].pk], reason="Half of it is empty.")
+    assert not reject_assignments(study=study, assignments=[pages[2].pk], reason="Half of it is empty.")
     assert states(pages) == ["approved", "approved", "rejected"]
     pages[2].refresh_from_db()
     assert pages[2].reason == "Half of it is empty."
@@ -339,10 +325,10 @@ def test_wrong_steps_are_refused_and_change_nothing() -> None:
     with pytest.raises(WrongState, match="no finished work"):
         approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
     with pytest.raises(WrongState, match="needs a reason"):
-        reject_assignment(study=study, assignment=pages[0].pk, reason=" ")
+        reject_assignments(study=study, assignments=[pages[0].pk], reason=" ")
     approve_assignments(study=study, assignments=[pages[0].pk])
     with pytest.raises(WrongState, match="approved before"):
-        reject_assignment(study=study, assignment=pages[0].pk, reason="Late.")
+        reject_assignments(study=study, assignments=[pages[0].pk], reason="Late.")
     other = make_watched("Another")
     with pytest.raises(WrongState, match="no finished work"):
         approve_assignments(study=other, assignments=[pages[1].pk])

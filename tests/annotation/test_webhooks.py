@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -17,11 +18,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.crowds.publishing import close_study
-from annotation.models import Assignment, Webhook, WebhookDelivery, Worker
+from annotation.models import Assignment, Webhook, WebhookDelivery
 from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, SUBMITTED
 from annotation.quality.flags import exclude_worker
 from annotation.webhooks import webhooks
-from annotation.webhooks import webhooks as sending
 from annotation.webhooks.webhooks import (
     ATTEMPTS,
     add_webhook,
@@ -36,12 +36,11 @@ from annotation.webhooks.webhooks import (
     sign,
     switch_webhook,
 )
-from annotation.work.claims import claim_assignment
 from annotation.work.extending import extend_study
 from annotation.work.presentation import places_of
-from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, DesignError, WrongState
 from judgments.models import Study, StudyEvent
+from tests.annotation.leasing import finish_all, hand_in, take
 from tests.annotation.listening import Heard, Listener, listening
 from tests.installations import ROOT, Installation
 from tests.studies import make_study, make_worker
@@ -63,23 +62,11 @@ def study() -> Study:
 
 
 def hook(study: Study, listener: Listener, *events: str) -> Webhook:
-    return add_webhook(study=study, url=listener.url, events=events or [*EVENTS])[0]
+    return add_webhook(study=study, url=listener.url, events=events or [*EVENTS])
 
 
 def taken(study: Study, name: str = "Grace Hopper") -> Assignment:
-    claim = claim_assignment(study=study, worker=make_worker(study, name)[0])
-    assert claim is not None
-    return claim.assignment
-
-
-def hand_in(assignment: Assignment) -> None:
-    answers = [{"position": place.position, "value": 1} for place in places_of(assignment)]
-    submit_assignment(assignment=assignment, answers=answers)
-
-
-def finish_all(study: Study, worker: Worker) -> None:
-    while (claim := claim_assignment(study=study, worker=worker)) is not None:
-        hand_in(claim.assignment)
+    return take(study, make_worker(study, name)[0])
 
 
 def later(webhook: Webhook) -> None:
@@ -261,10 +248,10 @@ def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, list
     assert send_webhooks() == 0
     assert len(listener.heard) == 1
     rng = random.Random(1)
-    pauses = [sending._pause(rng, times) for times in range(1, 30)]
+    pauses = [webhooks._pause(rng, times) for times in range(1, 30)]
     assert 2.5 <= pauses[0] <= 5
     assert 10 <= pauses[1] <= 20
-    assert max(pauses) <= sending.LONGEST_PAUSE
+    assert max(pauses) <= webhooks.LONGEST_PAUSE
 
 
 def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Listener) -> None:
@@ -321,10 +308,10 @@ BAD_URLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", BAD_URLS)
-def test_addresses_that_lead_inside_or_are_none_are_refused(study: Study, url: str) -> None:
-    with pytest.raises(DesignError, match="address cannot be used"):
-        add_webhook(study=study, url=url.strip(), events=[SUBMITTED])
+def test_addresses_that_lead_inside_or_are_none_are_refused(study: Study) -> None:
+    for url in BAD_URLS:
+        with pytest.raises(DesignError, match="address cannot be used"):
+            add_webhook(study=study, url=url, events=[SUBMITTED])
     assert Webhook.objects.count() == 0
 
 
@@ -367,7 +354,8 @@ def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) 
 
 
 def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: Listener) -> None:
-    webhook, secret = add_webhook(study=study, url=listener.url, events=[SUBMITTED])
+    webhook = add_webhook(study=study, url=listener.url, events=[SUBMITTED])
+    secret = secret_of(webhook)
     assert secret.removeprefix("whsec_") not in str(Webhook.objects.values().get())
     assert secret == secret_of(webhook)
     same = {"webhook": webhook, "event": SUBMITTED, "key": "same", "payload": {}}
@@ -375,7 +363,8 @@ def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: 
     with pytest.raises(IntegrityError), transaction.atomic():
         WebhookDelivery.objects.create(**same)
     ping_webhook(webhook=webhook)
-    other = rotate_secret(webhook=webhook)
+    rotate_secret(webhook=webhook)
+    other = secret_of(webhook)
     assert other != secret
     send_webhooks()
     heard: Heard = listener.heard[0]
@@ -406,28 +395,29 @@ def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_th
         installation.python(
             "from tests.studies import make_study\n"
             "from annotation.webhooks.webhooks import add_webhook, ping_webhook\n"
-            f"webhook, _ = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
+            f"webhook = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
             "ping_webhook(webhook=webhook)"
         )
-        started: list[int] = []
-        there.before = lambda: os.killpg(started[0], signal.SIGKILL)
+        started: Queue[int] = Queue()
+        there.before = lambda: os.kill(started.get(), signal.SIGKILL)
         process = installation.start("manage", "send_webhooks", log="sending.log")
-        started.append(process.pid)
-        process.wait()
+        assert process.pid is not None
+        started.put(process.pid)
+        process.join()
         there.before = None
         log = Path(installation.folder / "sending.log").read_text()
-        assert process.returncode == -signal.SIGKILL, log
+        assert process.exitcode == -signal.SIGKILL, log
         rows = "SELECT state, attempts FROM annotation_webhookdelivery"
         assert installation.query(rows) == [("sending", 1)]
-        # its sender may still be at work
-        assert "0 messages" in installation.manage("send_webhooks")
         installation.python(
             "from annotation.models import WebhookDelivery\n"
+            "from annotation.webhooks.webhooks import send_webhooks\n"
             "from datetime import timedelta\n"
             "from django.utils import timezone\n"
-            "WebhookDelivery.objects.update(started_at=timezone.now() - timedelta(minutes=2))"
+            "assert send_webhooks() == 0, 'its sender may still be at work'\n"
+            "WebhookDelivery.objects.update(started_at=timezone.now() - timedelta(minutes=2))\n"
+            "assert send_webhooks() == 1"
         )
-        assert "1 message" in installation.manage("send_webhooks")
         assert installation.query(rows) == [("delivered", 2)]
         assert len({one.headers["webhook-id"] for one in there.heard}) == 1
         assert len(there.heard) == 2

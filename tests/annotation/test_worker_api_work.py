@@ -12,14 +12,10 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from judgments.models import HIT, Item, Unit
-from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
-
-
-# --- accepting ------------------------------------------------------------------------------------
 
 
 KEYS = {
@@ -85,27 +81,6 @@ def test_nothing_left_is_204_without_a_body() -> None:
     assert response.content == b""
 
 
-def test_a_closed_study_gives_no_hit_but_takes_the_one_that_is_held() -> None:
-    study = make_study()
-    _, headers = make_worker(study)
-    _, late = make_worker(study, "late")
-    shown = accept(study, headers).json()
-    mark_closed(study=study)
-    assert accept(study, late).status_code == 204
-    assert accept(study, headers).json() == shown
-    assert submit(shown["id"], answers_to(shown), headers).status_code == 200
-
-
-def test_the_sides_of_an_assignment_differ_by_at_most_one() -> None:
-    study = make_study()
-    for number in range(3):
-        _, headers = make_worker(study, f"w-{number}")
-        accept(study, headers)
-    for assignment in Assignment.objects.all():
-        assert abs(2 * sum(assignment.flips) - len(assignment.flips)) <= 1
-    assert len({tuple(one.flips) for one in Assignment.objects.all()}) > 1
-
-
 def test_a_picture_is_shown_to_the_token_of_its_worker_alone() -> None:
     study = make_study("pairwise")
     for item in Item.objects.all():
@@ -120,9 +95,6 @@ def test_a_picture_is_shown_to_the_token_of_its_worker_alone() -> None:
         is_problem(Client().get(url, headers={"Authorization": "Token wrong"}), 401)
         is_problem(Client().get(url), 401)
     is_problem(Client().get("/pictures/00000000-0000-4000-8000-000000000000/1/", headers=headers), 403)
-
-
-# --- saving and submitting ------------------------------------------------------------------------
 
 
 def test_saving_is_idempotent_and_adds_up() -> None:
@@ -228,7 +200,7 @@ def test_a_different_submission_afterwards_changes_nothing() -> None:
     assert list(Judgment.objects.values_list("unit", "value")) == before
 
 
-def test_a_late_submission_changes_nothing_and_the_seat_goes_to_another() -> None:
+def test_a_late_submission_changes_nothing_and_the_slot_goes_to_another() -> None:
     study = make_study(judgments_per_unit=1)
     _, headers = make_worker(study)
     _, other = make_worker(study, "other")
@@ -263,9 +235,6 @@ def test_a_returned_hit_can_be_taken_by_another_and_takes_no_answers() -> None:
     assert accept(study, headers).json()["id"] != shown["id"]
 
 
-# --- reporting ------------------------------------------------------------------------------------
-
-
 def test_a_problem_with_a_picture_is_reported() -> None:
     study = make_study("pairwise")
     _, headers = make_worker(study)
@@ -276,9 +245,6 @@ def test_a_problem_with_a_picture_is_reported() -> None:
     assert (report.what, report.comment) == ("picture", "grey box")
     for wrong in ({"position": 99}, {"position": True}, {"position": 1, "what": "spam"}, {}):
         is_problem(post(path, wrong, headers), 400)
-
-
-# --- cost -----------------------------------------------------------------------------------------
 
 
 def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) -> None:

@@ -18,111 +18,106 @@ pytestmark = pytest.mark.django_db
 GOOD = {"position": 1, "value": 1}
 
 
-@pytest.mark.parametrize(
-    "answers",
-    [
-        None,
-        7,
-        "1",
-        {"1": 1},
-        [1],
-        [None],
-        [[]],
-        [{}],
-        [{"position": 1}],
-        [{"value": 1}],
-        [GOOD | {"position": True}],
-        [GOOD | {"value": True}],
-        [GOOD | {"value": 1.0}],
-        [GOOD | {"value": "1"}],
-        [GOOD | {"value": None}],
-        [GOOD | {"value": [1]}],
-        [GOOD | {"value": {"a": {"b": [1]}}}],
-        [GOOD | {"value": 0}],
-        [GOOD | {"value": 3}],
-        [GOOD | {"value": 10**40}],
-        [GOOD | {"position": 0}],
-        [GOOD | {"position": -1}],
-        [GOOD | {"position": 6}],
-        [GOOD | {"position": 10**40}],
-        [GOOD | {"position": "1"}],
-        [GOOD | {"seconds": "3"}],
-        [GOOD | {"seconds": -1}],
-        [GOOD | {"seconds": 1e300}],
-        [GOOD | {"seconds": True}],
-        [GOOD, GOOD | {"value": 2}],
-    ],
-)
-def test_answers_that_are_not_valid_are_refused_and_nothing_is_kept(answers: Any) -> None:
+WRONG_ANSWERS: list[Any] = [
+    None,
+    7,
+    "1",
+    {"1": 1},
+    [1],
+    [None],
+    [[]],
+    [{}],
+    [{"position": 1}],
+    [{"value": 1}],
+    [GOOD | {"position": True}],
+    [GOOD | {"value": True}],
+    [GOOD | {"value": 1.0}],
+    [GOOD | {"value": "1"}],
+    [GOOD | {"value": None}],
+    [GOOD | {"value": [1]}],
+    [GOOD | {"value": {"a": {"b": [1]}}}],
+    [GOOD | {"value": 0}],
+    [GOOD | {"value": 3}],
+    [GOOD | {"value": 10**40}],
+    [GOOD | {"position": 0}],
+    [GOOD | {"position": -1}],
+    [GOOD | {"position": 6}],
+    [GOOD | {"position": 10**40}],
+    [GOOD | {"position": "1"}],
+    [GOOD | {"seconds": "3"}],
+    [GOOD | {"seconds": -1}],
+    [GOOD | {"seconds": 1e300}],
+    [GOOD | {"seconds": True}],
+    [GOOD, GOOD | {"value": 2}],
+]
+BROKEN_BODIES = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'"x"',
+    b"{'answers': []}",
+    b'{"answers": NaN}',
+    b'{"answers": [{"position": 1, "value": NaN}]}',
+    b'{"answers": [{"position": 1, "value": 1, "seconds": Infinity}]}',
+    b"\xff\xfe",
+    b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    b'{"answers": [{"position": ' + b"9" * 5000 + b', "value": 1}]}',
+    b"{}",
+    b'{"answer": []}',
+]
+
+
+def test_answers_that_are_not_valid_are_refused_and_nothing_is_kept() -> None:
     study = make_study()
     _, headers = make_worker(study)
     shown = accept(study, headers).json()
     path = f"/api/assignments/{shown['id']}/"
-    is_problem(patch(path, {"answers": answers}, headers), 400)
-    is_problem(submit(shown["id"], answers, headers), 400)
-    if isinstance(answers, list):
-        is_problem(submit(shown["id"], [*answers_to(shown)[1:], *answers], headers), 400)
-    assert Assignment.objects.get().answers == {}
+    for answers in WRONG_ANSWERS:
+        is_problem(patch(path, {"answers": answers}, headers), 400)
+        is_problem(submit(shown["id"], answers, headers), 400)
+        if isinstance(answers, list):
+            is_problem(submit(shown["id"], [*answers_to(shown)[1:], *answers], headers), 400)
+        assert Assignment.objects.get().answers == {}, answers
     assert not Judgment.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b'"x"',
-        b"{'answers': []}",
-        b'{"answers": NaN}',
-        b'{"answers": [{"position": 1, "value": NaN}]}',
-        b'{"answers": [{"position": 1, "value": 1, "seconds": Infinity}]}',
-        b"\xff\xfe",
-        b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        b'{"answers": [{"position": ' + b"9" * 5000 + b', "value": 1}]}',
-        b"{}",
-        b'{"answer": []}',
-    ],
-)
-def test_a_broken_body_is_a_400(body: bytes) -> None:
+def test_a_broken_body_is_a_400() -> None:
     study = make_study()
     _, headers = make_worker(study)
     shown = accept(study, headers).json()
-    for path in (f"/api/assignments/{shown['id']}/submit/", f"/api/studies/{study.slug}/join/"):
-        response = Client().post(path, data=body, content_type="application/json", headers=headers)
-        is_problem(response, 400)
-    response = Client().patch(
-        f"/api/assignments/{shown['id']}/", data=body, content_type="application/json", headers=headers
-    )
-    is_problem(response, 400)
+    draft = f"/api/assignments/{shown['id']}/"
+    for body in BROKEN_BODIES:
+        request: dict[str, Any] = {"data": body, "content_type": "application/json", "headers": headers}
+        is_problem(Client().post(f"{draft}submit/", **request), 400)
+        is_problem(Client().post(f"/api/studies/{study.slug}/join/", **request), 400)
+        is_problem(Client().patch(draft, **request), 400)
 
 
-@pytest.mark.parametrize("odd", ["\x00", "w\x00", "\ud800", "\udfff\ud800"])
-@pytest.mark.parametrize("name", ["worker", "code", "resume", "more"])
-def test_a_text_that_no_database_can_hold_is_a_400(name: str, odd: str) -> None:
+def test_a_text_that_no_database_can_hold_is_a_400() -> None:
     study = make_study(access={"join": "invited"})
-    is_problem(join(study, **{name: odd}), 400)
-    is_problem(join(study, deeper=[{"a": {odd: 1}}]), 400)
+    for odd in ("\x00", "w\x00", "\ud800", "\udfff\ud800"):
+        for name in ("worker", "code", "resume", "more"):
+            is_problem(join(study, **{name: odd}), 400)
+        is_problem(join(study, deeper=[{"a": {odd: 1}}]), 400)
     assert join(study, worker="😀 \\u0000 \\ud800").status_code == 403, "pairs and backslashes are plain text"
 
 
-@pytest.mark.parametrize("next_", [1, "yes", []])
-def test_next_is_true_or_false(next_: Any) -> None:
+def test_next_is_true_or_false() -> None:
     study = make_study()
     _, headers = make_worker(study)
     shown = accept(study, headers).json()
-    is_problem(submit(shown["id"], answers_to(shown), headers, next=next_), 400)
+    others: tuple[Any, ...] = (1, "yes", [])
+    for other in others:
+        is_problem(submit(shown["id"], answers_to(shown), headers, next=other), 400)
     assert not Judgment.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"]
-)
-def test_a_body_of_another_type_is_a_415(kind: str) -> None:
+def test_a_body_of_another_type_is_a_415() -> None:
     study = make_study()
-    response = Client().post(f"/api/studies/{study.slug}/join/", data="worker=w", content_type=kind)
-    is_problem(response, 415)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"):
+        response = Client().post(f"/api/studies/{study.slug}/join/", data="worker=w", content_type=kind)
+        is_problem(response, 415)
 
 
 def test_a_body_that_is_too_large_is_a_413() -> None:

@@ -11,11 +11,11 @@ from annotation.work.presentation import Place, places_of
 from annotation.work.submissions import submit_assignment
 from annotation.work.worksheet import answer_key
 from judgments.kinds import KINDS
-from judgments.models import HIT, Study
+from judgments.models import Study
 from tests.studies import make_study, make_worker
 
 Habit = Callable[[Place], Any]  # what the worker answers, as seen
-# enough triplets for a rule that wants twenty answers, and seats for three workers
+# enough triplets for a rule that wants twenty answers, and slots for three workers
 PAIRS: dict[str, Any] = {"units_per_hit": 10, "sampling": {"pairs": {"HC": 10, "HI": 8}, "references": 2}}
 
 
@@ -59,14 +59,3 @@ def states(assignments: Sequence[Assignment]) -> list[str]:
     """As they stand in the database, in the order given."""
     found = dict(Assignment.objects.filter(pk__in=[one.pk for one in assignments]).values_list("pk", "state"))
     return [found[one.pk] for one in assignments]
-
-
-def seats_add_up(study: Study) -> bool:
-    """Live, open and spared make up what each HIT asks for."""
-    return all(
-        hit.open_slots + hit.spared + hit.assignments.filter(state__in=LIVE).count() == hit.required
-        for hit in HIT.objects.filter(study=study)
-    )
-
-
-LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")

@@ -10,12 +10,13 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from annotation.crowds.mturk.pages import PageAnswers, answers_of_page, html_page
-from annotation.crowds.mturk.questions import write_answers
+from annotation.crowds.base import HandedIn
+from annotation.crowds.mturk.pages import answers_of_page, html_page
 from judgments.kinds import KINDS
 from tests.annotation.casting import picture_bytes
 from tests.annotation.crowds.hits import make_hit
 from tests.browser.axe import problems
+from tests.fakes.mturk.questions import answers_document
 
 HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 SANDBOX = "https://workersandbox.mturk.com"
@@ -57,10 +58,10 @@ class Turk:
     def submit(self) -> None:
         self.page.get_by_role("button", name="Submit").click()
 
-    def read(self) -> PageAnswers:
+    def read(self) -> HandedIn:
         """The answers that came, through the service's XML."""
         (_, fields) = self.posted[-1]
-        return answers_of_page(write_answers(fields), design=self.design, hit=self.hit, units=self.units)
+        return answers_of_page(answers_document(fields), design=self.design, hit=self.hit, units=self.units)
 
 
 def answer_triplets(page: Page, count: int = 4) -> None:
@@ -80,7 +81,7 @@ def test_answers_are_posted_to_mechanical_turk_with_the_assignment(page: Page) -
     found = turk.read()
     assert [(one["position"], one["value"]) for one in found.answers] == [(n, 2) for n in range(1, 5)]
     assert all(0 <= one["seconds"] < 60 for one in found.answers)
-    assert found.comment == "Zoë: ]]> was fine"
+    assert dict(fields)["comment"] == "Zoë: ]]> was fine"
     assert turk.elsewhere == []
 
 

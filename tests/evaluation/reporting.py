@@ -1,19 +1,23 @@
-"""Small judged studies, and their reports as the command and the page make them."""
+"""Small judged studies, their reports as the command and the page make them, and the files of release bundles."""
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.releases.bundle import SUMS
 from judgments.jobs import run_job
 from judgments.models import Job, Study
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -80,7 +84,34 @@ def address(study: Study, name: str = "report") -> str:
 def make_report(client: Client, study: Study) -> None:
     """As the page does it."""
     client.post(reverse("admin:judgments_study_do", args=[study.pk, "make-report"]))
+    run_report_job()
+
+
+def run_report_job() -> None:
     job = Job.objects.get(kind="report")
     assert run_job(job.pk)
     job.refresh_from_db()
     assert job.state == Job.State.DONE, job.error
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """File of a bundle -> its bytes."""
+    with ZipFile(path) as bundle:
+        return {name: bundle.read(name) for name in bundle.namelist()}
+
+
+def lines(data: bytes) -> list[dict[str, Any]]:
+    """Rows of a file of JSON lines."""
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bool = False) -> None:
+    """Change the files of a bundle; ``hashed``: make their hashes again."""
+    files = contents(path)
+    change(files)
+    if hashed:
+        sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items() if name != SUMS}
+        files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())).encode()
+    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
+        for name, data in files.items():
+            bundle.writestr(name, data)

@@ -120,7 +120,7 @@ class StudyOf:
         """A finished assignment: one answer a unit, in the order of the HIT; what is no whole number is an open one."""
         taken = hit.required - hit.open_slots
         assignment = Assignment.objects.create(
-            study=self.study, hit=hit, worker=self.worker(name, anonymous=anonymous), seat=taken,
+            study=self.study, hit=hit, worker=self.worker(name, anonymous=anonymous), slot=taken,
             state=Assignment.State.SUBMITTED, accepted_at=START, submitted_at=START + timedelta(minutes=minutes),
             simulated=simulated,
         )  # fmt: skip

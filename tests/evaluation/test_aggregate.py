@@ -91,7 +91,7 @@ def test_a_worker_below_the_control_threshold_is_set_aside() -> None:
 
 def test_a_struck_control_item_counts_for_nobody() -> None:
     study, hit = triplets(controls={"per_hit": 1, "threshold": 0.7})
-    study.study.units.filter(control=True).update(struck=True)
+    study.study.units.filter(control=True).update(withdrawn=True)
     study.answer(hit, "bela", [2, 2, 2, 2])
     result = aggregate_study(study=study.study)
     assert result["workers"][0]["used"]

@@ -1,4 +1,4 @@
-"""The live board: what it shows, what it costs, and who sees it."""
+"""The dashboard: what it shows, what it costs, and who sees it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
@@ -38,34 +37,32 @@ from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
+from tests.evaluation.reporting import words
+from tests.judgments.desk import do, page
 
 pytestmark = pytest.mark.django_db
 
 
-def address(study: Study, page: str = "board") -> str:
-    return reverse(f"admin:judgments_study_{page}", args=[study.pk])
-
-
-def words(response: Any) -> str:
-    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(text))
-
-
-def judged(protocol: str = "pairwise", people: int = 3, **values: Any) -> Study:
-    study = casting.make_study(
-        casting.make_dataset(pictures=False), protocol, judgments_per_unit=people + 1, **values
-    )
-    for number in range(people):
+@pytest.fixture(scope="module")
+def stored(module_db: None) -> Study:
+    """A study of pairs that three of four people judged, and its snapshot."""
+    study = casting.make_study(casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=4)
+    for number in range(3):
         work(study, joined(study, f"w-{number}"), always_first)
+    made(study)
     return study
+
+
+@pytest.fixture
+def study(stored: Study) -> Study:
+    return Study.objects.get(pk=stored.pk)
 
 
 def made(study: Study) -> BoardSnapshot:
     return store_snapshot(compute_snapshot(study=study))
 
 
-def test_what_comes_in_while_figures_are_computed_is_counted_once() -> None:
-    study = judged(people=1)
+def test_what_comes_in_while_figures_are_computed_is_counted_once(study: Study) -> None:
     late = joined(study, "late")
 
     def meanwhile(*_: Any) -> None:
@@ -123,10 +120,9 @@ def test_metrics_are_told_apart_by_mcnemar_and_holm() -> None:
     )
 
 
-def test_agreement_grows_to_what_the_analysis_says() -> None:
-    study = judged()
+def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:
     aggregated = aggregate_study(study=study)["agreement"]["alpha"]
-    grown = made(study).result["growth"]
+    grown = BoardSnapshot.objects.get(study=study).result["growth"]
     assert grown[-1]["n"] == aggregated["n"]
     assert grown[-1]["value"] == aggregated["value"]  # None where all say the same
     rows = agreement_grows(
@@ -136,10 +132,9 @@ def test_agreement_grows_to_what_the_analysis_says() -> None:
     assert rows[-1]["value"] == pytest.approx(0.0)
 
 
-def test_the_board_says_of_metrics_what_the_analysis_says() -> None:
-    study = judged()
+def test_the_board_says_of_metrics_what_the_analysis_says(study: Study) -> None:
     analysed = evaluate_study(study=study)
-    board = made(study).result["evaluation"]
+    board = BoardSnapshot.objects.get(study=study).result["evaluation"]
     for name, figures in analysed["metrics"].items():
         told = board["kinds"]["all"]["metrics"][name]
         known = figures["accuracy"]["all"]
@@ -148,37 +143,31 @@ def test_the_board_says_of_metrics_what_the_analysis_says() -> None:
     assert board["people"] == analysed["people"]
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "relevance", "graded", "slider", "caption"])
-def test_every_kind_of_choices_has_a_board(protocol: str, designer: Client) -> None:
-    study = casting.make_study(
-        casting.make_dataset(pictures=False),
-        protocol,
-        judgments_per_unit=2,
-        opened=False,
-        controls={"per_hit": 0},
-    )
+@pytest.mark.parametrize("protocol", ["triplet", "relevance", "slider", "caption"])
+def test_every_kind_of_choices_has_a_board(protocol: str, stored: Study, designer: Client) -> None:
+    study = casting.make_study(stored.dataset, protocol, opened=False, controls={"per_hit": 0})
     rehearse(study=study, crowd=Crowd(workers=4, seed=1))
     made(study)
-    shown = designer.get(address(study))
+    shown = designer.get(page(study, "board"))
     assert shown.status_code == 200
     assert "Judgments" in words(shown)
     assert "Agreement as it grows" in words(shown)
 
 
-def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_once(designer: Client) -> None:
-    study = casting.make_study(casting.make_dataset(pictures=False), "pairwise")
-    assert "being computed" in words(designer.get(address(study)))
-    designer.get(address(study, "board-live"))
+def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_once(
+    stored: Study, designer: Client
+) -> None:
+    study = casting.make_study(stored.dataset, "pairwise", slug="new")
+    assert "being computed" in words(designer.get(page(study, "board")))
+    designer.get(page(study, "board-live"))
     jobs = list(Job.objects.filter(kind="board"))
     assert len(jobs) == 1
     assert run_job(jobs[0].pk)
-    assert "Nobody handed anything in yet" in words(designer.get(address(study)))
-    assert "Figures of the board" not in words(designer.get(address(study)))
+    assert "Nobody handed anything in yet" in words(designer.get(page(study, "board")))
+    assert "Figures of the board" not in words(designer.get(page(study, "board")))
 
 
-def test_what_came_in_since_the_figures_is_counted_at_once(designer: Client) -> None:
-    study = judged()
-    made(study)
+def test_what_came_in_since_the_figures_is_counted_at_once(study: Study, designer: Client) -> None:
     before = change_mark(study)
     assert (before.new, is_stale(study, before)) == (0, False)
     work(study, joined(study, "late"), always_first, most=1)
@@ -186,12 +175,13 @@ def test_what_came_in_since_the_figures_is_counted_at_once(designer: Client) -> 
     assert after.new > 0
     assert before.tag(study) != after.tag(study)
     assert before.snapshot is not None
-    assert f"Judgments {before.snapshot.judgments + after.new} of" in words(designer.get(address(study)))
+    assert f"Judgments {before.snapshot.judgments + after.new} of" in words(
+        designer.get(page(study, "board"))
+    )
 
 
-def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost() -> None:
-    study = judged(people=1)
-    snapshot = made(study)
+def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost(study: Study) -> None:
+    snapshot = BoardSnapshot.objects.get(study=study)
     BoardSnapshot.objects.filter(study=study).update(seconds=1.0)  # however busy the machine is
     work(study, joined(study, "late"), always_first, most=1)
     pulse = change_mark(study)
@@ -201,10 +191,8 @@ def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost() ->
     assert not is_stale(study, change_mark(study), snapshot.made_at + timedelta(seconds=299))
 
 
-def test_an_unchanged_board_costs_a_304(designer: Client) -> None:
-    study = judged()
-    made(study)
-    live = address(study, "board-live")
+def test_an_unchanged_board_costs_a_304(study: Study, designer: Client) -> None:
+    live = page(study, "board-live")
     first = designer.get(live)
     assert first.status_code == 200
     again = designer.get(live, headers={"If-None-Match": first["ETag"]})
@@ -216,33 +204,26 @@ def test_an_unchanged_board_costs_a_304(designer: Client) -> None:
 
 
 def test_the_cost_of_a_board_does_not_grow_with_its_rows(
-    designer: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+    study: Study, designer: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    study = judged(people=1)
-    made(study)
-    live = address(study, "board-live")
+    live = page(study, "board-live")
     tag = designer.get(live)["ETag"]
     with django_assert_max_num_queries(7):
         designer.get(live, headers={"If-None-Match": tag})
-    for number in range(3):
-        work(study, joined(study, f"more-{number}"), always_first, most=1)
+    work(study, joined(study, "more"), always_first)
     made(study)
     with django_assert_max_num_queries(14):
         designer.get(live)
 
 
-def test_a_stranger_sees_no_board_and_a_viewer_no_steps(client: Client) -> None:
-    study = judged(people=1)
-    made(study)
-    pages = [address(study), address(study, "board-live")]
+def test_a_stranger_sees_no_board_and_a_viewer_no_steps(study: Study, client: Client) -> None:
+    pages = [page(study, "board"), page(study, "board-live")]
     assert all(client.get(page).status_code == 302 for page in pages)  # to the sign-in
-    stranger = User.objects.create_user("stranger", is_staff=True)
-    client.force_login(stranger)
+    person = User.objects.create_user("person", is_staff=True)
+    client.force_login(person)
     assert all(client.get(page).status_code in (403, 404) for page in pages)
-    viewer = User.objects.create_user("viewer", is_staff=True)
-    viewer.user_permissions.add(*_permissions("view_study"))
-    StudyRole.objects.create(study=study, user=viewer, role=StudyRole.Role.VIEWER)
-    client.force_login(viewer)
+    person.user_permissions.add(Permission.objects.get(codename="view_study"))
+    StudyRole.objects.create(study=study, user=person, role=StudyRole.Role.VIEWER)
     shown = client.get(pages[0])
     assert shown.status_code == 200
     assert "Run the study" not in words(shown)
@@ -258,54 +239,36 @@ def stamps(shown: str) -> set[str]:
     return found
 
 
-def test_the_figures_carry_the_signature_that_verify_accepts(designer: Client) -> None:
-    study = casting.make_study(
-        casting.make_dataset(pictures=False),
-        "pairwise",
-        judgments_per_unit=3,
-        opened=False,
-        controls={"per_hit": 0},
-    )
-    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
-    made(study)
+def test_the_figures_carry_the_signature_that_verify_accepts(study: Study, designer: Client) -> None:
     aggregate_study(study=study)
     evaluate_study(study=study)
-    for page in ("board", "results"):
-        [stated] = stamps(designer.get(address(study, page)).content.decode())
+    for name in ("board", "results"):
+        [stated] = stamps(designer.get(page(study, name)).content.decode())
         call_command("verify", stated, "--study", study.slug)
         with pytest.raises(CommandError):
             call_command("verify", stated.replace("|pairs:", "|pairs:1"), "--study", study.slug)
 
 
-def _permissions(*names: str) -> list[Any]:
-    from django.contrib.auth.models import Permission
-
-    return list(Permission.objects.filter(codename__in=names))
-
-
-def test_the_forms_of_the_board_are_made_from_their_operations(designer: Client) -> None:
-    study = judged(people=1)
-    page = designer.get(address(study)).content.decode()
-    assert re.search(r'<input id="workers-add-workers" [^>]*required min="1" max="100"', page)
-    assert re.search(r'<input id="minutes-more-time" [^>]*value="30"[^>]*max="10080"', page)
-    assert re.search(r'<input id="hits-add-workers" (?![^>]*required)', page)
-    assert re.search(r'<input id="hits-expire-slots" [^>]*required', page)
-    assert re.search(r'<input id="why-pause" [^>]*required maxlength="500"', page)
+def test_the_forms_of_the_board_are_made_from_their_operations(study: Study, designer: Client) -> None:
+    shown = designer.get(page(study, "board")).content.decode()
+    assert re.search(r'<input id="workers-add-workers" [^>]*required min="1" max="100"', shown)
+    assert re.search(r'<input id="minutes-more-time" [^>]*value="30"[^>]*max="10080"', shown)
+    assert re.search(r'<input id="hits-add-workers" (?![^>]*required)', shown)
+    assert re.search(r'<input id="hits-expire-slots" [^>]*required', shown)
+    assert re.search(r'<input id="why-pause" [^>]*required maxlength="500"', shown)
 
 
-def test_a_refused_form_is_open_and_holds_what_was_sent(designer: Client) -> None:
-    study = judged(people=1)
-    where = reverse("admin:judgments_study_do", args=[study.pk, "add-workers"])
-    answer = designer.post(where, {"page": "board", "workers": "many", "why": "pilot"}, follow=True)
-    page = answer.content.decode()
-    assert '<details class="q-step" id="add-workers" open>' in page
-    assert re.search(r'<input id="workers-add-workers" [^>]*value="many"', page)
-    assert re.search(r'<input id="why-add-workers" [^>]*value="pilot"', page)
+def test_a_refused_form_is_open_and_holds_what_was_sent(study: Study, designer: Client) -> None:
+    sent = {"page": "board", "workers": "many", "why": "pilot"}
+    shown = designer.post(do(study, "add-workers"), sent, follow=True).content.decode()
+    assert '<details class="q-step" id="add-workers" open>' in shown
+    assert re.search(r'<input id="workers-add-workers" [^>]*value="many"', shown)
+    assert re.search(r'<input id="why-add-workers" [^>]*value="pilot"', shown)
 
 
-def test_units_that_are_tied_or_short_are_found() -> None:
+def test_units_that_are_tied_or_short_are_found(stored: Study) -> None:
     study = casting.make_study(
-        casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=3, controls={"per_hit": 0}
+        stored.dataset, "pairwise", slug="new", judgments_per_unit=3, controls={"per_hit": 0}
     )
     work(study, joined(study, "one"), lambda unit, worker: 1)
     work(study, joined(study, "two"), lambda unit, worker: 1 + unit.position % 2)

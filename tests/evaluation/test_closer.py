@@ -1,4 +1,4 @@
-"""Look closer: where metrics and people disagree, one pair from all sides, and the next batch from such pairs."""
+"""Error analysis: where metrics and people disagree, one pair from all sides, and the next batch from such pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.urls import reverse
 
 from common.errors import NotThere, WrongState
 from evaluation.error_analysis.analysis import (
@@ -25,42 +24,50 @@ from evaluation.error_analysis.analysis import (
     rank_pairs,
 )
 from evaluation.follow_up.units import make_next_batch
-from evaluation.models import MetricScore
+from evaluation.models import Analysis, MetricScore
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent, StudyRole
 from judgments.studies.generation import generate_hits
-from tests.evaluation.studies import StudyOf, make_dataset
-from tests.evaluation.test_study_page import IMAGES, pairwise, words
-from tests.studies import make_dataset as made_up_dataset
+from tests.evaluation.reporting import words
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+from tests.evaluation.test_study_page import IMAGES, pairwise
+from tests.judgments.desk import do, page
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
 METRICS = ["bleu-1", "rouge-l", "cider-d"]
 
 
-def address(study: Study, page: str = "closer") -> str:
-    return reverse(f"admin:judgments_study_{page}", args=[study.pk])
-
-
-def evaluated() -> StudyOf:
-    """Pair p2 is won by the caption that no metric names; of p1 all say the same."""
-    made = pairwise()
+def evaluated(made: StudyOf) -> StudyOf:
     aggregate_study(study=made.study)
     evaluate_study(study=made.study, metrics=METRICS)
     return made
+
+
+@pytest.fixture(scope="module")
+def pairs(module_db: None) -> StudyOf:
+    """Pair p2 is won by the caption that no metric names; of p1 all say the same."""
+    return evaluated(pairwise())
+
+
+@pytest.fixture(scope="module")
+def grades(module_db: None) -> StudyOf:
+    return graded()
 
 
 def graded() -> StudyOf:
     """What people like best, A zebra, metrics like least."""
-    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    made = StudyOf(make_dataset("graded-pets", IMAGES), "graded")
     texts = ["A zebra", "A brown dog .", "The dog is on the grass .", "A dog runs on grass"]
     hit = made.hit("h1", [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)])
     for name, values in (("w-1", [4, 3, 1, 2]), ("w-2", [4, 3, 1, 2])):
         made.answer(hit, name, values)
-    aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=METRICS)
-    return made
+    return evaluated(made)
+
+
+def look(study: Study, key: str, metric: str = "") -> str:
+    return f"{page(study, 'closer-look')}?id={key}&metric={metric}"
 
 
 class TestTheRanking:
@@ -93,33 +100,34 @@ class TestTheRanking:
         assert found.compared == 3
 
 
-def test_the_list_holds_what_is_opposed_with_votes_and_scores(designer: Client) -> None:
-    made = evaluated()
-    response = designer.get(address(made.study) + "?metric=bleu-1")
+def test_the_list_holds_what_is_opposed_with_votes_and_scores(pairs: StudyOf, designer: Client) -> None:
+    address = page(pairs.study, "closer")
+    response = designer.get(f"{address}?metric=bleu-1")
     [row] = response.context["rows"]
     assert (row.key, row.people) == ("p2", "2, by 1 of 1 unit")
     assert row.sure == "75 %"  # two of two votes
     assert [name for name, _, _ in row.scores] == ["bleu-1", *[name for name in METRICS if name != "bleu-1"]]
     assert "1 of 2" in words(response)
-    assert designer.get(address(made.study) + "?metric=nonsense&kind=XX&page=99").status_code == 200
+    assert designer.get(f"{address}?metric=nonsense&kind=XX&page=99").status_code == 200
 
 
-def test_captions_whose_ranks_differ_are_listed_for_graded_studies(designer: Client) -> None:
-    rows = designer.get(address(graded().study) + "?metric=bleu-1").context["rows"]
+def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
+    rows = designer.get(page(grades.study, "closer") + "?metric=bleu-1").context["rows"]
     assert rows[0].texts == [("1", "A zebra", False)]
     assert rows[0].people.endswith("of 2")
 
 
-def test_before_anything_is_computed_the_page_says_what_to_do(designer: Client) -> None:
-    made = pairwise()
-    assert "Nothing to look at yet" in words(designer.get(address(made.study)))
-    assert "p1" in words(designer.get(address(made.study, "closer-look") + "?id=p1"))
+def test_before_anything_is_computed_the_page_says_what_to_do(pairs: StudyOf, designer: Client) -> None:
+    Analysis.objects.all().delete()
+    assert "Nothing to look at yet" in words(designer.get(page(pairs.study, "closer")))
+    assert "p1" in words(designer.get(look(pairs.study, "p1")))
 
 
-def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(designer: Client) -> None:
-    made = evaluated()
+def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(
+    pairs: StudyOf, designer: Client
+) -> None:
     for metric in METRICS:
-        response = designer.get(address(made.study, "closer-look") + f"?id=p2&metric={metric}")
+        response = designer.get(look(pairs.study, "p2", metric))
         shown = words(response)
         assert "caption 2 w-1" in shown
         assert "caption 1 w-3 (excluded)" in shown
@@ -130,104 +138,92 @@ def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(desig
 
 
 @pytest.mark.parametrize(
-    ("make", "compares", "people"),
+    ("made", "compares", "people"),
     [
-        (evaluated, True, {"p1": "1, by 1 of 1 unit", "p2": "2, by 1 of 1 unit"}),
-        (graded, False, {"u0": "mean 4 of 2", "u3": "mean 2 of 2"}),
+        ("pairs", True, {"p1": "1, by 1 of 1 unit", "p2": "2, by 1 of 1 unit"}),
+        ("grades", False, {"u0": "mean 4 of 2", "u3": "mean 2 of 2"}),
     ],
 )
 def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(
-    make: Callable[[], StudyOf], compares: bool, people: dict[str, str], designer: Client
+    made: str, compares: bool, people: dict[str, str], designer: Client, request: pytest.FixtureRequest
 ) -> None:
-    page = address(make().study, "closer-look")
-    shown = {key: designer.get(f"{page}?id={key}") for key in people}
+    study = request.getfixturevalue(made).study
+    shown = {key: designer.get(look(study, key)) for key in people}
     assert {key: one.context["people"] for key, one in shown.items()} == people
     assert {one.context["compares_pairs"] for one in shown.values()} == {compares}
 
 
-def test_explanations_are_of_the_stored_scores_whatever_the_kind() -> None:
-    for made, keys in ((evaluated(), ["p1", "p2"]),):
-        check_stored(made.study, keys)
-
-
-def test_explanations_of_captions_leave_out_their_own_reference_as_scores_do() -> None:
-    made = graded()
-    check_stored(made.study, ["u0", "u1", "u2", "u3"])
-
-
-def check_stored(study: Study, keys: list[str]) -> None:
-    analysis = newest_evaluation(study)
-    assert analysis is not None
-    for key in keys:
-        closer = find_inspected(study, key)
+def test_explanations_are_of_the_stored_scores_without_an_own_reference(
+    pairs: StudyOf, grades: StudyOf
+) -> None:
+    keys = [(pairs.study, ["p1", "p2"]), (grades.study, ["u0", "u1", "u2", "u3"])]
+    for study, key in ((study, key) for study, own in keys for key in own):
+        analysis = newest_evaluation(study)
+        assert analysis is not None
+        inspected = find_inspected(study, key)
         for metric in METRICS:
-            found = explain_metric(study, analysis, closer, metric)
-            which = {"pair__key": key} if len(closer.captions) == 2 else {"unit__key": key}
+            found = explain_metric(study, analysis, inspected, metric)
+            which = {"pair__key": key} if len(inspected.captions) == 2 else {"unit__key": key}
             stored = MetricScore.objects.get(metric=metric, analysis=analysis, **which)
             scores = [one.score for one in found.explanations]
             assert scores == pytest.approx([stored.first, stored.second][: len(scores)], abs=1e-9)
 
 
-def test_captions_are_escaped(designer: Client) -> None:
-    made = StudyOf(make_dataset("pets", IMAGES), "pairwise")
-    pair = made.pair("p1", "a.jpg", "<script>alert(1)</script> dog", "A brown dog is running .")
-    hit = made.hit("h1", [made.unit("u1", pair=pair)])
-    made.answer(hit, "w-1", [1])
-    aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=METRICS)
-    for page in (address(made.study), address(made.study, "closer-look") + "?id=p1"):
-        assert "<script>alert(1)" not in designer.get(page).content.decode()
+def test_captions_are_escaped(pairs: StudyOf, designer: Client) -> None:
+    pairs.study.pairs.update(first=candidate(pairs.dataset, "<script>alert(1)</script> dog"))
+    for address in (page(pairs.study, "closer"), look(pairs.study, "p2")):
+        shown = designer.get(address).content.decode()
+        assert "<script>alert(1)" not in shown
+        assert "&lt;script&gt;alert(1)" in shown
 
 
-def test_strangers_see_nothing(client: Client) -> None:
-    made = evaluated()
-    pages = [address(made.study), address(made.study, "closer-look") + "?id=p1"]
-    step = reverse("admin:judgments_study_do", args=[made.study.pk, "next-batch"])
-    for page in pages:
-        assert client.get(page).status_code == 302
-    client.force_login(User.objects.create_user("stranger", is_staff=True))
-    for page in pages:
-        assert client.get(page).status_code == 404
+def test_strangers_see_nothing(pairs: StudyOf, client: Client) -> None:
+    pages = [page(pairs.study, "closer"), look(pairs.study, "p1")]
+    step, studies = do(pairs.study, "next-batch"), Study.objects.count()
+    for address in pages:
+        assert client.get(address).status_code == 302
+    stranger = User.objects.create_user("stranger", is_staff=True)
+    client.force_login(stranger)
+    for address in pages:
+        assert client.get(address).status_code == 404
     assert client.post(step, {"chosen": ["p1"]}).status_code == 404
-    StudyRole.objects.create(study=made.study, user=User.objects.get(username="stranger"), role="reviewer")
-    assert client.get(pages[0]).status_code == 200
-    assert "Make the next batch" not in client.get(pages[0]).content.decode()
+    StudyRole.objects.create(study=pairs.study, user=stranger, role="reviewer")
+    shown = client.get(pages[0])
+    assert shown.status_code == 200
+    assert "Make the next batch" not in shown.content.decode()
     assert client.post(step, {"chosen": ["p1"]}).status_code == 403
-    assert Study.objects.count() == 1
+    assert Study.objects.count() == studies
 
 
-def test_an_unknown_id_is_not_found(designer: Client) -> None:
-    made = evaluated()
-    assert designer.get(address(made.study, "closer-look") + "?id=nonsense").status_code == 404
-    assert designer.get(address(made.study, "closer-look")).status_code == 404
+def test_an_unknown_id_is_not_found(pairs: StudyOf, designer: Client) -> None:
+    assert designer.get(look(pairs.study, "nonsense")).status_code == 404
+    assert designer.get(page(pairs.study, "closer-look")).status_code == 404
 
 
 def test_the_pages_cost_as_many_queries_however_much_they_show(
-    designer: Client, django_assert_max_num_queries: Callable[..., Any]
+    pairs: StudyOf, designer: Client, django_assert_max_num_queries: Callable[..., Any]
 ) -> None:
-    made = StudyOf(make_dataset("pets", IMAGES), "pairwise")
+    made = StudyOf(pairs.dataset, "pairwise", slug="many")
     for number in range(40):
         pair = made.pair(f"p{number}", "a.jpg", f"Grey rain {number}", "A brown dog is running .")
         made.answer(made.hit(f"h{number}", [made.unit(f"u{number}", pair=pair)]), f"w-{number}", [1])
-    aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=METRICS)
+    evaluated(made)
     with django_assert_max_num_queries(16):
-        assert len(designer.get(address(made.study)).context["rows"]) == 25
+        assert len(designer.get(page(made.study, "closer")).context["rows"]) == 25
     with django_assert_max_num_queries(20):
-        designer.get(address(made.study, "closer-look") + "?id=p1&metric=cider-d")
+        designer.get(look(made.study, "p1", "cider-d"))
 
 
 class TestTheNextBatch:
     def test_one_click_makes_a_draft_of_the_chosen_pairs_and_both_logs_say_so(self, designer: Client) -> None:
-        dataset = made_up_dataset()
-        study = make_study("pairwise", opened=True)
+        study = make_study("pairwise")
         keys = sorted(study.pairs.values_list("key", flat=True))[:2]
         response = designer.post(
-            reverse("admin:judgments_study_do", args=[study.pk, "next-batch"]),
+            do(study, "next-batch"),
             {"chosen": keys, "why": "metrics say the opposite", "page": "closer"},
         )
-        batch = Study.objects.exclude(pk=study.pk).get()
-        assert response["Location"] == reverse("admin:judgments_study_change", args=[batch.pk])
+        batch = Study.objects.latest("pk")
+        assert response["Location"] == page(batch, "change")
         assert (batch.state, batch.dataset_id) == ("draft", study.dataset_id)
         assert {**batch.design["sampling"], "only": []} == study.design["sampling"]
         generate_hits(study=batch)
@@ -240,22 +236,21 @@ class TestTheNextBatch:
             assert other in noted.words
             assert noted.why == "metrics say the opposite"
             assert noted.by is not None
-        assert dataset.pk == batch.dataset_id
 
-    def test_what_cannot_be_made_is_refused_in_a_sentence_and_changes_nothing(self) -> None:
-        made = evaluated()
+    def test_what_cannot_be_made_is_refused_in_a_sentence_and_changes_nothing(self, pairs: StudyOf) -> None:
+        before = Study.objects.count()
         with pytest.raises(WrongState, match="choose at least one"):
-            make_next_batch(study=made.study, keys=[])
+            make_next_batch(study=pairs.study, keys=[])
         with pytest.raises(NotThere, match="has no 'p9'"):
-            make_next_batch(study=made.study, keys=["p1", "p9"])
-        imported = StudyOf(made.dataset, "relevance", imported=True)
+            make_next_batch(study=pairs.study, keys=["p1", "p9"])
+        imported = StudyOf(pairs.dataset, "relevance", imported=True)
         imported.unit("u1", "a.jpg", first="A dog")
         with pytest.raises(WrongState, match="imported judgments"):
             make_next_batch(study=imported.study, keys=["u1"])
-        written = StudyOf(made.dataset, "caption")
+        written = StudyOf(pairs.dataset, "caption")
         with pytest.raises(WrongState, match="no units that could be chosen"):
             make_next_batch(study=written.study, keys=["u1"])
-        assert Study.objects.count() == 3
+        assert Study.objects.count() == before + 2
 
 
 class TestTheCommand:
@@ -266,10 +261,9 @@ class TestTheCommand:
         assert "clipped" in shown
         assert "Note: the document corpus holds one document" in shown
 
-    def test_a_pair_of_a_study_is_explained_as_json(self, tmp_path: Path) -> None:
-        made = evaluated()
+    def test_a_pair_of_a_study_is_explained_as_json(self, pairs: StudyOf, tmp_path: Path) -> None:
         target = tmp_path / "why.json"
-        call_command("explain_score", made.study.slug, id="p1", metrics="cider-d", output=target)
+        call_command("explain_score", pairs.study.slug, id="p1", metrics="cider-d", output=target)
         rows = json.loads(target.read_text())["explanations"]
         stored = MetricScore.objects.get(pair__key="p1", metric="cider-d")
         assert [row["score"] for row in rows] == pytest.approx([stored.first, stored.second])
@@ -288,14 +282,14 @@ class TestTheCommand:
         )
         assert "0.693" in capsys.readouterr().out  # log 2: one image of two
 
-    def test_bad_input_ends_it_with_a_sentence(self) -> None:
-        made = pairwise()
+    def test_bad_input_ends_it_with_a_sentence(self, pairs: StudyOf) -> None:
+        Analysis.objects.all().delete()
         for given, said in (
             ({}, "Either STUDY"),
             ({"candidate": "a"}, "at least one --reference"),
             ({"candidate": "a", "reference": ["a"], "metrics": "rouge-w"}, "cannot be explained"),
-            ({"study": made.study.slug}, "needs --id"),
-            ({"study": made.study.slug, "id": "p1"}, "run evaluate"),
+            ({"study": pairs.study.slug}, "needs --id"),
+            ({"study": pairs.study.slug, "id": "p1"}, "run evaluate"),
             ({"study": "nowhere", "id": "p1"}, "no study 'nowhere'"),
         ):
             args = [given.pop("study")] if "study" in given else []

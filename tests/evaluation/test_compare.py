@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
-from django.urls import reverse
 
 from evaluation.comparing import studies
 from evaluation.comparing.studies import compare_studies
@@ -25,8 +22,10 @@ from evaluation.results.aggregation import aggregate_study
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
+from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.fetching import questions
+from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
 
@@ -35,16 +34,11 @@ TEXTS = ("a dog", "a cat", "a house", "a tree")
 
 
 def address(study: Study) -> str:
-    return reverse("admin:judgments_study_compare", args=[study.pk])
+    return page(study, "compare")
 
 
 def call_address(study: Study) -> str:
     return f"/api/studies/{study.slug}/comparison/"
-
-
-def words(response: Any) -> str:
-    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(text))
 
 
 def captions(dataset: Dataset, slug: str, protocol: str, answers: dict[str, list[int]], **more: Any) -> Study:
@@ -58,19 +52,19 @@ def captions(dataset: Dataset, slug: str, protocol: str, answers: dict[str, list
     return made.study
 
 
-@pytest.fixture
-def dataset() -> Dataset:
+@pytest.fixture(scope="module")
+def dataset(module_db: None) -> Dataset:
     return make_dataset("pets", IMAGES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def crowd(dataset: Dataset) -> Study:
     """Relevance of four captions: yes, yes, no, no."""
     votes = dict(zip(TEXTS, ([1, 1, 1], [1, 1, 0], [0, 0, 1], [0, 0, 0]), strict=True))
     return captions(dataset, "crowd", "relevance", votes)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def experts(dataset: Dataset) -> Study:
     """Grades of three of them, and of one that the crowd never saw."""
     grades = dict(zip((*TEXTS[:3], "a boat"), ([4, 4], [1, 2], [1, 1], [4, 3]), strict=True))
@@ -122,8 +116,9 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
     assert "On 1 of the 1 shared units that both decide" in shown
 
 
-def test_without_another_study_the_page_says_what_to_do(designer: Client, crowd: Study) -> None:
-    shown = words(designer.get(address(crowd)))
+def test_without_another_study_the_page_says_what_to_do(designer: Client) -> None:
+    alone = captions(make_dataset("alone", IMAGES), "alone", "graded", {"a dog": [1]})
+    shown = words(designer.get(address(alone)))
     assert "No study to compare with" in shown
     assert "manage.py import_judgments" in shown
 
@@ -221,7 +216,7 @@ def test_agreement_of_a_study_has_the_other_coefficients_beside_alpha(designer: 
     assert found["percent"]["value"] == pytest.approx(2 / 3)
     assert found["fleiss"]["value"] == pytest.approx(1 / 3)
     assert found["gwet"]["value"] == pytest.approx(1 / 3)
-    shown = words(designer.get(reverse("admin:judgments_study_results", args=[crowd.pk])))
+    shown = words(designer.get(page(crowd, "results")))
     assert "Fleiss’ kappa" in shown
     assert "Gwet’s AC1" in shown
 
@@ -261,7 +256,7 @@ def test_the_model_of_workers_stands_beside_the_consensus_and_never_replaces_it(
     accuracy = {row["worker"]: row["accuracy"] for row in model["workers"]}
     assert min(accuracy["mixed-0"], accuracy["mixed-1"]) > 0.9 > 0.75 > accuracy["mixed-2"]
     assert model["converged"]
-    shown = words(designer.get(reverse("admin:judgments_study_results", args=[study.pk])))
+    shown = words(designer.get(page(study, "results")))
     assert "Does the consensus depend on the rule?" in shown
     assert "mixed-outvoted more" in shown
 

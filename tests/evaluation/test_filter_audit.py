@@ -12,8 +12,10 @@ from evaluation.results.filter_audit import audit_filter, audit_sentence
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus, RelevanceScale
 from judgments.models import Study
+from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset
-from tests.evaluation.test_study_page import IMAGES, address, words
+from tests.evaluation.test_study_page import IMAGES
+from tests.judgments.desk import page
 
 
 def said(value: float | None, yes: int, no: int) -> Consensus:
@@ -96,7 +98,7 @@ def test_the_results_say_what_the_filter_misses(designer: Client) -> None:
     result = aggregate_study(study=made.study)
     assert result["filter_audit"]["share"] == 0.5
     assert [unit.get("weight") for unit in result["units"]] == [None, 4.0, 4.0]
-    shown = words(designer.get(address(made.study)))
+    shown = words(designer.get(page(made.study, "results")))
     assert "What does the filter miss?" in shown
     assert "Of 8 pairs of image and caption that the filter left out, 2 drawn at random were judged" in shown
 
@@ -108,4 +110,4 @@ def test_without_an_audit_nothing_is_said_of_it(designer: Client) -> None:
     result: dict[str, Any] = aggregate_study(study=made.study)
     assert "filter_audit" not in result
     assert "weight" not in result["units"][0]
-    assert "What does the filter miss?" not in words(designer.get(address(made.study)))
+    assert "What does the filter miss?" not in words(designer.get(page(made.study, "results")))

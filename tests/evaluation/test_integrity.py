@@ -100,7 +100,7 @@ def other_dataset(study: StudyOf) -> None:
 BROKEN: list[tuple[Callable[[StudyOf], object], str]] = [
     (lambda study: HIT.objects.update(open_slots=2), "HIT h1 asks for 3 workers and has 2 open slots"),
     (lambda study: HIT.objects.update(required=4, open_slots=2), "asks for 4 workers; the design says 3"),
-    (lambda study: Assignment.objects.filter(seat=1).update(seat=5), "takes slot 5"),
+    (lambda study: Assignment.objects.filter(slot=1).update(slot=5), "takes slot 5"),
     (drop_judgment, "has 2 judgments on 3 units"),
     (foreign_unit, "is on unit u9, which is not in its HIT"),
     (unknown_value, "has the value 7"),
@@ -109,7 +109,7 @@ BROKEN: list[tuple[Callable[[StudyOf], object], str]] = [
     (again_in_another_hit, "worker alma judged unit u0 2 times"),
     (lambda study: HITUnit.objects.filter(unit__key="u1").delete(), "unit u1 is in 0 HITs; expected 1"),
     (lambda study: study.hit("h2", [Unit.objects.get(key="u1")]), "unit u1 is in 2 HITs; expected 1"),
-    (lambda study: Unit.objects.filter(control=True).update(struck=True), "expected 0, it was withdrawn"),
+    (lambda study: Unit.objects.filter(control=True).update(withdrawn=True), "expected 0, it was withdrawn"),
     (lambda study: Unit.objects.filter(control=True).update(expected=None), "control item c1 has no expected"),
     (lambda study: Unit.objects.filter(key="u0").update(expected=1), "u0 is no control item, but has an expected"),
     (lambda study: study.pair("p2", "a.jpg", "one", "two"), "pair p2 has neither a unit nor a published winner"),

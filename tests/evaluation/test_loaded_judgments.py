@@ -108,7 +108,7 @@ def happens(study: Study, step: str, lot: random.Random, number: int) -> None:
         if waiting:
             reject_assignments(study=study, assignments=[lot.choice(list(waiting)).pk], reason="careless")
     elif step == "strike":
-        controls = list(study.units.filter(control=True, struck=False).order_by("position"))
+        controls = list(study.units.filter(control=True, withdrawn=False).order_by("position"))
         withdraw_control(study=study, unit_key=lot.choice(controls).key)
 
 

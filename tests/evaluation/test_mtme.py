@@ -180,12 +180,6 @@ def test_the_other_kinds_have_means(protocol: str, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_the_same_judgments_give_the_same_bytes(graded: StudyOf, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        export_judgments(study=graded.study, format="mtme", output=tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-
-
 def test_what_does_not_fit_is_said_in_a_sentence(tmp_path: Path) -> None:
     dataset = make_dataset("toy", {"a.jpg": ["a dog"], "b.jpg": []})
     graded, captions = StudyOf(dataset, "graded"), StudyOf(dataset, "caption")

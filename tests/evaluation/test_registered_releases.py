@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from django.core.management import call_command
 
 from annotation.models import Judgment
-from evaluation.releases.bundle import SUMS
 from evaluation.releases.comparison import compare_releases
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
@@ -22,17 +19,18 @@ from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study
 from judgments.studies.log import note_event
-from tests.evaluation.reporting import rolled_back
+from tests.evaluation.reporting import contents, rewrite, rolled_back
 from tests.evaluation.test_registration import registered
 
 pytestmark = pytest.mark.django_db
 
 
 def make_study() -> Study:
-    """Eight pairs on which people follow BLEU and not ROUGE, as the plan claims; closed."""
+    """Eight pairs on which people follow BLEU and not ROUGE, as the plan claims; closed, and paused in between."""
     made = registered(8).study
     aggregate_study(study=made)
     evaluate_study(study=made, metrics=["bleu-1", "rouge-l"])
+    note_event(study=made, what="paused", words="Paused, as ada@mail.example asked.")
     Study.objects.filter(pk=made.pk).update(state=Study.State.CLOSED)
     made.refresh_from_db()
     return made
@@ -41,11 +39,6 @@ def make_study() -> Study:
 def released(study: Study, path: Path, version: str = "1.0") -> Path:
     release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
     return path
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study()
 
 
 @pytest.fixture(scope="module")
@@ -65,36 +58,20 @@ def bundle(made_once: bytes, tmp_path: Path) -> Path:
     return path
 
 
-def contents(path: Path) -> dict[str, bytes]:
-    with ZipFile(path) as bundle:
-        return {name: bundle.read(name) for name in bundle.namelist()}
+def rewritten(path: Path, name: str, value: Any, *, without: tuple[str, ...] = ()) -> None:
+    """The bundle with another content of one file and without some, whose hashes fit again."""
+
+    def change(files: dict[str, bytes]) -> None:
+        files[name] = json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
+        for gone in without:
+            del files[gone]
+
+    rewrite(path, change, hashed=True)
 
 
-def rewritten(path: Path, name: str, value: Any) -> None:
-    """The bundle with another content of one file, whose hash fits again."""
-    files = contents(path)
-    files[name] = json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
-    sums = {one: hashlib.sha256(data).hexdigest() for one, data in files.items() if one != SUMS}
-    files[SUMS] = "".join(f"{digest}  {one}\n" for one, digest in sorted(sums.items())).encode()
-    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
-        for one, data in files.items():
-            bundle.writestr(one, data)
-
-
-def without(path: Path, *names: str) -> None:
-    """The bundle without some files; ``rewritten`` lists the others."""
-    files = contents(path)
-    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
-        for one, data in files.items():
-            if one not in names:
-                bundle.writestr(one, data)
-
-
-def test_a_release_tells_what_became_of_the_plan_and_verifies(study: Study, tmp_path: Path) -> None:
-    note_event(study=study, what="paused", words="Paused, as ada@mail.example asked.")
-    path = released(study, tmp_path / "a.zip")
-    assert verify_bundle(path).differences == ()
-    files = contents(path)
+def test_a_release_tells_what_became_of_the_plan_and_verifies(bundle: Path) -> None:
+    assert verify_bundle(bundle).differences == ()
+    files = contents(bundle)
     told = json.loads(files["outcomes.json"])
     first, second = told["hypotheses"]
     assert (first["verdict"], first["first_only"], first["second_only"]) == ("supported", 8, 0)
@@ -110,7 +87,7 @@ def test_a_release_tells_what_became_of_the_plan_and_verifies(study: Study, tmp_
     assert sections[-1]["name"] == "registration"
     assert sections[-1]["tables"][0]["rows"][0][2] == "supported"
     assert "report/tables/hypotheses.csv" in files
-    ours = build_report(study).sections[-1].tables[0]
+    ours = build_report(make_study()).sections[-1].tables[0]
     assert [list(row) for row in ours.rows] == sections[-1]["tables"][0]["rows"]
 
 
@@ -120,10 +97,7 @@ def test_a_release_tells_what_became_of_the_plan_and_verifies(study: Study, tmp_
         (lambda told: told["hypotheses"][0].update(verdict="undecided"), "hypotheses[0].verdict"),
         (lambda told: told["hypotheses"][0].update(p=0.5), "hypotheses[0].p"),
         (lambda told: told["hypotheses"].pop(), "hypotheses: stated 1 entries"),
-        (
-            lambda told: told["deviations"].append({"what": "paused", "words": "x"}),
-            ".tables: stated 1 entries",
-        ),
+        (lambda told: told["deviations"].append({"what": "paused", "words": "x"}), ".rows: stated 1 entries"),
     ],
 )
 def test_another_outcome_than_the_rows_give_is_found(bundle: Path, change: Any, said: str) -> None:
@@ -144,47 +118,45 @@ def test_another_plan_than_the_one_that_was_hashed_is_found(bundle: Path) -> Non
     assert any("names the SHA-256" in line for line in verify_bundle(bundle).differences)
 
 
-def test_a_bundle_from_before_there_were_outcomes_verifies(study: Study, tmp_path: Path) -> None:
-    path = released(study, tmp_path / "a.zip")
-    report = json.loads(contents(path)["report/report.json"])
+def test_a_bundle_from_before_there_were_outcomes_verifies(
+    bundle: Path, made_once: bytes, tmp_path: Path
+) -> None:
+    report = json.loads(contents(bundle)["report/report.json"])
     (gone,) = [one for one in report["sections"] if one["name"] == "registration"]
-    assert gone["tables"][0]["name"] == "hypotheses"
+    tables = [f"report/tables/{one['name']}.csv" for one in gone["tables"]]
+    assert "report/tables/hypotheses.csv" in tables
     report["sections"].remove(gone)
-    manifest = json.loads(contents(path)["manifest.json"])
+    manifest = json.loads(contents(bundle)["manifest.json"])
     manifest["files"].pop("outcomes.json")
-    without(path, "outcomes.json", "report/tables/hypotheses.csv")
-    rewritten(path, "report/report.json", report)
-    rewritten(path, "manifest.json", manifest)
-    assert verify_bundle(path).differences == ()
-    compared = compare_releases(path, released(study, tmp_path / "b.zip", "1.1"))
-    assert compared["hypotheses"] == []
+    rewritten(bundle, "report/report.json", report, without=("outcomes.json", *tables))
+    rewritten(bundle, "manifest.json", manifest)
+    assert verify_bundle(bundle).differences == ()
+    (tmp_path / "b.zip").write_bytes(made_once)
+    assert compare_releases(bundle, tmp_path / "b.zip")["hypotheses"] == []
 
 
 def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
-    without(bundle, "registration.json")
-    rewritten(bundle, "outcomes.json", json.loads(contents(bundle)["outcomes.json"]))
+    outcomes = json.loads(contents(bundle)["outcomes.json"])
+    rewritten(bundle, "outcomes.json", outcomes, without=("registration.json",))
     said = "manifest.json names a registered plan, and registration.json is missing."
     assert said in verify_bundle(bundle).differences
 
 
 def test_two_releases_tell_another_verdict_and_new_deviations(
-    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = released(study, tmp_path / "a.zip")
+    study, before = make_study(), bundle
     half = [f"u{number}" for number in range(4)]
     Judgment._base_manager.filter(unit__key__in=half).update(set_aside=True)
-    note_event(study=study, what="paused", words="Paused.")
+    note_event(study=study, what="resumed", words="Resumed.")
     after = released(study, tmp_path / "b.zip", "1.1")
     found = compare_releases(before, after)
     assert found["plan"] is True
     (changed,) = found["hypotheses"]
-    assert (changed["text"], changed["before"], changed["after"]) == (
-        "BLEU follows people.",
-        "supported",
-        "undecided",
-    )
+    verdicts = (changed["text"], changed["before"], changed["after"])
+    assert verdicts == ("BLEU follows people.", "supported", "undecided")
     assert "p = .125" in changed["words"]
-    assert [words.partition(": ")[2] for words in found["deviations"]["added"]] == ["paused."]
+    assert [words.partition(": ")[2] for words in found["deviations"]["added"]] == ["resumed."]
     assert found["deviations"]["removed"] == []
     same = compare_releases(before, before)
     assert (same["hypotheses"], same["deviations"]) == ([], {"added": [], "removed": []})

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
+from typing import Any, NamedTuple
+from zipfile import ZipFile
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -27,7 +25,7 @@ from evaluation.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
-from tests.evaluation.reporting import rolled_back
+from tests.evaluation.reporting import contents, lines, rewrite, rolled_back
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -79,67 +77,65 @@ def released(study: Study, path: Path, **terms: Any) -> Release:
     return release_study(study=study, terms=stated, output=path, salt=SALT, on=DAY)[0]
 
 
+class Made(NamedTuple):
+    """A bundle, and what the study said when it was made."""
+
+    data: bytes
+    signature: str
+    metrics: dict[str, Any]
+    aggregation: dict[str, Any]
+
+
 @pytest.fixture(scope="module")
 def made_once(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> bytes:
+) -> Made:
     """A bundle, drawn once for all tests here; the study behind it is gone again."""
     path = tmp_path_factory.mktemp("made_once") / "a.zip"
     with rolled_back(django_db_blocker):
-        released(make_pairwise().study, path)
-    return path.read_bytes()
+        study = make_pairwise().study
+        metrics = evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])["metrics"]
+        aggregation = aggregate_study(study=study)
+        made = released(study, path, title="Toy pairs", citation="Ada (2026)")
+        return Made(path.read_bytes(), made.signature, metrics, aggregation)
 
 
 @pytest.fixture
-def bundle(made_once: bytes, tmp_path: Path) -> Path:
+def bundle(made_once: Made, tmp_path: Path) -> Path:
     """A copy of the bundle, to be changed."""
     path = tmp_path / "a.zip"
-    path.write_bytes(made_once)
+    path.write_bytes(made_once.data)
     return path
 
 
-def contents(path: Path) -> dict[str, bytes]:
-    """File -> its bytes."""
-    with ZipFile(path) as bundle:
-        return {name: bundle.read(name) for name in bundle.namelist()}
-
-
-def lines(data: bytes) -> list[dict[str, Any]]:
-    """Rows of a file of JSON lines."""
-    return [json.loads(line) for line in data.splitlines()]
-
-
-def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any]) -> None:
-    """The bundle with changed files."""
-    files = contents(path)
-    change(files)
-    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
-        for name, data in files.items():
-            bundle.writestr(name, data)
-
-
-def test_the_same_study_gives_the_same_bytes(pairwise: StudyOf, tmp_path: Path) -> None:
-    made = released(pairwise.study, tmp_path / "a.zip")
-    # another version is another bundle; the row alone says that this one was made
-    Release.objects.all()._raw_delete(Release.objects.db)
-    again = released(pairwise.study, tmp_path / "b.zip")
-    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
-    assert made.sha256 == again.sha256
+def test_a_version_is_released_once_and_again_with_the_same_bytes(pairwise: StudyOf, tmp_path: Path) -> None:
+    study = pairwise.study
+    assert next_version(study) == "1.0"
+    made = released(study, tmp_path / "a.zip")
+    assert next_version(study) == "1.1"
     assert made.size == (tmp_path / "a.zip").stat().st_size
+    with pytest.raises(ReleaseError, match=r"such as 1\.1"):
+        released(study, tmp_path / "b.zip")
+    with pytest.raises(ReleaseError, match="exists already"):
+        released(study, tmp_path / "a.zip", version="1.1")
+    with pytest.raises(LogIsAppendOnly):
+        made.save()
+    with pytest.raises(LogIsAppendOnly):
+        made.delete()
+    event = StudyEvent.objects.get(what="released")
+    assert event.details == {"version": "1.0", "sha256": made.sha256}
+    # the row alone says that this version was released
+    Release.objects.all()._raw_delete(Release.objects.db)
+    assert released(study, tmp_path / "b.zip").sha256 == made.sha256
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
 def test_another_salt_gives_other_people_and_the_same_figures(
     pairwise: StudyOf, bundle: Path, tmp_path: Path
 ) -> None:
+    place = str(tmp_path / "b.zip")
     call_command(
-        "release",
-        pairwise.study.slug,
-        "--version",
-        "1.1",
-        "--licence",
-        "cc-by-4.0",
-        "--output",
-        str(tmp_path / "b.zip"),
+        "release", pairwise.study.slug, "--version", "1.1", "--licence", "cc-by-4.0", "--output", place
     )
     one, two = contents(bundle), contents(tmp_path / "b.zip")
     first, second = ({row["worker"] for row in lines(files["judgments.jsonl"])} for files in (one, two))
@@ -147,22 +143,10 @@ def test_another_salt_gives_other_people_and_the_same_figures(
     assert one["consensus.jsonl"] == two["consensus.jsonl"]
 
 
-def test_a_bundle_holds_what_it_promises_and_verifies(pairwise: StudyOf, tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    evaluate_study(study=pairwise.study, metrics=["bleu-1", "rouge-l"])
-    made = released(pairwise.study, path, title="Toy pairs", citation="Ada (2026)")
-    files = contents(path)
-    plots = {
-        "agreement",
-        "worker-pairs",
-        "workers",
-        "accuracy",
-        "tournament",
-        "strengths",
-        "metric-correlation-r",
-        "metric-correlation-rho",
-        "metric-correlation-tau-b",
-    }
+def test_a_bundle_holds_what_it_promises_and_verifies(made_once: Made, bundle: Path) -> None:
+    files = contents(bundle)
+    matrices = {f"metric-correlation-{end}" for end in ("r", "rho", "tau-b")}
+    plots = {"agreement", "worker-pairs", "workers", "accuracy", "tournament", "strengths", *matrices}
     assert {"figures/accuracy.csv", "tables/clusters.tex", "index.html", "references.bib", "report.json"} <= {
         name.removeprefix("report/") for name in files
     }
@@ -172,31 +156,23 @@ def test_a_bundle_holds_what_it_promises_and_verifies(pairwise: StudyOf, tmp_pat
         "workers.jsonl", "analyses.json", "design.toml", "datasheet.md", "croissant.json", "CITATION.cff", "LICENSE",
         "README.md", MANIFEST, SUMS,
     }  # fmt: skip
-    signature = made.signature
-    assert all(
-        signature.encode() in files[name]
-        for name in files
-        if name.startswith("report/tables/") and name.endswith(".md")
-    )
+    tables = [name for name in files if name.startswith("report/tables/") and name.endswith(".md")]
+    assert all(made_once.signature.encode() in files[name] for name in tables)
     manifest = json.loads(files[MANIFEST])
-    assert manifest["signature"] == made.signature
+    assert manifest["signature"] == made_once.signature
     assert manifest["files"]["judgments.jsonl"]["rows"] == 15
     assert set(manifest["versions"]) == {"quorum", "python", "numpy", "scipy"}
-    found = verify_bundle(path)
+    found = verify_bundle(bundle)
     assert found.differences == ()
     assert found.checked > 100
     texts = {row["text"] for row in lines(files["captions.jsonl"])}
     assert set(HOSTILE) <= texts
 
 
-def test_its_figures_are_those_of_the_study(pairwise: StudyOf, tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    metrics = evaluate_study(study=pairwise.study, metrics=["bleu-1"])["metrics"]
-    result = aggregate_study(study=pairwise.study)
-    released(pairwise.study, path)
-    files = contents(path)
+def test_its_figures_are_those_of_the_study(made_once: Made, bundle: Path) -> None:
+    files, result = contents(bundle), made_once.aggregation
     analyses = json.loads(files["analyses.json"])
-    assert analyses["metrics"]["bleu-1"]["accuracy"] == metrics["bleu-1"]["accuracy"]
+    assert analyses["metrics"]["bleu-1"]["accuracy"] == made_once.metrics["bleu-1"]["accuracy"]
     for figure in ("value", "n", "judgments", "workers", "units"):
         assert analyses["agreement"]["alpha"][figure] == result["agreement"]["alpha"][figure]
     consensus = lines(files["consensus.jsonl"])
@@ -204,12 +180,11 @@ def test_its_figures_are_those_of_the_study(pairwise: StudyOf, tmp_path: Path) -
         (row["unit"], row["value"], row["n"]) for row in result["units"]
     ]
     assert [row["value"] for row in consensus if not row["unit"]] == [row["value"] for row in result["pairs"]]
-    own = sorted(
-        (row["judgments"], row["controls_right"], row["left_share"]) for row in lines(files["workers.jsonl"])
-    )
-    assert own == sorted(
-        (row["judgments"], row["controls_right"], row["left_share"]) for row in result["workers"]
-    )
+
+    def of_workers(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        return sorted((row["judgments"], row["controls_right"], row["left_share"]) for row in rows)
+
+    assert of_workers(lines(files["workers.jsonl"])) == of_workers(result["workers"])
 
 
 def test_nothing_of_people_and_no_code_that_lets_them_in_stands_in_a_bundle(
@@ -227,13 +202,19 @@ def test_nothing_of_people_and_no_code_that_lets_them_in_stands_in_a_bundle(
             assert secret not in text, f"{secret} in {name}"
 
 
-def test_comments_are_given_away_only_where_asked_for_and_scrubbed(pairwise: StudyOf, tmp_path: Path) -> None:
+def test_comments_are_scrubbed_and_texts_left_out_where_asked_for(pairwise: StudyOf, tmp_path: Path) -> None:
     work = Assignment.objects.get(worker__name=NAMES[1])
     comment = f"I am {NAMES[1]}, write to me@mail.example or +49 30 1234567, see https://me.example/x or not"
     Judgment._base_manager.filter(assignment=work).update(comment=comment)
-    released(pairwise.study, tmp_path / "a.zip", comments=True)
-    found = {row["comment"] for row in lines(contents(tmp_path / "a.zip")["judgments.jsonl"])}
+    released(pairwise.study, tmp_path / "a.zip", comments=True, texts=False)
+    files = contents(tmp_path / "a.zip")
+    found = {row["comment"] for row in lines(files["judgments.jsonl"])}
     assert found == {None, "I am […], write to […] or […], see […] or not"}
+    assert "captions.jsonl" not in files
+    for name in ("judgments.jsonl", "units.jsonl"):
+        assert all(row["first_text"] is None for row in lines(files[name]))
+    assert "Texts of captions are left out" in files["datasheet.md"].decode()
+    assert verify_bundle(tmp_path / "a.zip").differences == ()
 
 
 @pytest.mark.parametrize(
@@ -261,15 +242,10 @@ def test_a_changed_judgment_is_found_by_its_figures_even_where_the_hashes_were_m
         rows = lines(files["judgments.jsonl"])
         row = next(one for one in rows if one["used"] and not one["control"])
         row["value"] = 3 - row["value"]
-        files["judgments.jsonl"] = "".join(
-            f"{json.dumps(one, ensure_ascii=False)}\n" for one in rows
-        ).encode()
-        names = sorted(name for name in files if name != SUMS)
-        files[SUMS] = "".join(
-            f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names
-        ).encode()
+        text = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in rows)
+        files["judgments.jsonl"] = text.encode()
 
-    rewrite(bundle, change)
+    rewrite(bundle, change, hashed=True)
     found = verify_bundle(bundle)
     assert any(one.startswith("signature: ") for one in found.differences)
     assert any(one.startswith("consensus.jsonl") for one in found.differences)
@@ -280,15 +256,7 @@ def test_a_changed_number_beside_a_figure_is_found_even_where_the_hashes_were_ma
     bundle: Path,
 ) -> None:
     name = "report/figures/agreement.csv"
-
-    def change(files: dict[str, bytes]) -> None:
-        files[name] += b"more,1,1,1\n"
-        names = sorted(name for name in files if name != SUMS)
-        files[SUMS] = "".join(
-            f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names
-        ).encode()
-
-    rewrite(bundle, change)
+    rewrite(bundle, lambda files: files.update({name: files[name] + b"more,1,1,1\n"}), hashed=True)
     assert verify_bundle(bundle).differences == (f"{name}: its numbers are not those of report/report.json.",)
 
 
@@ -311,16 +279,6 @@ def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
         call_command("verify", str(tmp_path / "other.zip"))
 
 
-def test_texts_can_be_left_out(pairwise: StudyOf, tmp_path: Path) -> None:
-    released(pairwise.study, tmp_path / "a.zip", texts=False)
-    files = contents(tmp_path / "a.zip")
-    assert "captions.jsonl" not in files
-    for name in ("judgments.jsonl", "units.jsonl"):
-        assert all(row["first_text"] is None for row in lines(files[name]))
-    assert "Texts of captions are left out" in files["datasheet.md"].decode()
-    assert verify_bundle(tmp_path / "a.zip").differences == ()
-
-
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
@@ -340,22 +298,6 @@ def test_an_open_study_tells_no_right_answers(pairwise: StudyOf, tmp_path: Path)
     pairwise.study.state = Study.State.OPEN
     with pytest.raises(ReleaseError, match="expected a closed one"):
         released(pairwise.study, tmp_path / "a.zip")
-
-
-def test_a_version_is_released_once_and_never_written_over(pairwise: StudyOf, tmp_path: Path) -> None:
-    assert next_version(pairwise.study) == "1.0"
-    release = released(pairwise.study, tmp_path / "a.zip")
-    assert next_version(pairwise.study) == "1.1"
-    with pytest.raises(ReleaseError, match=r"such as 1\.1"):
-        released(pairwise.study, tmp_path / "b.zip")
-    with pytest.raises(ReleaseError, match="exists already"):
-        released(pairwise.study, tmp_path / "a.zip", version="1.1")
-    with pytest.raises(LogIsAppendOnly):
-        release.save()
-    with pytest.raises(LogIsAppendOnly):
-        release.delete()
-    event = StudyEvent.objects.get(what="released")
-    assert event.details == {"version": "1.0", "sha256": release.sha256}
 
 
 def test_writing_that_fails_leaves_nothing(

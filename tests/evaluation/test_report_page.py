@@ -12,13 +12,14 @@ from django.urls import reverse
 
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.access.tokens import create_token
-from judgments.models import Job
-from tests.evaluation.reporting import address, graded, make_report, pairwise, words
+from judgments.models import Job, Study
+from tests.evaluation.reporting import address, graded, make_report, pairwise, run_report_job, words
+from tests.evaluation.studies import StudyOf
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_page_shows_the_report_and_gives_its_files(
+def test_the_page_shows_the_report_and_gives_its_files_to_who_may_see_the_study(
     designer: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.EXPORT_ROOT = tmp_path
@@ -37,33 +38,6 @@ def test_the_page_shows_the_report_and_gives_its_files(
     assert picture["Content-Disposition"] == 'attachment; filename="accuracy.pdf"'
     for name in ("../db.sqlite3", "/etc/passwd", "figures/none.svg"):
         assert designer.get(address(study, "report-file"), {"name": name}).status_code == 404
-    Path(next(tmp_path.glob("*.zip"))).unlink()
-    assert "not there any more" in words(designer.get(address(study)))
-
-
-def test_the_page_says_when_judgments_came_in_since(designer: Client, settings: Any, tmp_path: Path) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    made = graded()
-    make_report(designer, made.study)
-    hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
-    made.answer(hit, "w-1", [3])
-    assert "came in or changed since" in words(designer.get(address(made.study)))
-
-
-def test_the_page_costs_the_same_for_any_number_of_judgments(
-    designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any
-) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = graded().study
-    make_report(designer, study)
-    with django_assert_max_num_queries(25):
-        designer.get(address(study))
-
-
-def test_strangers_see_neither_the_page_nor_a_file(designer: Client, settings: Any, tmp_path: Path) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = pairwise().study
-    make_report(designer, study)
     stranger, anybody = Client(), Client()
     stranger.force_login(User.objects.create_user("stranger", is_staff=True))
     for name in ("report", "report-file"):
@@ -72,29 +46,43 @@ def test_strangers_see_neither_the_page_nor_a_file(designer: Client, settings: A
     step = reverse("admin:judgments_study_do", args=[study.pk, "make-report"])
     assert stranger.post(step).status_code in (403, 404)
     assert Job.objects.filter(kind="report").count() == 1
+    Path(next(tmp_path.glob("*.zip"))).unlink()
+    assert "not there any more" in words(designer.get(address(study)))
 
 
-def test_the_api_gives_the_numbers_of_the_report(designer: Client, settings: Any, tmp_path: Path) -> None:
+def test_the_page_says_when_judgments_came_in_since_and_costs_the_same_for_any_number(
+    designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
     settings.EXPORT_ROOT = tmp_path
-    study = pairwise().study
-    make_report(designer, study)
-    (head,) = designer.get("/api/reports/", {"study": study.slug, "what": "report"}).json()["results"]
-    found = designer.get(f"/api/reports/{head['id']}/").json()["result"]
-    (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
-    assert section["tables"][0]["columns"][:5] == ["metric", "HM", "HM low", "HM high", "HM n"]
+    made = graded()
+    make_report(designer, made.study)
+    with django_assert_max_num_queries(25):
+        designer.get(address(made.study))
+    hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
+    made.answer(hit, "w-1", [3])
+    assert "came in or changed since" in words(designer.get(address(made.study)))
 
 
-def test_every_file_of_a_report_is_fetched_with_a_token(
+def test_the_numbers_and_every_file_of_a_report_are_fetched_with_a_token(
     designer: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.EXPORT_ROOT = tmp_path
     study = pairwise().study
-    make_report(designer, study)
     _, secret = create_token(
-        user=User.objects.get(username="designer"), name="program", scopes=["reports:read"]
+        user=User.objects.get(username="designer"), name="program", scopes=["reports:read", "reports:write"]
     )
     program, headers = Client(), {"Authorization": f"Token {secret}"}
+    draft = StudyOf(study.dataset, "graded", name="Draft").study
+    Study.objects.filter(pk=draft.pk).update(state=Study.State.DRAFT)
+    asked = [
+        program.post(f"/api/studies/{one.slug}/report/", headers=headers) for one in (draft, study, study)
+    ]
+    assert [answer.status_code for answer in asked] == [409, 202, 409]  # no draft, and no second at once
+    run_report_job()
     (head,) = program.get("/api/reports/", {"what": "report"}, headers=headers).json()["results"]
+    found = program.get(f"/api/reports/{head['id']}/", headers=headers).json()["result"]
+    (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
+    assert section["tables"][0]["columns"][:5] == ["metric", "HM", "HM low", "HM high", "HM n"]
     listed = program.get(f"/api/reports/{head['id']}/files/", headers=headers).json()["files"]
     names = {one["name"]: one for one in listed}
     assert {"index.html", "figures/accuracy.pdf", "tables/accuracy.csv", "manifest.json"} <= names.keys()

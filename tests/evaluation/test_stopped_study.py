@@ -11,7 +11,7 @@ from annotation.models import Judgment
 from evaluation.dashboard.progress import study_progress
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.models import HIT, Outlook, Study
+from judgments.models import HIT, OutcomeBounds, Study
 from tests.annotation.voting import always_first, joined, work
 from tests.studies import make_study
 
@@ -31,8 +31,8 @@ def study() -> Study:
 
 def test_progress_counts_what_is_wanted_and_what_is_spared(study: Study) -> None:
     progress = study_progress(study)
-    full = Outlook.objects.filter(full_depth=True).count()
-    units = Outlook.objects.count()
+    full = OutcomeBounds.objects.filter(full_depth=True).count()
+    units = OutcomeBounds.objects.count()
     assert progress["judgments"] == progress["wanted"] == Judgment.objects.count()
     assert progress["hits_done"] == progress["hits"] == HIT.objects.count()
     stopping = progress["stopping"]
@@ -59,14 +59,14 @@ def test_the_results_say_what_was_spared_and_what_agreement_rests_on(study: Stud
     aggregate_study(study=study)
     evaluate_study(study=study, metrics=["bleu-1"])
     page = client.get(reverse("admin:judgments_study_results", args=[study.pk])).content.decode()
-    spared = Outlook.objects.filter(full_depth=False).count()
-    assert f"{spared} of the {3 * Outlook.objects.count()} judgments on units are spared" in page
+    spared = OutcomeBounds.objects.filter(full_depth=False).count()
+    assert f"{spared} of the {3 * OutcomeBounds.objects.count()} judgments on units are spared" in page
     assert "agreement is of the units drawn to get all of them" in page
 
 
 def test_n_is_reported_for_each_unit(study: Study) -> None:
     found = aggregate_study(study=study)["units"]
-    full = set(Outlook.objects.filter(full_depth=True).values_list("unit__key", flat=True))
+    full = set(OutcomeBounds.objects.filter(full_depth=True).values_list("unit__key", flat=True))
     assert {unit["unit"]: unit["n"] for unit in found} == {
         unit["unit"]: 3 if unit["unit"] in full else 2 for unit in found
     }

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import html
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from annotation.models import ProblemReport
+from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.jobs import run_job
-from judgments.models import Dataset, Job, Study
+from judgments.models import Job, Study
+from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset
+from tests.judgments.desk import do, page
 
 pytestmark = pytest.mark.django_db
 
@@ -25,20 +27,7 @@ IMAGES = {
 }
 
 
-def address(study: Study) -> str:
-    return reverse("admin:judgments_study_results", args=[study.pk])
-
-
-def do(study: Study, step: str) -> str:
-    return reverse("admin:judgments_study_do", args=[study.pk, step])
-
-
-def words(response: Any) -> str:
-    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(text))
-
-
-def pairwise(*, simulated: bool = False) -> StudyOf:
+def pairwise() -> StudyOf:
     """Two pairs judged by three people each, and a control item that w-3 gets wrong.
 
     Pair one: 1, 1 and (set aside) 2; pair two: 2, 2 and (set aside) 1. The first candidate of each pair is word for
@@ -52,28 +41,45 @@ def pairwise(*, simulated: bool = False) -> StudyOf:
     hit = made.hit("h1", [*units, control])
     sides = ["first-left", "first-left", "first-left"]
     for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", [2, 1, 2])):
-        made.answer(hit, name, values, simulated=simulated, presented=sides, seconds=[2.0, 4.0, 9.0])
-    Study.objects.filter(pk=made.study.pk).update(simulated=simulated)
-    made.study.refresh_from_db()
+        made.answer(hit, name, values, presented=sides, seconds=[2.0, 4.0, 9.0])
     return made
 
 
-def test_before_anything_is_computed_the_page_says_what_to_do(designer: Client) -> None:
-    shown = words(designer.get(address(pairwise().study)))
+@pytest.fixture(scope="module")
+def made(module_db: None) -> StudyOf:
+    """Judged, aggregated, and evaluated by two metrics."""
+    found = pairwise()
+    aggregate_study(study=found.study)
+    evaluate_study(study=found.study, metrics=["bleu-1", "rouge-l"])
+    return found
+
+
+@pytest.fixture
+def study(made: StudyOf) -> Study:
+    return Study.objects.get(pk=made.study.pk)
+
+
+def address(study: Study) -> str:
+    return page(study, "results")
+
+
+def test_before_anything_is_computed_the_page_says_what_to_do(study: Study, designer: Client) -> None:
+    Analysis.objects.all().delete()
+    shown = words(designer.get(address(study)))
     assert "Nothing is computed yet" in shown
     assert "Judgments 9 of 9" in shown
     assert "HITs complete 1 of 1" in shown
 
 
-def test_a_study_without_judgments_has_nothing_to_compute(designer: Client) -> None:
-    study = StudyOf(make_dataset("pets", IMAGES), "graded").study
-    refused = designer.post(do(study, "compute"), follow=True)
+def test_a_study_without_judgments_has_nothing_to_compute(study: Study, designer: Client) -> None:
+    empty = StudyOf(study.dataset, "graded").study
+    refused = designer.post(do(empty, "compute"), follow=True)
     assert "has no judgments yet" in words(refused)
     assert not Job.objects.exists()
 
 
-def test_computing_is_two_jobs_whose_results_the_page_shows(designer: Client) -> None:
-    study = pairwise().study
+def test_computing_is_two_jobs_whose_results_the_page_shows(study: Study, designer: Client) -> None:
+    Analysis.objects.all().delete()
     designer.post(do(study, "compute"))
     for job in Job.objects.order_by("pk"):
         assert run_job(job.pk)
@@ -90,31 +96,25 @@ def test_computing_is_two_jobs_whose_results_the_page_shows(designer: Client) ->
     assert "Control items 67 % right 2 of 3 answers" in shown
 
 
-def test_metrics_are_held_against_people_with_interval_and_n(designer: Client) -> None:
-    study = pairwise().study
-    aggregate_study(study=study)
-    evaluate_study(study=study, metrics=["bleu-1"])
+def test_metrics_are_held_against_people_with_interval_and_n(study: Study, designer: Client) -> None:
     response = designer.get(address(study))
-    [row] = response.context["metrics_table"]["rows"]
-    assert row["name"] == "bleu-1"
+    rows = {row["name"]: row["cells"] for row in response.context["metrics_table"]["rows"]}
+    assert set(rows) == {"bleu-1", "rouge-l"}
     # one of two pairs right: Wilson's 95 % interval is 9 to 91 %
-    assert row["cells"][-1] == {"value": "50 %", "range": "9 to 91 %", "n": 2}
+    assert rows["bleu-1"][-1] == {"value": "50 %", "range": "9 to 91 %", "n": 2}
     assert "chance is 50 %" in words(response)
     assert "bleu-1|" in words(response)
 
 
-def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(designer: Client) -> None:
-    study = pairwise().study
-    aggregate_study(study=study)
+def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
+    study: Study, designer: Client
+) -> None:
     shown = words(designer.get(address(study)))
     assert "w-3 2 0 of 1 – 4.0 33 % excluded: below .70 on control items" in shown
     assert re.search(r"w-1 2 1 of 1 \d+ % 4\.0 67 %", shown)
 
 
-def test_every_figure_stands_with_a_sentence(designer: Client) -> None:
-    study = pairwise().study
-    aggregate_study(study=study)
-    evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])
+def test_every_figure_stands_with_a_sentence(study: Study, designer: Client) -> None:
     response = designer.get(address(study))
     assert response.content.decode().count("<svg") == 4
     assert {name for name, (figure, sentence) in response.context["figures"].items() if figure and sentence} == {
@@ -122,35 +122,32 @@ def test_every_figure_stands_with_a_sentence(designer: Client) -> None:
     }  # fmt: skip
 
 
-def test_results_older_than_the_data_say_so(designer: Client) -> None:
-    made = pairwise()
-    aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=["bleu-1"])
-    assert "older than the data" not in words(designer.get(address(made.study)))
+def test_results_older_than_the_data_say_so(made: StudyOf, study: Study, designer: Client) -> None:
+    assert "older than the data" not in words(designer.get(address(study)))
     hit = made.hit("h2", [made.unit("c2", "b.jpg", first="A cat", control=True, expected=1)])
     made.answer(hit, "w-1", [1])
-    shown = words(designer.get(address(made.study)))
+    shown = words(designer.get(address(study)))
     assert "older than the data" in shown
     assert "from 9 judgments, and there are 10 now" in shown
     assert "before the newest data" in shown
-    aggregate_study(study=made.study)
-    shown = words(designer.get(address(made.study)))
+    aggregate_study(study=study)
+    shown = words(designer.get(address(study)))
     assert "older than the data" not in shown
     assert "before the newest data" in shown  # the metrics still are
 
 
-def test_simulated_answers_are_called_that_on_the_page_and_in_each_figure(designer: Client) -> None:
-    study = pairwise(simulated=True).study
-    aggregate_study(study=study)
-    evaluate_study(study=study, metrics=["bleu-1"])
+def test_simulated_answers_are_called_that_on_the_page_and_in_each_figure(
+    study: Study, designer: Client
+) -> None:
+    Study.objects.filter(pk=study.pk).update(simulated=True)
     response = designer.get(address(study))
     assert "these answers come from the rehearsal crowd, not from people" in words(response)
     for figure, _ in response.context["figures"].values():
         assert "simulated" in figure.lower()
 
 
-def test_graded_studies_show_how_metrics_order_captions(designer: Client) -> None:
-    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: Client) -> None:
+    made = StudyOf(study.dataset, "graded")
     texts = ["A dog runs .", "A brown dog .", "Cars .", "The dog is on the grass ."]
     units = [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)]
     hit = made.hit("h1", units)
@@ -164,8 +161,8 @@ def test_graded_studies_show_how_metrics_order_captions(designer: Client) -> Non
     assert "Left side" not in words(response)
 
 
-def test_published_totals_have_no_table_of_workers(designer: Client) -> None:
-    made = StudyOf(make_dataset("pets", IMAGES), "relevance", imported=True)
+def test_published_totals_have_no_table_of_workers(study: Study, designer: Client) -> None:
+    made = StudyOf(study.dataset, "relevance", imported=True)
     hit = made.hit("h1", [made.unit(f"u{number}", "a.jpg", first=f"A dog {number}") for number in range(3)])
     for name in ("anon-1", "anon-2", "anon-3"):
         made.answer(hit, name, [1, 0, 1], anonymous=True)
@@ -176,56 +173,40 @@ def test_published_totals_have_no_table_of_workers(designer: Client) -> None:
     assert "Compute now" in shown
 
 
-def test_reports_and_held_hits_are_listed(designer: Client) -> None:
-    made = pairwise()
-    assignment = made.study.assignments.all()[0]
-    ProblemReport.objects.create(
-        assignment=assignment, unit=made.study.units.all()[0], what="picture", comment="all <b>grey</b>"
-    )
-    response = designer.get(address(made.study))
+def test_reports_and_held_hits_are_listed(study: Study, designer: Client) -> None:
+    assignment, unit = study.assignments.all()[0], study.units.all()[0]
+    ProblemReport.objects.create(assignment=assignment, unit=unit, what="picture", comment="all <b>grey</b>")
+    response = designer.get(address(study))
     assert "The picture cannot be seen" in words(response)
     assert "all &lt;b&gt;grey&lt;/b&gt;" in response.content.decode()
     assert "Nobody holds a HIT at the moment" in words(response)
 
 
-class TestTakingTheDataHome:
-    def exported(self, designer: Client, study: Study, format: str) -> Job:
-        designer.post(do(study, "export"), {"format": format, "page": "results"})
-        job = Job.objects.get(kind="export")
-        assert run_job(job.pk)
-        return Job.objects.get(pk=job.pk)
+def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(
+    study: Study, designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    designer.post(do(study, "export"), {"format": "jsonl", "page": "results"})
+    job = Job.objects.get(kind="export")
+    assert run_job(job.pk)
+    download = f"{page(study, 'download')}?job={job.pk}"
+    assert download in designer.get(address(study)).content.decode()
+    file = designer.get(download)
+    assert file.headers["Content-Disposition"].startswith("attachment;")
+    assert len(b"".join(file).splitlines()) == 9
+    manifest = designer.get(f"{download}&manifest=1")
+    assert b'"sha256"' in b"".join(manifest)
+    foreign = page(StudyOf(study.dataset, "graded").study, "download")
+    assert designer.get(f"{foreign}?job={job.pk}").status_code == 404
+    assert designer.get(f"{foreign}?job=nonsense").status_code == 404
 
-    def test_an_export_is_written_by_a_job_and_downloaded_with_its_manifest(
-        self, designer: Client, settings: Any, tmp_path: Any
-    ) -> None:
-        settings.EXPORT_ROOT = tmp_path
-        study = pairwise().study
-        job = self.exported(designer, study, "jsonl")
-        shown = designer.get(address(study))
-        download = f"{reverse('admin:judgments_study_download', args=[study.pk])}?job={job.pk}"
-        assert download in shown.content.decode()
-        file = designer.get(download)
-        assert file.headers["Content-Disposition"].startswith("attachment;")
-        assert len(b"".join(file).splitlines()) == 9
-        manifest = designer.get(f"{download}&manifest=1")
-        assert b'"sha256"' in b"".join(manifest)
 
-    def test_a_format_that_cannot_hold_the_study_is_not_offered_and_refused(self, designer: Client) -> None:
-        study = pairwise().study
-        offered = [one.name for one in designer.get(address(study)).context["formats"]]
-        assert "jsonl" in offered
-        assert "flickr8k" not in offered
-        refused = designer.post(do(study, "export"), {"format": "flickr8k"}, follow=True)
-        assert "Format flickr8k does not fit" in words(refused)
-        assert not Job.objects.exists()
-
-    def test_the_file_of_another_study_is_not_handed_out(
-        self, designer: Client, settings: Any, tmp_path: Any
-    ) -> None:
-        settings.EXPORT_ROOT = tmp_path
-        study = pairwise().study
-        job = self.exported(designer, study, "csv")
-        other = StudyOf(Dataset.objects.get(name="pets"), "graded").study
-        foreign = reverse("admin:judgments_study_download", args=[other.pk])
-        assert designer.get(f"{foreign}?job={job.pk}").status_code == 404
-        assert designer.get(f"{foreign}?job=nonsense").status_code == 404
+def test_a_format_that_cannot_hold_the_study_is_not_offered_and_refused(
+    study: Study, designer: Client
+) -> None:
+    offered = [one.name for one in designer.get(address(study)).context["formats"]]
+    assert "jsonl" in offered
+    assert "flickr8k" not in offered
+    refused = designer.post(do(study, "export"), {"format": "flickr8k"}, follow=True)
+    assert "Format flickr8k does not fit" in words(refused)
+    assert not Job.objects.exists()

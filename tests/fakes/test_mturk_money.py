@@ -141,19 +141,6 @@ def test_taking_back_a_rejection_and_a_bonus_need_the_money(
     assert balance(emulator) == (0, 9_720, 280)
 
 
-def test_a_dearer_type_needs_the_money_and_changes_nothing_without(
-    emulator: MTurkEmulator, client: MTurkClient
-) -> None:
-    hit_id = put_up(client)["HITId"]
-    dearest = client.create_hit_type(
-        Title="Dear", Description="Compare", Reward="90", AssignmentDurationInSeconds=600
-    )["HITTypeId"]
-    with refused("RequestError", "InsufficientFunds"):
-        client.update_hit_type_of_hit(HITId=hit_id, HITTypeId=dearest)
-    assert client.get_hit(HITId=hit_id)["HIT"]["Reward"] == "0.10"
-    assert balance(emulator) == (9_988, 12, 0)
-
-
 def test_the_balance_is_told_in_dollars(client: MTurkClient) -> None:
     assert client.get_account_balance()["AvailableBalance"] == "100.00"
     put_up(client)

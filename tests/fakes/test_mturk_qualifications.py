@@ -174,50 +174,6 @@ def test_what_a_requirement_guards(
         ann.accept(hit_id)
 
 
-def test_once_per_study_by_a_qualification_that_must_not_exist(
-    emulator: MTurkEmulator, client: MTurkClient
-) -> None:
-    took_part = simple(client)
-    none = [
-        {
-            "QualificationTypeId": took_part,
-            "Comparator": "DoesNotExist",
-            "ActionsGuarded": "DiscoverPreviewAndAccept",
-        }
-    ]
-    hits = [put_up(client, QualificationRequirements=none)["HITId"] for _ in range(2)]
-    ann = emulator.turker("AANN")
-    assert ann.hits() == hits
-    ann.work(hits[0], {"a": "1"})
-    client.associate_qualification_with_worker(QualificationTypeId=took_part, WorkerId="AANN")
-    assert ann.hits() == []
-    assert [hit["HITId"] for hit in client.list_hits_for_qualification_type(
-        QualificationTypeId=took_part
-    )["HITs"]] == hits  # fmt: skip
-    client.disassociate_qualification_from_worker(QualificationTypeId=took_part, WorkerId="AANN")
-    assert ann.hits() == hits[1:]
-
-
-def test_scores_are_given_read_and_taken_away(client: MTurkClient) -> None:
-    kind = simple(client)
-    asked: dict[str, Any] = {"QualificationTypeId": kind, "WorkerId": "AANN"}
-    with refused("RequestError", "QualificationDoesNotExist"):
-        client.get_qualification_score(**asked)
-    client.associate_qualification_with_worker(**asked)
-    assert client.get_qualification_score(**asked)["Qualification"]["IntegerValue"] == 1
-    client.associate_qualification_with_worker(**asked, IntegerValue=80)
-    assert client.get_qualification_score(**asked)["Qualification"]["IntegerValue"] == 80
-    client.disassociate_qualification_from_worker(**asked)
-    with refused("RequestError", "InvalidQualificationState") as caught:
-        client.get_qualification_score(**asked)
-    assert "status of: Granted" in str(caught.value)
-    listed = client.list_workers_with_qualification_type
-    assert listed(QualificationTypeId=kind)["Qualifications"] == []
-    assert [
-        row["WorkerId"] for row in listed(QualificationTypeId=kind, Status="Revoked")["Qualifications"]
-    ] == ["AANN"]
-
-
 @pytest.mark.parametrize(
     ("mapping", "answers", "value"),
     [
@@ -243,29 +199,6 @@ def test_a_test_is_scored_by_its_answer_key(
     assert found["IntegerValue"] == value
     with pytest.raises(Refused, match="no test of yours"):
         ann.take_test(request_id, answers)
-
-
-def test_a_test_without_a_key_waits_for_the_requester(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    kind = quiz(client, AnswerKey=None)
-    ann, ben = emulator.turker("AANN"), emulator.turker("ABEN")
-    for person in (ann, ben):
-        assert person.take_test(person.request_qualification(kind)[0], {"q1": "a"}) == "Pending"
-    with pytest.raises(Refused, match="waiting"):
-        ann.request_qualification(kind)
-    rows = client.list_qualification_requests(QualificationTypeId=kind)["QualificationRequests"]
-    assert [row["WorkerId"] for row in rows] == ["AANN", "ABEN"]
-    assert "<SelectionIdentifier>a</SelectionIdentifier>" in rows[0]["Answer"]
-    client.accept_qualification_request(
-        QualificationRequestId=rows[0]["QualificationRequestId"], IntegerValue=7
-    )
-    client.reject_qualification_request(QualificationRequestId=rows[1]["QualificationRequestId"])
-    assert client.list_qualification_requests()["QualificationRequests"] == []
-    granted = client.list_workers_with_qualification_type(QualificationTypeId=kind)["Qualifications"]
-    assert [(row["WorkerId"], row["IntegerValue"]) for row in granted] == [("AANN", 7)]
-    with refused("RequestError", "InvalidQualificationRequestState"):
-        client.accept_qualification_request(QualificationRequestId=rows[0]["QualificationRequestId"])
-    with refused("RequestError", "QualificationRequestDoesNotExist"):
-        client.reject_qualification_request(QualificationRequestId="3NONE")
 
 
 def test_a_test_has_its_time_and_its_number_of_tries(emulator: MTurkEmulator, client: MTurkClient) -> None:
@@ -314,35 +247,3 @@ def test_impossible_types_are_refused(client: MTurkClient, changes: dict[str, An
         quiz(client, **changes)
     own = client.list_qualification_types(MustBeRequestable=True, MustBeOwnedByCaller=True)
     assert own["QualificationTypes"] == []
-
-
-def test_types_are_found_changed_and_deleted(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    kind = quiz(client)
-    simple(client)
-    with refused("RequestError", "QualificationTypeAlreadyExists"):
-        simple(client, "Captions")
-    asked: dict[str, Any] = {"MustBeRequestable": True, "MustBeOwnedByCaller": True}
-    found = client.list_qualification_types(Query="quiz captions", **asked)["QualificationTypes"]
-    assert [row["Name"] for row in found] == ["Captions", "Took part"]  # both have the keywords
-    found = client.list_qualification_types(Query="took", **asked)["QualificationTypes"]
-    assert [row["Name"] for row in found] == ["Took part"]
-    everything = client.list_qualification_types(MustBeRequestable=False, Query="locale")
-    assert [row["QualificationTypeId"] for row in everything["QualificationTypes"]] == [LOCALE]
-    with refused("ParameterValidationError"):
-        client.update_qualification_type(QualificationTypeId=kind, AutoGranted=True)
-    changed = client.update_qualification_type(
-        QualificationTypeId=kind, Test=TEST, TestDurationInSeconds=60, Description="Shorter"
-    )["QualificationType"]
-    assert (changed["TestDurationInSeconds"], changed["Description"], "AnswerKey" in changed) == (
-        60,
-        "Shorter",
-        False,
-    )
-    client.update_qualification_type(QualificationTypeId=kind, QualificationTypeStatus="Inactive")
-    with refused("RequestError", "InvalidQualificationTypeState"):
-        put_up(client, QualificationRequirements=[{"QualificationTypeId": kind, "Comparator": "Exists"}])
-    with pytest.raises(Refused, match="no such qualification"):
-        emulator.turker("AANN").request_qualification(kind)
-    client.delete_qualification_type(QualificationTypeId=kind)
-    with refused("RequestError", "QualificationTypeDoesNotExist"):
-        client.get_qualification_type(QualificationTypeId=kind)

@@ -161,14 +161,6 @@ def test_forms_are_read_in_both_encodings() -> None:
     ]
 
 
-def test_nobody_is_asked_to_sign_in(emulator: MTurkEmulator, page: Page, client: MTurkClient) -> None:
-    put_up(client)
-    page.goto(f"{emulator.endpoint_url}/worker/hits")
-    page.get_by_label("Worker ID").fill("AANN")
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="HITs for AANN")).to_be_visible()
-
-
 def test_a_browser_does_an_html_question(emulator: MTurkEmulator, client: MTurkClient, page: Page) -> None:
     hit = put_up(client, Question=html_question(HTML_PAGE))
     page.goto(f"{emulator.endpoint_url}/mturk/preview?groupId={hit['HITGroupId']}")
@@ -203,45 +195,6 @@ def test_a_browser_does_an_external_question_on_another_site(
         expect(frame.get_by_text("successfully submitted")).to_be_visible()
     rows = client.list_assignments_for_hit(HITId=hit["HITId"])["Assignments"]
     assert read(client, rows[0]["AssignmentId"]) == {"caption": "A cat"}
-
-
-def test_a_browser_does_a_question_form_and_returns_another(
-    emulator: MTurkEmulator, client: MTurkClient, page: Page
-) -> None:
-    done = put_up(client, Question=FORM)["HITId"]
-    left = put_up(client)["HITId"]
-    page.goto(f"{emulator.endpoint_url}/worker/hits/{done}?worker=AANN")
-    expect(page.frame_locator("iframe").get_by_role("button", name="Submit")).to_have_count(0)
-    page.get_by_role("button", name="Accept HIT").click()
-    frame = page.frame_locator("iframe[name=hit]")
-    frame.get_by_label("The second").check()
-    frame.get_by_label("why").fill("It says more")
-    frame.get_by_role("button", name="Submit").click()
-    expect(frame.get_by_text("successfully submitted")).to_be_visible()
-    emulator.turker("AANN").accept(left)
-    page.goto(f"{emulator.endpoint_url}/worker/hits")
-    page.get_by_role("link").first.click()
-    page.get_by_role("button", name="Return HIT").click()
-    assert emulator.turker("AANN").held() == []
-    rows = client.list_assignments_for_hit(HITId=done)["Assignments"]
-    assert read(client, rows[0]["AssignmentId"]) == {"best": "b", "why": "It says more"}
-
-
-def test_a_browser_takes_a_test(emulator: MTurkEmulator, client: MTurkClient, page: Page) -> None:
-    kind = client.create_qualification_type(
-        Name="Captions",
-        Description="A question",
-        QualificationTypeStatus="Active",
-        Test=FORM,
-        TestDurationInSeconds=60,
-    )["QualificationType"]["QualificationTypeId"]
-    page.goto(f"{emulator.endpoint_url}/worker/hits?worker=AANN")
-    page.get_by_role("button", name="Request").click()
-    page.get_by_label("The first").check()
-    page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_role("heading", name="HITs for AANN")).to_be_visible()
-    rows = client.list_qualification_requests(QualificationTypeId=kind)["QualificationRequests"]
-    assert answers(rows[0]["Answer"])["best"] == "a"
 
 
 @contextmanager

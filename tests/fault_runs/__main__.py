@@ -22,7 +22,6 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
-    parser.add_argument("--fork", action="store_true", help="spare each process the start of Django")
     asked = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="quorum-faults-") as folder:
@@ -36,7 +35,6 @@ def main() -> int:
                         hits=asked.hits,
                         people=asked.people,
                         kills=asked.kills,
-                        fork=asked.fork,
                     )
                     try:
                         found = run.run()

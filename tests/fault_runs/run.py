@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests import forking
 from tests.fakes.mturk import MTurkEmulator, mixed
 from tests.installations import Installation
 
@@ -37,65 +35,6 @@ class Outcome:
     said: dict[str, Any] = field(default_factory=dict)
 
 
-class Command:
-    """A process of its own."""
-
-    def __init__(self, process: subprocess.Popen[bytes], installation: Installation) -> None:
-        self._process, self._log = process, installation.folder / "sync.log"
-
-    def runs(self) -> bool:
-        """Still."""
-        return self._process.poll() is None
-
-    def kill(self) -> bool:
-        """With signal 9; whether it got it."""
-        os.killpg(self._process.pid, signal.SIGKILL)
-        return self._process.wait() == -signal.SIGKILL
-
-    def check(self) -> None:
-        """That it came to its end by itself."""
-        assert self._process.returncode == 0, self._log.read_text()[-3000:]
-
-
-class Fork:
-    """A process that was forked from one in which Django runs already."""
-
-    def __init__(self, installation: Installation, *command: str) -> None:
-        self._name = installation.folder / "sync.pid"
-        self._name.write_text("")
-        code = (
-            f"import os, pathlib\npathlib.Path({str(self._name)!r}).write_text(str(os.getpid()))\n"
-            f"from django.core.management import call_command\ncall_command(*{command!r})"
-        )
-        self._problem = ""
-        self._thread = threading.Thread(target=self._run, args=[installation, code])
-        self._thread.start()
-
-    def _run(self, installation: Installation, code: str) -> None:
-        try:
-            installation.python(code)
-        except AssertionError as problem:
-            self._problem = str(problem) or "it was killed"
-
-    def runs(self) -> bool:
-        """Still."""
-        return self._thread.is_alive()
-
-    def kill(self) -> bool:
-        """With signal 9; whether it got it."""
-        name = self._name.read_text()
-        if not name or not self.runs():
-            return False
-        os.kill(int(name), signal.SIGKILL)
-        self._thread.join()
-        return bool(self._problem)
-
-    def check(self) -> None:
-        """That it came to its end by itself."""
-        self._thread.join()
-        assert not self._problem, self._problem
-
-
 class FaultRun:
     """A study of ``hits`` HITs for ``people`` people each, on an installation of its own."""
 
@@ -107,12 +46,10 @@ class FaultRun:
         hits: int,
         people: int = 1,
         kills: int = KILLS,
-        fork: bool = False,
     ) -> None:
         self.installation, self.seed, self.hits, self.people = installation, seed, hits, people
         self.rng = random.Random(seed)
         self.kills = kills
-        self.start = self.start_fork if fork else self.start_command
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
@@ -145,7 +82,6 @@ class FaultRun:
         self.outcome.seconds = time.monotonic() - began
         return self.outcome
 
-    # --- doing ------------------------------------------------------------------------------------
     def scene(self, call: str) -> dict[str, Any]:
         """A function of ``scenes`` inside the installation; what it told."""
         told = self.installation.python(f"from tests.fault_runs import scenes\nscenes.{call}")
@@ -171,26 +107,19 @@ class FaultRun:
 
     def killed(self, limit: int | None) -> bool:
         """A real process syncs; whether it was killed, when so many calls had come, before it ended by itself."""
-        process = self.start()
+        process = self.installation.start(
+            "manage", "sync_crowd", SLUG, "--output", str(self.installation.folder / REPORT), log="sync.log"
+        )
         end = time.monotonic() + PATIENCE
-        while process.runs():
+        while process.is_alive():
             assert time.monotonic() < end, "a sync that does not end"
-            if limit is not None and self.calls() >= limit and process.kill():
-                return True
+            if limit is not None and self.calls() >= limit:
+                forking.kill(process)
+                if process.exitcode == -signal.SIGKILL:
+                    return True
             time.sleep(0.002)
-        process.check()
+        assert process.exitcode == 0, (self.installation.folder / "sync.log").read_text()[-3000:]
         return False
-
-    def start_command(self) -> Command:
-        """`manage.py sync_crowd`."""
-        report = str(self.installation.folder / REPORT)
-        process = self.installation.start("manage", "sync_crowd", SLUG, "--output", report, log="sync.log")
-        return Command(process, self.installation)
-
-    def start_fork(self) -> Fork:
-        """The same in a process that need not start Django first, which is most of the time of a small run."""
-        report = str(self.installation.folder / REPORT)
-        return Fork(self.installation, "sync_crowd", SLUG, "--output", report)
 
     def calls(self) -> int:
         """How many arrived at the crowd."""
@@ -209,7 +138,6 @@ class FaultRun:
         )
         return int(rows[0][0])
 
-    # --- comparing --------------------------------------------------------------------------------
     def nothing_twice(self) -> None:
         """After publishing: one HIT for each, and the money of each reserved."""
         rows, there = self.scene("rows()"), self.emulator.dump()["hits"]

@@ -11,10 +11,6 @@ from django.urls import reverse
 from judgments.design.editing.form import DesignForm, starting_values
 from judgments.models import Study
 
-STUDY_PAGES = [
-    "change", "hits", "plan", "controls", "workers", "review", "rules", "work", "replay", "results", "study-file",
-    "delete", "rehearsal",
-]  # fmt: skip
 LISTS = [
     "judgments_study", "judgments_dataset", "judgments_job", "judgments_item", "judgments_caption",
     "judgments_system", "judgments_unit", "judgments_hit", "annotation_worker", "annotation_assignment",

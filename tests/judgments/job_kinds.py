@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.db import OperationalError
 from django.utils import timezone
 
+from common.errors import Busy
 from judgments import jobs
 from judgments.models import Job
 
@@ -44,6 +45,19 @@ def be_overtaken(run: jobs.Run) -> None:
     Job.objects.filter(pk=run.job_id).update(owner="another worker")
     with run.commit():
         Group.objects.create(name="of the slower worker")
+
+
+def be_given_away(run: jobs.Run) -> None:
+    """Goes on after another worker was given the job, until a heartbeat finds that out."""
+    Job.objects.filter(pk=run.job_id).update(owner="another worker")
+    while True:
+        run.progress(0.5)
+        time.sleep(0.02)
+
+
+def meet_another(run: jobs.Run) -> None:
+    """Finds that something else does the same."""
+    raise Busy("Study 'captions' is being rehearsed at this moment.")
 
 
 def fail_unexpectedly(run: jobs.Run) -> None:
@@ -89,6 +103,8 @@ def register_all() -> None:
         make_groups,
         fail_by_name,
         be_overtaken,
+        be_given_away,
+        meet_another,
         fail_unexpectedly,
         tell_progress,
         lose_the_database,

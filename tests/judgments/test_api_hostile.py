@@ -19,6 +19,8 @@ from tests.installations import Installation
 from tests.strangers import rows
 from tests.studies import make_study, make_worker
 
+pytestmark = pytest.mark.django_db
+CLIENT = Client()  # for thousands of requests with a token and without cookies
 METHODS = ("get", "post", "put", "patch", "delete")
 # what a body may not be, and a word of what is said of it
 BROKEN: dict[str, tuple[bytes, str]] = {
@@ -76,10 +78,9 @@ def said(response: Any, *statuses: int) -> str:
 
 
 def send(method: str, path: str, body: bytes, headers: dict[str, str], kind: str = "application/json") -> Any:
-    return Client().generic(method.upper(), path, data=body, content_type=kind, headers=headers)
+    return CLIENT.generic(method.upper(), path, data=body, content_type=kind, headers=headers)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_body_that_can_be_read_in_no_way_or_in_two_is_refused_by_name(
     name: str, study: Study, staff: dict[str, str]
@@ -95,7 +96,6 @@ def test_a_body_that_can_be_read_in_no_way_or_in_two_is_refused_by_name(
     assert {**rows(), "judgments.ApiToken": []} == {**before, "judgments.ApiToken": []}  # its use is noted
 
 
-@pytest.mark.django_db
 def test_a_body_as_deep_as_allowed_is_read(staff: dict[str, str]) -> None:
     draft = make_study("graded", opened=False)
     body = b'{"sampling":' * 99 + b'{"x": []}' + b"}" * 99
@@ -104,7 +104,6 @@ def test_a_body_as_deep_as_allowed_is_read(staff: dict[str, str]) -> None:
     assert "sampling" in sentence
 
 
-@pytest.mark.django_db
 def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: dict[str, str]) -> None:
     _, of_worker = make_worker(study)
     bodies: list[Any] = [[], None, 1, "x", {}, {"study": study.slug, "no such member": 1}]
@@ -120,17 +119,8 @@ def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: d
         "count",
         "minutes",
     )
-    values: tuple[Any, ...] = (
-        "x" * 1_000_000,
-        10**30,
-        -(2**63) - 1,
-        1e308,
-        None,
-        True,
-        [[]],
-        {"a": [10**400]},
-        "\u202e\u0007",
-    )
+    odd: tuple[Any, ...] = ("x" * 300_000, 10**30, -(2**63) - 1, 1e308, None, True)
+    values = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
     bodies += [{"study": study.slug, "why": "x", **dict.fromkeys(names, value)} for value in values]
     bodies += [{**dict.fromkeys(names, value), "study": study.slug} for value in values]
     texts = [json.dumps(body).encode() for body in bodies]
@@ -144,7 +134,6 @@ def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: d
                 assert len(said(response, 400, 403, 404, 409, 413)) < 1_000, (method, path, text[:100])
 
 
-@pytest.mark.django_db
 def test_a_compressed_body_is_refused_and_never_unpacked(staff: dict[str, str]) -> None:
     before = rows()["judgments.Study"]
     bomb = gzip.compress(b"0" * 50_000_000)
@@ -156,7 +145,6 @@ def test_a_compressed_body_is_refused_and_never_unpacked(staff: dict[str, str]) 
     assert rows()["judgments.Study"] == before
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "kind",
     ["text/plain", "application/x-www-form-urlencoded", "application/json-seq", "x", "multipart/form-data"],
@@ -173,7 +161,6 @@ def test_no_call_reads_a_body_of_another_type(kind: str, study: Study, staff: di
     assert rows() | {"judgments.ApiToken": []} == before
 
 
-@pytest.mark.django_db
 def test_captions_come_as_a_form_or_are_refused(staff: dict[str, str]) -> None:
     assert "form" in said(Client().generic("POST", "/api/submissions/", headers=staff), 400)
     said(send("post", "/api/submissions/", b"{}", staff), 415)
@@ -182,7 +169,6 @@ def test_captions_come_as_a_form_or_are_refused(staff: dict[str, str]) -> None:
     assert "U+0000" in said(Client().post("/api/submissions/", form, headers=staff), 400)
 
 
-@pytest.mark.django_db
 def test_every_address_answers_every_method_and_says_which_it_takes(
     study: Study, staff: dict[str, str]
 ) -> None:
@@ -207,7 +193,6 @@ def test_every_address_answers_every_method_and_says_which_it_takes(
     assert rows() | {"judgments.ApiToken": []} == before
 
 
-@pytest.mark.django_db
 def test_a_session_changes_nothing_without_its_csrf_token(study: Study) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(User.objects.create_superuser("designer"))
@@ -222,7 +207,6 @@ def test_a_session_changes_nothing_without_its_csrf_token(study: Study) -> None:
     assert rows() == before
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "path",
     ["/s/a%00b/", "/challenges/a%00/", "/%00", "/api/studies/a%00b/", "/?code=a%00b", "/admin/?what=%00"],
@@ -245,19 +229,20 @@ study = make_study()
 _, of_worker = make_worker(study)
 _, key = create_token(user=User.objects.create_superuser("designer"), name="all", scopes=list(SCOPES))
 staff = {"Authorization": f"Token {key}"}
-described = Client(SERVER_NAME="localhost").get("/api/schema/?format=json").json()["paths"]
+client = Client(SERVER_NAME="localhost")  # making one reads the whole folder of static files
+described = client.get("/api/schema/?format=json").json()["paths"]
 found = []
 for path, calls in described.items():
     if "{" not in path:
         continue
-    for odd in ("a%00b", "%00", "%FF%FE", "%ED%A0%80", "9" * 30, "9" * 18, "-1", "%0A", "%F0%9F%98%80", "x" * 3000):
+    for odd in ("a%00b", "%FF%FE", "%ED%A0%80", "9" * 30, "9" * 18, "-1", "%0A", "x" * 3000):
         address = path
         for part in ("slug", "id", "key", "rule", "name"):
             address = address.replace("{%s}" % part, odd)
         for method, call in calls.items():
             headers = of_worker if "worker" in call.get("tags", []) else staff
             body = {"worker": "a", "why": "x", "answers": [], "action": "flag"} if method != "get" else None
-            sent = Client(SERVER_NAME="localhost").generic(
+            sent = client.generic(
                 method.upper(), address, json.dumps(body) if body else "", "application/json", headers=headers
             )
             if sent.status_code not in (302, 400, 403, 404, 405) or (

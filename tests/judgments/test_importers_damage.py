@@ -17,7 +17,7 @@ from judgments.importers import (
     open_dataset,
     open_judgments,
 )
-from judgments.importers.mturk import read_results
+from judgments.importers.results.mturk import read_results
 
 GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
     "csv dataset": (

@@ -1,8 +1,6 @@
 """Long work: no killed worker or restart loses any, and none is done twice."""
 
 import json
-import os
-import signal
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
@@ -25,6 +23,7 @@ from psycopg import sql
 from judgments import jobs
 from judgments.bell import CHANNEL
 from judgments.models import Job
+from tests import forking
 from tests.installations import Installation, until
 from tests.judgments import job_kinds
 
@@ -52,9 +51,6 @@ def row(installation: Installation, job_id: int) -> dict[str, Any]:
     if isinstance(values["result"], str):  # SQLite keeps JSON as text
         values["result"] = json.loads(values["result"])
     return values
-
-
-# --- one process -----------------------------------------------------------------------------------
 
 
 @pytest.mark.django_db
@@ -130,6 +126,24 @@ def test_a_worker_that_was_overtaken_keeps_nothing_of_its_run() -> None:
     assert not made_groups().exists()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_was_overtaken_stops_at_its_next_report(caplog: pytest.LogCaptureFixture) -> None:
+    job = jobs.enqueue(kind="be-given-away")
+    assert not jobs.run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.owner) == ("running", "another worker")
+    assert f"Job {job.pk} was given to another worker. Nothing of this run was kept." in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_job_that_something_else_is_in_the_way_of_waits_and_counts_no_attempt() -> None:
+    job = jobs.enqueue(kind="meet-another")
+    assert not jobs.run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.attempts, job.error) == ("queued", 0, "")
+    assert not jobs.run_next()  # it is not due yet
+
+
 @pytest.mark.django_db
 def test_the_oldest_job_is_run_first_and_then_nothing_is_left() -> None:
     first, second = (jobs.enqueue(kind="make-groups", args={"count": 1}) for _ in range(2))
@@ -196,9 +210,6 @@ def test_work_that_killed_its_worker_three_times_is_given_up_with_a_reason() -> 
     assert job.error == "The worker was gone before the work was done, 3 times over."
 
 
-# --- real workers -----------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def installation(installation_on: Callable[[str], Installation], database: str) -> Installation:
     return with_short_leases(installation_on(database))
@@ -216,8 +227,7 @@ def test_work_cut_off_by_a_kill_is_done_exactly_once_after_the_restart(installat
     job = enqueue(installation, count=10, slow=str(slow))
     first = installation.start_worker(include=KINDS)
     until(Path(f"{slow}.reached").exists, what="the middle of the writing")
-    os.killpg(first.pid, signal.SIGKILL)
-    first.wait()
+    forking.kill(first)
     found = row(installation, job)
     assert (found["state"], found["groups"]) == ("running", 0)
     slow.unlink()
@@ -249,48 +259,30 @@ def test_a_database_that_was_away_for_a_while_loses_no_work(
     assert row(installation, job)["groups"] == 4
 
 
-def test_progress_is_seen_while_the_work_goes_on(installation: Installation) -> None:
-    gate = installation.folder / "gate"
-    gate.touch()
-    job = enqueue(installation, count=1, gate=str(gate))
-    installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["progress"] == 0.25, what="a quarter of the work")
-    assert row(installation, job)["words"] == "thinking"
-    gate.unlink()
-    until(lambda: row(installation, job)["state"] == "done", what="the end")
-
-
 def test_a_worker_that_is_asked_to_end_gives_its_work_back(installation: Installation) -> None:
+    """Work that reports progress is interrupted; other work is left alone after a while."""
     gate, left = installation.folder / "gate", installation.folder / "left"
     gate.touch()
-    job = enqueue(installation, "tell-progress", gate=str(gate), left=str(left))
+    jobs_held = [
+        enqueue(installation, "tell-progress", gate=str(gate), left=str(left)),
+        enqueue(installation, count=3, gate=str(gate)),
+    ]
     worker = installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["words"] == "thinking", what="the middle of the work")
+    for job in jobs_held:
+        until(lambda job=job: row(installation, job)["words"] == "thinking", what="the middle of the work")  # type: ignore[misc]
     worker.terminate()
-    assert worker.wait() == 0
-    found = row(installation, job)
-    assert (found["state"], found["attempts"], found["words"]) == ("queued", 0, "")
+    worker.join()
+    assert worker.exitcode == 0
     assert left.exists()
+    for job in jobs_held:
+        found = row(installation, job)
+        assert (found["state"], found["attempts"], found["words"], found["groups"]) == ("queued", 0, "", 0)
     gate.unlink()
     installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["state"] == "done", what="the end")
-    assert row(installation, job)["attempts"] == 1
-
-
-def test_work_that_cannot_be_interrupted_is_given_back_as_well(installation: Installation) -> None:
-    gate = installation.folder / "gate"
-    gate.touch()
-    job = enqueue(installation, count=3, gate=str(gate))
-    worker = installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["words"] == "thinking", what="the middle of the work")
-    worker.terminate()
-    assert worker.wait() == 0
-    found = row(installation, job)
-    assert (found["state"], found["attempts"], found["groups"]) == ("queued", 0, 0)
-    gate.unlink()
-    installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["state"] == "done", what="the end")
-    assert (row(installation, job)["attempts"], row(installation, job)["groups"]) == (1, 3)
+    for job in jobs_held:
+        until(lambda job=job: row(installation, job)["state"] == "done", what="the end")  # type: ignore[misc]
+        assert row(installation, job)["attempts"] == 1
+    assert row(installation, jobs_held[1])["groups"] == 3
 
 
 def test_workers_that_are_killed_again_and_again_beside_others_do_everything_once(
@@ -300,7 +292,7 @@ def test_workers_that_are_killed_again_and_again_beside_others_do_everything_onc
     installation.env["JOB_STALE_SECONDS"] = "20"
     code = f"""
 from {KINDS} import jobs
-for number in range(60):
+for number in range(30):
     jobs.enqueue(kind="make-group", args={{"name": f"group {{number}}"}})
 """
     installation.python(code)
@@ -310,20 +302,19 @@ for number in range(60):
         ((count,),) = installation.query("SELECT count(*) FROM judgments_job WHERE state = 'done'")
         return int(count) >= least
 
-    for share in (10, 30):
+    for share in (5, 15):
         until(partial(done, share), what=f"{share} jobs")
-        killed = workers.pop(0)
-        os.killpg(killed.pid, signal.SIGKILL)
-        killed.wait()
+        forking.kill(workers.pop(0))
         workers.append(installation.start_worker(include=KINDS))
-    until(partial(done, 60), what="all jobs")
+    until(partial(done, 30), what="all jobs")
     names = installation.query("SELECT name FROM auth_group WHERE name <> 'Researchers'")
-    assert sorted(names) == sorted((f"group {number}",) for number in range(60))
+    assert sorted(names) == sorted((f"group {number}",) for number in range(30))
 
 
 def test_redis_wakes_the_workers_when_the_environment_says_so(
-    installation: Installation, redis_url: str
+    installation_on: Callable[[str], Installation], redis_url: str
 ) -> None:
+    installation = installation_on("sqlite")
     installation.env["CELERY_BROKER_URL"] = redis_url
     with closing(redis.Redis.from_url(redis_url).pubsub(ignore_subscribe_messages=True)) as heard:
         heard.subscribe(CHANNEL)

@@ -147,8 +147,6 @@ def test_a_file_without_lines_is_refused(tmp_path: Path, text: str) -> None:
         imported(tmp_path, text)
 
 
-# --- H13's two protocols on Flickr8k, both databases -------------------------------------------------
-
 # SHA-256 of the HITs of the relevance design below
 TENS = "9283641ee83ce65aa0d987b3bc3841a4cc0c484135b020643621a95921533b10"
 STUDY = """\

@@ -13,7 +13,7 @@ from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import expected_share, full_depth_hits, unit_range
 from judgments.kinds import KINDS
-from judgments.models import Dataset, Outlook, Study
+from judgments.models import Dataset, OutcomeBounds, Study
 from judgments.studies.generation import batch_lines, build_batch, plan_study
 from judgments.studies.studies import create_study, design_of
 from tests.studies import make_dataset, make_study
@@ -75,13 +75,15 @@ def test_stopping_changes_nothing_of_what_is_generated() -> None:
 
 
 @pytest.mark.django_db
-def test_each_judged_unit_has_an_outlook_and_those_of_drawn_hits_run_to_full_depth() -> None:
+def test_each_judged_unit_has_bounds_and_those_of_drawn_hits_run_to_full_depth() -> None:
     study = make_study(controls={"per_hit": 1}, stopping={"rule": "settled", "full_depth": 0.5})
     units = study.units.filter(control=False)
-    assert Outlook.objects.count() == units.count()
-    full = set(Outlook.objects.filter(full_depth=True).values_list("unit__places__hit__position", flat=True))
+    assert OutcomeBounds.objects.count() == units.count()
+    full = set(
+        OutcomeBounds.objects.filter(full_depth=True).values_list("unit__places__hit__position", flat=True)
+    )
     assert full == full_depth_hits(design_of(study), study.hits.count())
-    shared = Outlook.objects.filter(full_depth=False, unit__places__hit__position__in=full)
+    shared = OutcomeBounds.objects.filter(full_depth=False, unit__places__hit__position__in=full)
     assert not shared.exists()
 
 

@@ -55,10 +55,6 @@ class TestStates:
         assert study.state == "draft"
         assert not Unit.objects.exists()
 
-    def test_a_draft_cannot_be_opened(self) -> None:
-        with pytest.raises(WrongState, match="generate its HITs first"):
-            open_study(study=make_study(opened=False))
-
     def test_opening_and_closing_twice_changes_nothing(self) -> None:
         study = make_study()
         open_study(study=study)
@@ -129,7 +125,7 @@ class TestStates:
         with pytest.raises(WrongState, match="is no control item"):
             withdraw_control(study=study, unit_key=judged.key)
         open_study(study=study)
-        seen = Unit.objects.filter(study=study, control=True, struck=False)[0]
+        seen = Unit.objects.filter(study=study, control=True, withdrawn=False)[0]
         withdraw_control(study=study, unit_key=seen.key)
         assert HITUnit.objects.filter(unit=seen).exists(), "workers may hold it"
 

@@ -13,6 +13,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
+from judgments.studies.studies import mark_closed
 from judgments.studies.study_page import PAGES, Group
 from tests.judgments.desk import page
 from tests.studies import make_study
@@ -117,7 +118,8 @@ def test_the_next_step_is_a_button_and_the_rest_a_menu(designer: Client) -> None
 
 
 def test_one_thing_beside_the_next_step_needs_no_menu(designer: Client) -> None:
-    study = finished()
+    study = make_study()
+    mark_closed(study=study)
     shown = designer.get(page(study, "results")).content.decode()
     head = shown[shown.index('class="q-steps"') : shown.index("</header>")]
     assert "Compute now" in head

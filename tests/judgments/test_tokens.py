@@ -146,8 +146,6 @@ def test_who_may_write_may_read_but_not_the_other_way_round() -> None:
     assert not allows(["exports:write"], "studies:read")
 
 
-# --- the page -------------------------------------------------------------------------------------
-
 PAGE = "/admin/judgments/apitoken/"
 
 
@@ -181,9 +179,6 @@ def test_nobody_sees_or_revokes_the_token_of_somebody_else(grace: User, client: 
     assert "nightly" not in client.get(PAGE).content.decode()
     assert client.post(f"{PAGE}{token.pk}/revoke/").status_code == 404
     assert ApiToken.objects.get().revoked_at is None
-
-
-# --- unchanged answers ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["studies/", "studies/a-triplet-study/", "units/?page_size=3", "presets/"])

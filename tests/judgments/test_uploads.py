@@ -73,23 +73,38 @@ def test_what_was_unpacked_is_gone_afterwards_and_the_upload_once_it_is_discarde
         pass
 
 
-@pytest.mark.parametrize("name", ["../a.csv", "/etc/a.csv", "sub/../../a.csv", "C:/a.csv", "..\\a.csv"])
-def test_a_member_that_leads_out_of_the_folder_is_refused(name: str, data_folder: Path) -> None:
-    with pytest.raises(UploadRefused, match="leads out of the archive's folder"):
-        keep("set.zip", packed((name, b"x")))
+def link() -> zipfile.ZipInfo:
+    made = zipfile.ZipInfo("passwords")
+    made.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return made
+
+
+def with_a_password() -> bytes:
+    plain = bytearray(packed(("a.csv", b"x")))
+    for place in (plain.find(b"PK\x03\x04") + 6, plain.find(b"PK\x01\x02") + 8):
+        plain[place] |= 1
+    return bytes(plain)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        *(
+            (packed((name, b"x")), "leads out of the archive's folder")
+            for name in ("../a.csv", "/etc/a.csv", "sub/../../a.csv", "C:/a.csv", "..\\a.csv")
+        ),
+        (packed((link(), b"/etc/passwd")), "a link or a device"),
+        (packed(("zeros.csv", bytes(3 * 2**20))), "would grow more than 200 times"),
+        (with_a_password(), "needs a password"),
+        (b"not really", "is not a zip archive"),
+        (packed(("folder/", b"")), "is empty"),
+        (packed((f"{'x' * 300}.txt", b"1")), "too long to be kept"),
+    ],
+)
+def test_an_archive_that_could_do_harm_is_refused(content: bytes, sentence: str, data_folder: Path) -> None:
+    with pytest.raises(UploadRefused, match=sentence):
+        keep("set.zip", content)
     assert not (data_folder / "uploads").exists()
-
-
-def test_a_link_is_refused() -> None:
-    link = zipfile.ZipInfo("passwords")
-    link.external_attr = (stat.S_IFLNK | 0o777) << 16
-    with pytest.raises(UploadRefused, match="a link or a device"):
-        keep("set.zip", packed((link, b"/etc/passwd")))
-
-
-def test_a_file_that_would_grow_without_bound_is_refused() -> None:
-    with pytest.raises(UploadRefused, match="would grow more than 200 times"):
-        keep("bomb.zip", packed(("zeros.csv", bytes(3 * 2**20))))
 
 
 def test_more_files_or_bytes_than_are_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,14 +116,6 @@ def test_more_files_or_bytes_than_are_read_are_refused(monkeypatch: pytest.Monke
         keep("set.zip", packed(("a", b"1234")))
 
 
-def test_a_file_with_a_password_is_refused() -> None:
-    plain = bytearray(packed(("a.csv", b"x")))
-    for place in (plain.find(b"PK\x03\x04") + 6, plain.find(b"PK\x01\x02") + 8):
-        plain[place] |= 1
-    with pytest.raises(UploadRefused, match="needs a password"):
-        keep("set.zip", bytes(plain))
-
-
 def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
     honest = packed(("a.csv", b"x" * 1000))
     lying = honest.replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
@@ -116,11 +123,7 @@ def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
         uploads.unpack(io.BytesIO(lying), tmp_path, name="set.zip")
 
 
-def test_what_is_no_archive_empty_or_holds_a_name_twice_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UploadRefused, match="is not a zip archive"):
-        keep("set.zip", b"not really")
-    with pytest.raises(UploadRefused, match="is empty"):
-        keep("set.zip", packed(("folder/", b"")))
+def test_a_name_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = packed(("a.csv", b"1"), ("a.csv", b"2"))
     with pytest.raises(UploadRefused, match=r"holds two things named 'a.csv'"):
@@ -152,9 +155,7 @@ def test_a_file_where_a_folder_should_be_is_refused(names: tuple[str, str], tmp_
         uploads.unpack(io.BytesIO(archive), tmp_path, name="set.zip")
 
 
-def test_names_that_no_folder_takes_are_refused_or_passed_over(tmp_path: Path) -> None:
-    with pytest.raises(UploadRefused, match="too long to be kept"):
-        keep("set.zip", packed((f"{'x' * 300}.txt", b"1")))
+def test_a_name_that_no_folder_takes_is_passed_over() -> None:
     with uploads.opened(keep("set.zip", packed((zipfile.ZipInfo("."), b"1"), ("a.csv", b"2")))) as files:
         assert files.path.name == "a.csv"
 

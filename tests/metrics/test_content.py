@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import InvalidInput, UnknownName
 from evaluation.metrics.annotation_signatures import call_of
 from evaluation.metrics.content import CALLS, ContentScore, content_selection, content_upper_bound
 from evaluation.signatures import BadSignature
@@ -49,7 +48,7 @@ def test_people_agree_on_the_picture_of_the_paper_as_counted_by_hand() -> None:
     assert found.f1.mean < found.precision.mean
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(TASK)
 def test_figures_follow_from_the_equations(task: list[tuple[set[int], list[set[int]]]]) -> None:
     selections, descriptions = [pair[0] for pair in task], [pair[1] for pair in task]
@@ -63,36 +62,6 @@ def test_figures_follow_from_the_equations(task: list[tuple[set[int], list[set[i
             np.testing.assert_allclose([figure.mean, figure.sd], plainly.mean_and_sd(column), **EXACT)
             assert figure.undefined == sum(map(math.isnan, column))
             assert np.all((figure.images >= 0) & (figure.images <= 1) | np.isnan(figure.images))
-
-
-@settings(deadline=None, max_examples=40)
-@given(TASK, st.randoms(use_true_random=False))
-def test_no_order_matters_but_that_of_the_images(
-    task: list[tuple[set[int], list[set[int]]]], random: Any
-) -> None:
-    selections, descriptions = [pair[0] for pair in task], [pair[1] for pair in task]
-    shuffled = [
-        random.sample([random.sample(sorted(b), len(b)) for b in gold], len(gold)) for gold in descriptions
-    ]
-    for first, second in (
-        (content_selection(selections, descriptions), content_selection(selections, shuffled)),
-        (content_upper_bound(descriptions), content_upper_bound(shuffled)),
-    ):
-        for one, other in zip(figures(first), figures(second), strict=True):
-            np.testing.assert_allclose(one.images, other.images, **EXACT)
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    st.lists(st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=4), min_size=2, max_size=5), min_size=1)
-)
-def test_held_out_people_have_equal_precision_and_recall_on_every_image(
-    descriptions: list[list[set[int]]],
-) -> None:
-    # Over all ordered pairs the sums of equations 1 and 2 are the same, as in the printed 0.77 +- 0.11 of both.
-    bound = content_upper_bound(descriptions)
-    np.testing.assert_allclose(bound.precision.images, bound.recall.images, **EXACT)
-    assert np.all(bound.f1.images <= bound.precision.images + 1e-12)
 
 
 def test_unanimous_people_reach_one_exactly() -> None:
@@ -180,39 +149,6 @@ def test_selections_may_be_any_collection_of_whole_numbers() -> None:
     expected = content_selection([[0, 2]], [[[0, 1], [2], [0]]])
     for selected in ({0, 2}, frozenset({0, 2}), (2, 0), np.array([0, 2]), {0: "dog", 2: "cat"}.keys()):
         assert content_selection([selected], gold).f1.mean == expected.f1.mean
-
-
-@pytest.mark.parametrize(
-    ("selections", "descriptions", "says"),
-    [
-        ([[0]], [], "descriptions is empty"),
-        ([[0]], None, "descriptions is a NoneType, expected the gold descriptions of each image"),
-        ("dog", [[[0]]], "selections is a str, expected the boxes of each image"),
-        ([[0]], [[[0]], [[0]]], "selections has 1 images, expected 2 as in descriptions"),
-        (["dog"], [[[0]]], r"selections\[0\] is a str, expected a collection"),
-        ([None], [[[0]]], r"selections\[0\] is a NoneType"),
-        ([[0]], [[{0: 1}]], r"descriptions\[0\]\[0\] is a dict"),
-        ([[0]], [7], r"descriptions\[0\] is a int"),
-        ([[0], [1]], [[[0]], [[0], [1, -2]]], r"descriptions\[1\]\[1\] holds -2, expected whole numbers"),
-        ([[0, 1.5]], [[[0]]], r"selections\[0\] holds 1.5"),
-        ([[True, False]], [[[0]]], r"selections\[0\] holds True"),
-        ([["0"]], [[[0]]], r"selections\[0\] holds '0'"),
-        (
-            [[2**31]],
-            [[[0]]],
-            r"selections\[0\] holds 2147483648, expected whole numbers of boxes from 0 to 2147483647",
-        ),
-        ([[10**30]], [[[0]]], r"selections\[0\] holds 10{30}"),
-    ],
-)
-def test_what_is_no_selection_is_refused_in_a_sentence(selections: Any, descriptions: Any, says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
-        content_selection(selections, descriptions)
-
-
-def test_an_unknown_rule_for_empty_selections_is_refused() -> None:
-    with pytest.raises(UnknownName, match="unknown empty 'zeros'; did you mean 'zero'"):
-        content_selection([[0]], [[[0]]], empty="zeros")
 
 
 def test_signatures_lead_back_to_the_call() -> None:

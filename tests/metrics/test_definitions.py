@@ -20,7 +20,7 @@ TASK = st.lists(st.tuples(CAPTION, REFERENCES), min_size=1, max_size=6)
 EXACT: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(TASK, st.none() | st.lists(REFERENCES, min_size=1, max_size=4))
 def test_scores_follow_from_the_definitions(
     task: list[tuple[str, list[str]]], corpus: list[list[str]] | None
@@ -47,7 +47,7 @@ def test_scores_follow_from_the_definitions(
         assert {name: found[name].images[i] for name in expected} == pytest.approx(expected, **EXACT)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(st.lists(CAPTION, min_size=1, max_size=6), REFERENCES)
 def test_candidates_that_share_a_reference_list_score_as_if_each_had_its_own(
     candidates: list[str], references: list[str]

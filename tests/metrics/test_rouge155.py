@@ -156,29 +156,6 @@ def test_captions_longer_than_a_machine_word_agree_with_the_slow_form(
     assert found.corpus == pytest.approx(rouge155(candidate, references, metric)[2], rel=0, abs=1e-12)
 
 
-@given(case=CASES, multi=st.sampled_from(["average", "best"]), jackknife=st.sampled_from(["no", "yes"]))
-@settings(max_examples=40, derandomize=True, deadline=None)
-def test_the_order_of_references_makes_no_difference_to_recall(
-    case: tuple[list[str], list[list[str]]], multi: str, jackknife: str
-) -> None:
-    candidate, references = " ".join(case[0]), [" ".join(words) for words in case[1]]
-    options: dict[str, Any] = {"measure": "recall", "multi": multi, "jackknife": jackknife}
-    there = score([candidate], [references], METRICS, **options).scores
-    back = score([candidate], [references[::-1]], METRICS, **options).scores
-    for metric in METRICS:
-        assert there[metric].corpus == pytest.approx(back[metric].corpus, rel=0, abs=1e-12)
-
-
-@given(case=CASES)
-@settings(max_examples=40, derandomize=True, deadline=None)
-def test_references_that_all_come_twice_change_no_average(case: tuple[list[str], list[list[str]]]) -> None:
-    candidate, references = " ".join(case[0]), [" ".join(words) for words in case[1]]
-    once = score([candidate], [references], METRICS).scores
-    twice = score([candidate], [references * 2], METRICS).scores
-    for metric in METRICS:
-        assert once[metric].corpus == pytest.approx(twice[metric].corpus, rel=0, abs=1e-12)
-
-
 def test_a_perfect_match_has_recall_one_but_for_rouge_w() -> None:
     found = score(["a dog runs fast"], [["a dog runs fast"]], METRICS, measure="recall").scores
     assert [found[metric].corpus for metric in METRICS if metric != "rouge-w"] == [1.0] * 5
@@ -240,11 +217,6 @@ def test_the_jackknife_leaves_out_each_reference_once() -> None:
     # The best of the others: 1/2, 1, 1.
     found = score(["a b"], [["a b", "a x", "y"]], ["rouge-1"], multi="best", **options).scores["rouge-1"]
     assert found.corpus == pytest.approx((1 / 2 + 1 + 1) / 3)
-
-
-def test_a_single_reference_is_not_left_out() -> None:
-    found = score(["a b"], [["a c"]], ["rouge-1"], jackknife="yes").scores["rouge-1"]
-    assert found.corpus == 0.5
 
 
 @pytest.mark.large
@@ -321,9 +293,3 @@ def test_the_signature_tells_how_to_compute_the_score_again() -> None:
 def test_an_option_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         score(["a"], [["a"]], ["rouge-w"], **options)
-
-
-def test_the_heaviest_runs_of_ten_thousand_words_stay_finite() -> None:
-    text = " ".join(["dog"] * 10_000)
-    found = score([text], [["dog"]], ["rouge-w"], weight=5, measure="precision").scores["rouge-w"]
-    assert found.corpus == pytest.approx(1e-4)

@@ -16,60 +16,17 @@ from evaluation.metrics.text.stemming import (
 from tests.metrics.reading import GOLDEN, read_json
 
 # The examples that Porter 1980 gives for his steps, taken to the end of the algorithm.
-PAPER = {
-    "caresses": "caress",
-    "ponies": "poni",
-    "ties": "ti",
-    "cats": "cat",
-    "feed": "feed",
-    "agreed": "agre",
-    "plastered": "plaster",
-    "bled": "bled",
-    "motoring": "motor",
-    "sing": "sing",
-    "conflated": "conflat",
-    "troubled": "troubl",
-    "sized": "size",
-    "hopping": "hop",
-    "tanned": "tan",
-    "falling": "fall",
-    "hissing": "hiss",
-    "fizzed": "fizz",
-    "failing": "fail",
-    "filing": "file",
-    "happy": "happi",
-    "sky": "sky",
-    "relational": "relat",
-    "conditional": "condit",
-    "rational": "ration",
-    "valenci": "valenc",
-    "digitizer": "digit",
-    "operator": "oper",
-    "feudalism": "feudal",
-    "decisiveness": "decis",
-    "hopefulness": "hope",
-    "formaliti": "formal",
-    "sensibiliti": "sensibl",
-    "triplicate": "triplic",
-    "formative": "form",
-    "electrical": "electr",
-    "goodness": "good",
-    "revival": "reviv",
-    "allowance": "allow",
-    "airliner": "airlin",
-    "adjustable": "adjust",
-    "replacement": "replac",
-    "adoption": "adopt",
-    "communism": "commun",
-    "effective": "effect",
-    "bowdlerize": "bowdler",
-    "probate": "probat",
-    "rate": "rate",
-    "cease": "ceas",
-    "controll": "control",
-    "roll": "roll",
-    "trekking": "trek",
-}
+EXAMPLES = """
+caresses:caress ponies:poni ties:ti cats:cat feed:feed agreed:agre plastered:plaster bled:bled
+motoring:motor sing:sing conflated:conflat troubled:troubl sized:size hopping:hop tanned:tan falling:fall
+hissing:hiss fizzed:fizz failing:fail filing:file happy:happi sky:sky relational:relat conditional:condit
+rational:ration valenci:valenc digitizer:digit operator:oper feudalism:feudal decisiveness:decis
+hopefulness:hope formaliti:formal sensibiliti:sensibl triplicate:triplic formative:form electrical:electr
+goodness:good revival:reviv allowance:allow airliner:airlin adjustable:adjust replacement:replac
+adoption:adopt communism:commun effective:effect bowdlerize:bowdler probate:probat rate:rate cease:ceas
+controll:control roll:roll trekking:trek
+"""
+PAPER = dict(pair.split(":") for pair in EXAMPLES.split())
 
 
 def test_the_words_of_the_paper_get_the_stems_of_the_paper() -> None:

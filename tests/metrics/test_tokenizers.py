@@ -74,8 +74,8 @@ def test_nul_bytes_lone_surrogates_and_emptiness_are_survived(name: str) -> None
 
 @pytest.mark.large
 @pytest.mark.parametrize("piece", ["a,", "a.", "http://", "<a ", "n't", "Co. A "])
-def test_a_caption_of_a_hundred_kilobytes_is_cut_like_a_short_one(piece: str) -> None:
-    long = piece * (100_000 // len(piece))
+def test_a_caption_of_thirty_kilobytes_is_cut_like_a_short_one(piece: str) -> None:
+    long = piece * (30_000 // len(piece))
     assert TOKENIZERS["ptb"].tokens(f"{long} dog")[-1] == "dog"
 
 
@@ -115,7 +115,7 @@ def test_texts_of_hardly_more_than_blanks_are_cut_however_many_there_are(text: s
     assert encoded([text] * many, "space") == [text.split()] * many
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(st.text(st.sampled_from("aé \n\u3000\x1f\x00"), max_size=9), min_size=1, max_size=5))
 def test_words_between_any_blanks_are_those_of_split(texts: list[str]) -> None:
     assert encoded(texts, "space") == [text.split() for text in texts]

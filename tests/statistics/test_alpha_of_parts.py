@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from evaluation.statistics.agreement import alpha_of_judgments, alpha_of_parts
-from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
@@ -76,15 +75,6 @@ def test_without_two_judgments_of_a_part_there_is_a_reason() -> None:
 def test_without_variation_there_is_a_reason() -> None:
     found = alpha_of_parts(["u", "u"], ["x", "x"], [1, 2], [5, 5], "interval")
     assert found.reason == "every judgment that can be compared has the same value"
-
-
-def test_its_signature_leads_back_to_it() -> None:
-    columns = noisy(12, 3, 2, 4, together=False)
-    first = alpha_of_parts(*columns, level="ordinal", resamples=60, seed=9)
-    assert first.signature == (
-        "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:9|v:1.0"
-    )
-    assert call_of(first.signature)(*columns) == first
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -12,8 +12,7 @@ from evaluation.statistics.aggregation import (
     implied_comparisons,
     split_half_reliability,
 )
-from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadShape
 
 FOUR = ["a", "b", "c", "d"]
 
@@ -94,37 +93,10 @@ def test_noisier_judges_are_less_reliable() -> None:
     assert sure.spearman > 0.9 > unsure.spearman
 
 
-def test_a_signature_gives_the_same_reliability_again() -> None:
-    answers = ordered_answers(8, 3, 2.0, seed=3)
-    first = split_half_reliability(*answers, splits=10, seed=7)
-    assert first.signature == "best-worst-split-half|splits:10|seed:7|v:1.0"
-    assert call_of(first.signature)(*answers) == first
-    running = split_half_reliability(*answers, splits=10, seed=np.random.default_rng(7))
-    assert (running.seed, running.spearman) == (None, first.spearman)
-
-
 def test_scores_of_one_answer_have_no_halves() -> None:
     result = split_half_reliability(["t"], [FOUR], ["a"], ["b"], splits=5)
     assert math.isnan(result.spearman)
     assert result.reason == "no two items have answers in both halves, with scores that differ"
-
-
-@pytest.mark.parametrize(
-    ("shown", "best", "worst", "error", "sentence"),
-    [
-        ([["a", "a"]], ["a"], ["a"], BadValue, "expected two or more different items"),
-        ([["a"]], ["a"], ["a"], BadValue, "expected two or more different items"),
-        ([FOUR], ["a"], ["a"], BadValue, "expected two different ones of"),
-        ([FOUR], ["e"], ["a"], BadValue, "says 'e' is the best"),
-        ([FOUR], ["a", "b"], ["c"], BadShape, "best has 2 entries and shown 1"),
-        ([3], ["a"], ["c"], BadShape, r"shown\[0\] is 3, expected a sequence"),
-    ],
-)
-def test_what_is_no_answer_is_refused(
-    shown: Any, best: Any, worst: Any, error: type[Exception], sentence: str
-) -> None:
-    with pytest.raises(error, match=sentence):
-        best_worst_scores(shown, best, worst)
 
 
 def test_reliability_refuses_what_it_cannot_split() -> None:

@@ -29,7 +29,7 @@ answers = arrays(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=40)
 @given(answers, st.sampled_from(LEVELS), st.sampled_from([None, "linear", "quadratic"]))
 def test_every_pair_has_the_figures_of_its_common_units(table: Any, level: str, weights: str | None) -> None:
     result = agreement_by_pair(table, level, weights)

@@ -47,7 +47,7 @@ def test_the_farther_answers_lie_apart_the_more_their_unit_takes_from_alpha() ->
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(table=answers)
 def test_the_contributions_sum_to_what_alpha_lacks_to_one(table: Any, level: str) -> None:
     result = agreement_by_unit(table, level)

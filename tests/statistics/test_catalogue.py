@@ -1,61 +1,128 @@
-"""From a statistic's signature back to the call that made it."""
+"""Every statistic signs its result, and the signature leads back to the call that made it."""
 
-import importlib
-import pkgutil
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pytest
 
-from evaluation import statistics
-from evaluation.signatures import BadSignature
-from evaluation.statistics.agreement import alpha_interval, kappa_interval
+from evaluation.signatures import BadSignature, parse
+from evaluation.statistics.agreement import kappa_grid, kappa_interval
 from evaluation.statistics.catalogue import STATISTICS, call_of
-from evaluation.statistics.results import statistic_of
 from evaluation.statistics.significance import randomization_test
 
-TABLE = np.array([[1, 2, 3, 3, 2], [1, 2, 4, 3, 1], [2, 2, 3, 4, np.nan]])
+ONE, TWO, PEOPLE = [0.3, 2.0, 1.5, 3.1, 2.2, 0.9], [0.1, 1.0, 1.8, 2.5, 2.9, 1.9], [1.0, 2, 1, 3, 3, 1]
+ITEMS, SYSTEMS, WINNERS = [1, 1, 1, 2, 2, 2], ["a", "b", "c"] * 2, [1, 2, 1, 2, 0, 1]
+TABLE = [[1, 2, 3, 1, 2, 2], [1, 2, 3, 3, 2, 1], [1, 1, 3, 3, 2, 1]]
+UNITS, WORKERS, VALUES = ["a", "a", "b", "b", "c", "c"], ["v", "w"] * 3, [1, 2, 2, 2, 1, 1]
+PARTS, COUNTS = (UNITS, ["x"] * 6, WORKERS, VALUES), ([[0, 2], [3, 0]],)
+GAMES = (list("abcabc"), list("bcacab"), WINNERS)
+LISTS = ([["a", "b"], ["b", "c"]], [{"b"}, {"a", "c"}])
+CHOICES = (["abc"] * 3 + ["bcd"] * 3, list("aabcbb"), list("cbcddc"))
+
+JUDGMENTS, REPEATED, BOTH = (UNITS, WORKERS, VALUES), (TABLE,), (ONE, TWO)
+OUTPUTS, METRICS, BY_ITEM = (*BOTH, ITEMS, SYSTEMS), (*BOTH, PEOPLE, ITEMS, SYSTEMS), (ONE, PEOPLE, ITEMS)
+
+# A signature, and the data of the call.
+CALLS: dict[str, tuple[Any, ...]] = {
+    "accuracy-by-references|confidence:0.8|v:1.0": ({2: (ONE, TWO)}, WINNERS),
+    "adjusted-p|method:benjamini-hochberg|v:1.0": ([0.2, 0.01],),
+    "agreement-by-pair|level:ordinal|weights:linear|v:1.0": REPEATED,
+    "agreement-by-unit|level:ratio|v:1.0": REPEATED,
+    "krippendorff-alpha|input:table|level:interval|confidence:0.95|resamples:50|seed:0|over:both|v:1.0": REPEATED,
+    "krippendorff-alpha|input:rows|level:ordinal|confidence:0.9|resamples:2000|seed:3|over:units|v:1.0": JUDGMENTS,
+    "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:0|v:1.0": PARTS,
+    "best-worst-scores|v:1.0": CHOICES,
+    "bootstrap|statistic:median|method:bca|confidence:0.95|resamples:50|seed:3|v:1.0": (ONE,),
+    "borda|input:lists|v:1.0": (["abc", "cab"],),
+    "bradley-terry|input:table|tie_model:half|prior:0|confidence:0.9|max_iterations:200|tolerance:1e-07|v:1.0": COUNTS,
+    "bradley-terry|input:rows|tie_model:davidson|order_effect:true|prior:0.25"
+    "|confidence:0.95|max_iterations:200|tolerance:1e-07|v:1.0": GAMES,
+    "clusters|input:p-values|correction:none|level:0.001|v:1.0": ([2, 1], [[1, 0.01], [0.01, 1]]),
+    "correlation|coefficient:kendall-tau-c|missing:refuse|confidence:0.95|resamples:50|seed:9|v:1.0": BOTH,
+    "dawid-skene|labels:[1,2]|model:one-coin|smoothing:0.5|max_iterations:2000|tolerance:1e-10|v:1.0": JUDGMENTS,
+    "fleiss-kappa|confidence:0.95|resamples:100|seed:0|v:1.0": ([[2, 1], [0, 3], [3, 0]],),
+    "grouped-correlation|coefficient:pearson|grouping:system-level|missing:refuse"
+    "|confidence:0.95|resamples:50|seed:0|v:1.0": OUTPUTS,
+    "gwet-ac|weights:quadratic|categories:[1,2,3,4]|confidence:0.95|resamples:2000|seed:0|over:raters|v:1.0": REPEATED,
+    "kappa-grid|first_thresholds:[0.5,0.8]|second_thresholds:[2,3]|missing:refuse"
+    "|confidence:0.95|resamples:20|seed:0|v:1.0": BOTH,
+    "cohen-kappa|weights:linear|labels:[1,2,3,5]|confidence:0.95|resamples:2000|seed:7|v:1.0": (
+        TABLE[0],
+        TABLE[1],
+    ),
+    "majority-vote|labels:[2,1]|ties:random|seed:9|v:1.0": (UNITS, VALUES),
+    "mcnemar|input:counts|v:1.0": (5, 9),
+    "mcnemar|input:outcomes|v:1.0": ([1, 0, 1], [0, 0, 1]),
+    "mean-grade|v:1.0": (UNITS, VALUES),
+    "median-rank|unjudged:count|v:1.0": LISTS,
+    "pair-accuracy|confidence:0.9|v:1.0": (ONE, TWO, WINNERS),
+    "pair-winners|triplet_ties:count|v:1.0": (UNITS, WINNERS),
+    "paired-correlation|coefficient:pearson|grouping:item|alternative:less|reassignments:30|seed:0|v:1.0": METRICS,
+    "pairwise-accuracy|epsilon:calibrate|missing:refuse"
+    "|confidence:0.95|resamples:50|max_pairs:10000000|seed:0|v:1.0": BY_ITEM,
+    "pairwise-accuracy|epsilon:0.25|missing:refuse"
+    "|confidence:0.95|resamples:50|max_pairs:10000000|seed:0|v:1.0": BY_ITEM,
+    'percent-agreement|weights:linear|categories:["no","1"]|confidence:0.95|resamples:2000|seed:0|over:units|v:1.0': (
+        [["1", "no"], ["no", "no"]],
+    ),
+    "r-precision|unjudged:refuse|v:1.0": LISTS,
+    "randomization|statistic:median|alternative:two-sided|reassignments:200|seed:4|v:1.0": BOTH,
+    "recall-at|k:5|unjudged:leave-out|v:1.0": LISTS,
+    "relevance-vote|at_least_share:[1,2]|v:1.0": (UNITS, [1, 0] * 3),
+    "best-worst-split-half|splits:10|seed:7|v:1.0": ("ttuuvv", *CHOICES),
+    "standardised-mean|v:1.0": JUDGMENTS,
+    "success-at|k:1|unjudged:count|v:1.0": LISTS,
+    "clusters|input:scores|correction:holm|level:0.1|missing:refuse|reassignments:100|seed:0|v:1.0": (
+        [ONE, TWO],
+    ),
+    "threshold-kappa|first_at_least:0.6|second_at_least:2.5|missing:no"
+    "|confidence:0.95|resamples:2000|seed:0|v:1.0": BOTH,
+    "tournament|ties:no-win|confidence:0.95|resamples:200|seed:4|v:1.0": GAMES,
+    "weighted-mean|v:1.0": (UNITS, VALUES, ONE),
+    "weighted-vote|labels:null|ties:lowest|seed:0|v:1.0": (UNITS, VALUES, ONE),
+    "williams|input:correlations|v:1.0": (0.5, 0.4, 0.1, 30),
+    "williams|input:scores|v:1.0": (ONE, TWO, PEOPLE),
+}
 
 
-def test_every_statistic_that_signs_its_results_can_be_found_again() -> None:
-    modules = [
-        importlib.import_module(one.name)
-        for one in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}.")
-    ]
-    signing = {
-        function
-        for module in modules
-        for function in vars(module).values()
-        if statistic_of(function) is not None
-    }
-    assert signing == set(STATISTICS)
-    names = [(name, tuple(fixed.items())) for name, fixed in STATISTICS.values()]
-    assert len(set(names)) == len(names)
+@pytest.mark.parametrize("signature", CALLS)
+def test_a_signature_names_every_option_and_gives_the_same_result_again(signature: str) -> None:
+    call = call_of(signature)
+    first, again = call.function(*CALLS[signature], **call.options), call(*CALLS[signature])
+    results, repeated = (one if isinstance(one, dict) else {"": one} for one in (first, again))
+    assert {one.signature for one in results.values()} == {signature} == {str(parse(signature))}
+    for key, one in results.items():
+        np.testing.assert_equal(asdict(repeated[key]), asdict(one))
 
 
-def test_a_signature_gives_the_same_result_again() -> None:
-    first = alpha_interval(TABLE, "ordinal", resamples=200, seed=5)
-    assert first.signature == (
-        "krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:200|seed:5|over:units|v:1.0"
-    )
-    assert call_of(first.signature)(TABLE) == first
+def test_every_statistic_is_among_these_calls() -> None:
+    assert {call_of(signature).function for signature in CALLS} == set(STATISTICS)
 
 
 def test_options_from_numpy_are_written_as_pythons_are() -> None:
-    answers = [1, 2, 2, 3], [1, 2, 3, 3]
-    first = kappa_interval(*answers, "linear", labels=np.array([1, 2, 3, 4]), seed=np.int64(7), resamples=50)
-    assert "|labels:[1,2,3,4]|" in first.signature
-    assert "|seed:7|" in first.signature
-    assert call_of(first.signature)(*answers) == first
+    made = kappa_interval(TABLE[0], TABLE[1], labels=np.array([1, 2, 3, 4]), seed=np.int64(7), resamples=50)
+    assert (
+        made.signature
+        == "cohen-kappa|weights:null|labels:[1,2,3,4]|confidence:0.95|resamples:50|seed:7|v:1.0"
+    )
 
 
-def test_what_only_the_caller_had_is_asked_for_by_name() -> None:
-    scores = [1.0, 2.0, 4.0, 3.0], [1.0, 1.0, 2.0, 5.0]
-    first = randomization_test(*scores, reassignments=99, seed=np.random.default_rng(3))
-    call = call_of(first.signature)
-    assert call.missing == ("seed",)
-    with pytest.raises(BadSignature, match="leaves seed to its caller, expected it by name"):
-        call(*scores)
-    assert call(*scores, seed=np.random.default_rng(3)) == first
+def test_each_cell_of_a_grid_has_the_signature_of_its_own_call() -> None:
+    for cell in kappa_grid(ONE, TWO, resamples=30).cells:
+        assert call_of(cell.signature)(ONE, TWO) == cell
+
+
+def test_a_function_or_a_running_stream_is_left_to_the_caller() -> None:
+    def largest(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(rows.max(axis=1))
+
+    made = randomization_test(ONE, TWO, largest, reassignments=99, seed=np.random.default_rng(5))
+    call = call_of(made.signature)
+    assert call.missing == ("statistic", "seed")
+    with pytest.raises(BadSignature, match="leaves statistic, seed to its caller"):
+        call(ONE, TWO)
+    assert call(ONE, TWO, statistic=largest, seed=np.random.default_rng(5)) == made
 
 
 @pytest.mark.parametrize(

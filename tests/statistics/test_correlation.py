@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evaluation.statistics.correlation import (
     COEFFICIENTS,
@@ -16,7 +14,7 @@ from evaluation.statistics.correlation import (
     pearson,
     spearman,
 )
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadValue
 from tests.statistics.golden import golden
 
 CASES = [case for case in golden("significance.json")["correlation"] if "why" not in case]
@@ -45,9 +43,11 @@ def test_the_short_names_give_the_bare_coefficients() -> None:
 
 
 @pytest.mark.large
-# Few levels on both sides, few on one side, and so many on both that pairs are counted another way.
-@pytest.mark.parametrize("levels", [(4, 3), (1000, 4), (4, 1000), (1000, 1000)])
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+# Few levels on one side, and many on both.
+@pytest.mark.parametrize(
+    ("coefficient", "levels"),
+    [*((name, (1000, 4)) for name in COEFFICIENTS), ("kendall-tau-b", (1000, 1000))],
+)
 def test_the_interval_is_that_of_redrawing_the_observations(
     coefficient: str, levels: tuple[int, int]
 ) -> None:
@@ -63,18 +63,6 @@ def test_the_interval_is_that_of_redrawing_the_observations(
     assert result.low == pytest.approx(low, abs=0.025)
     assert result.high == pytest.approx(high, abs=0.025)
     assert (result.n, result.resamples, result.seed) == (150, 1500, 0)
-
-
-@settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=30))
-def test_turning_one_variable_around_turns_the_sign(pairs: list[tuple[int, int]]) -> None:
-    x, y = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    for coefficient in COEFFICIENTS:
-        value = correlation(x, y, coefficient, resamples=0).value
-        assert correlation(x, -y, coefficient, resamples=0).value == pytest.approx(
-            -value, abs=1e-12, nan_ok=True
-        )
-        assert math.isnan(value) or abs(value) <= 1
 
 
 def test_a_straight_line_correlates_fully_wherever_it_lies() -> None:
@@ -117,25 +105,3 @@ def test_observations_with_a_missing_value_are_left_out_when_asked() -> None:
         correlation(x, y, "pearson")
     result = correlation(x, y, "pearson", missing="leave-out")
     assert (result.n, result.left_out, result.value) == (2, 2, pytest.approx(1))
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: correlation([1, 2], [1], "pearson"), BadShape, "second has 1 entries and first 2"),
-        (
-            lambda: correlation([1, 2], [1, 2], "kendall"),
-            BadOption,
-            "coefficient is 'kendall', expected one of",
-        ),
-        (lambda: correlation([1, 2], [1, 2], "pearson", missing="x"), BadOption, "missing is 'x'"),
-        (
-            lambda: correlation([1, math.inf], [1, 2], "pearson", missing="leave-out"),
-            BadValue,
-            r"first\[1\] is inf, expected a number of size 1e\+100 at most",
-        ),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

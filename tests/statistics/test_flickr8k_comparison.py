@@ -8,13 +8,26 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.comparing.comparison import compare_sources
+from evaluation.comparing.sources import Source
+from evaluation.judgment_sets.files import read_source
+
+AT_LEAST = {"first_at_least": 0.66, "second_at_least": 3.33}
+
+
+@pytest.fixture(scope="module")
+def sources(shared: Path) -> tuple[Source, Source]:
+    """The crowd and the experts."""
+    folder = shared / "data/flickr8k"
+    return read_source(folder, format="flickr8k-crowd"), read_source(folder, format="flickr8k-expert")
+
 
 def compare(folder: Path, tmp_path: Path, **options: Any) -> dict[str, Any]:
-    """The crowd against the experts, at H13's thresholds."""
+    """The command at H13's thresholds."""
     output = tmp_path / "figures.json"
     call_command(
         "agreement", folder, second=folder, first_format="flickr8k-crowd", second_format="flickr8k-expert",
-        first_at_least=0.66, second_at_least=3.33, output=output, stdout=StringIO(), stderr=StringIO(), **options,
+        output=output, stdout=StringIO(), stderr=StringIO(), **AT_LEAST, **options,
     )  # fmt: skip
     found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return found
@@ -39,35 +52,27 @@ def test_the_released_files_give_the_known_figures_with_intervals_around_them(
 
 
 def test_without_the_pairs_that_the_crowd_never_saw_kappa_is_another_one(
-    shared: Path, tmp_path: Path
+    sources: tuple[Source, Source],
 ) -> None:
-    figures = compare(shared / "data/flickr8k", tmp_path, resamples=50)
+    figures = compare_sources(*sources, resamples=20, **AT_LEAST).as_json()
     (cell,) = figures["thresholds"]["cells"]
     assert (cell["n"], figures["missing"]["taken_as_no"]) == (2329, 0)
     assert round(cell["kappa"]["value"], 3) == 0.772
 
 
 def test_without_thresholds_the_grid_of_the_papers_table_is_given_with_its_best_cell(
-    shared: Path, tmp_path: Path
+    sources: tuple[Source, Source],
 ) -> None:
-    folder, output = shared / "data/flickr8k", tmp_path / "grid.json"
-    call_command(
-        "agreement", folder, second=folder, first_format="flickr8k-crowd", second_format="flickr8k-expert",
-        missing="no", resamples=20, output=output, stdout=StringIO(), stderr=StringIO(),
-    )  # fmt: skip
-    grid = json.loads(output.read_text(encoding="utf-8"))["thresholds"]
+    grid = compare_sources(*sources, missing="no", resamples=10).as_json()["thresholds"]
     assert (len(grid["first"]), len(grid["second"])) == (3, 7)
     assert (grid["best"]["first_at_least"], grid["best"]["second_at_least"]) == (0.66, 3.33)
 
 
-def test_a_folder_without_the_files_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_the_files_or_with_a_damaged_line_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(
         CommandError, match=r"a folder without CrowdFlowerAnnotations.txt, expected that file in it\."
     ):
         compare(tmp_path, tmp_path)
-
-
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#2\t1\t3\t0\n", encoding="utf-8")
     (tmp_path / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#2\t1\t2\t5\n", encoding="utf-8")
     with pytest.raises(CommandError, match=r"ExpertAnnotations.txt, line 1, grade: found \"5\", expected"):

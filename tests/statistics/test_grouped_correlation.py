@@ -1,7 +1,6 @@
 """Correlations of items and systems against a plain loop over the groups, and their intervals."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.correlation import COEFFICIENTS, correlation
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadValue
 from evaluation.statistics.meta import grouped_correlation
 from tests.statistics import plain_differences
 
@@ -30,7 +29,7 @@ def study(items: int, systems: int, seed: int = 1) -> tuple[np.ndarray, np.ndarr
     return metric, people, np.repeat(np.arange(items), systems), np.tile(np.arange(systems), items)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(ROWS, st.sampled_from(COEFFICIENTS))
 def test_every_grouping_is_the_plain_loop_over_its_groups(
     rows: list[tuple[int, int, int, int]], coefficient: str
@@ -51,30 +50,11 @@ def test_every_grouping_is_the_plain_loop_over_its_groups(
         assert result.undefined_groups == np.isnan(result.group_values).sum()
 
 
-@settings(deadline=None, max_examples=25)
-@given(ROWS, st.sampled_from(COEFFICIENTS), st.sampled_from(GROUPINGS), st.randoms(use_true_random=False))
-def test_the_order_of_rows_and_the_names_of_groups_do_not_matter(
-    rows: list[tuple[int, int, int, int]], coefficient: str, grouping: str, shuffler: Any
-) -> None:
-    items, systems, x, y = np.array(rows).T
-    value = grouped_correlation(x, y, items, systems, coefficient, grouping=grouping, resamples=0).value
-    order = list(range(len(rows)))
-    shuffler.shuffle(order)
-    renamed = grouped_correlation(
-        x[order],
-        y[order],
-        [f"image {9 - item}" for item in items[order]],
-        [f"system {9 - system}" for system in systems[order]],
-        coefficient,
-        grouping=grouping,
-        resamples=0,
-    )
-    assert renamed.value == pytest.approx(value, abs=1e-12, nan_ok=True)
-
-
 @pytest.mark.large
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
-@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize(
+    ("coefficient", "grouping"),
+    [*(("pearson", grouping) for grouping in GROUPINGS), ("kendall-tau-b", "none")],
+)
 def test_the_interval_is_that_of_redrawing_whole_items_or_systems(coefficient: str, grouping: str) -> None:
     metric, people, items, systems = study(40, 6)
     over = systems if grouping == "system" else items
@@ -101,17 +81,6 @@ def test_the_interval_is_that_of_redrawing_whole_items_or_systems(coefficient: s
     assert (drawn_values > result.high + 1e-9).mean() < 0.25 + slack
     assert (drawn_values >= result.high - 1e-9).mean() > 0.25 - slack
     assert result.resampled == ("systems" if grouping == "system" else "items")
-
-
-def test_without_groups_it_is_the_plain_correlation() -> None:
-    metric, people, items, systems = study(30, 4)
-    for coefficient in COEFFICIENTS:
-        plain = correlation(metric, people, coefficient, resamples=0)
-        result = grouped_correlation(
-            metric, people, items, systems, coefficient, grouping="none", resamples=0
-        )
-        assert result.value == pytest.approx(plain.value, abs=1e-15)
-        assert math.isnan(result.low)
 
 
 def test_items_without_two_different_grades_are_left_out_and_counted() -> None:
@@ -158,29 +127,3 @@ def test_without_two_different_observations_there_is_nan_and_a_reason(
     assert math.isnan(result.value)
     assert math.isnan(result.low)
     assert result.reason == "no group has two observations that differ in both variables"
-
-
-def test_thousands_of_items_are_correlated_at_once() -> None:
-    metric, people, items, systems = study(6000, 10)
-    result = grouped_correlation(metric, people, items, systems, "kendall-tau-c", resamples=0)
-    assert result.groups == 6000
-    assert 0.3 < result.value < 0.7
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (
-            lambda: grouped_correlation([1], [1], [1], [1], grouping="items"),
-            BadOption,
-            "grouping is 'items', expected one of none, item, system, system-level",
-        ),
-        (lambda: grouped_correlation([1], [1], [1], [1], "tau"), BadOption, "coefficient is 'tau'"),
-        (lambda: grouped_correlation([1, 2], [1, 2], ["a"], ["b", "c"]), BadShape, "items has 1 entries"),
-        (lambda: grouped_correlation([1, 2], [1, 2], ["a", "b"], ["b"]), BadShape, "systems has 1 entries"),
-        (lambda: grouped_correlation([1], [1], [None], ["s"]), BadValue, r"items\[0\] is missing"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

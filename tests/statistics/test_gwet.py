@@ -20,7 +20,7 @@ from evaluation.statistics.agreement import (
     percent_interval,
     ratings_of_judgments,
 )
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
@@ -138,37 +138,13 @@ def test_units_judged_once_shape_chance_but_not_what_was_observed() -> None:
     assert percent_interval(table).units == 4
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=40)
 @given(answers, st.sampled_from(WEIGHTS))
 def test_the_figures_are_those_of_the_formulas_pair_by_pair(table: Any, weights: str) -> None:
     for plain, fast in ((plainly.percent, percent_agreement), (plainly.gwet, gwet_ac)):
         given_any = not np.isnan(table).all()
         expected = plain(table, weights, SCALE) if given_any else NAN
         assert fast(table, weights, categories=SCALE) == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-@settings(deadline=None, max_examples=60)
-@given(answers, st.randoms(use_true_random=False), st.sampled_from(WEIGHTS))
-def test_the_order_of_raters_and_units_does_not_matter(table: Any, shuffler: Any, weights: str) -> None:
-    raters, units = list(range(table.shape[0])), list(range(table.shape[1]))
-    shuffler.shuffle(raters)
-    shuffler.shuffle(units)
-    for interval in (gwet_interval, percent_interval):
-        result = interval(table, weights, categories=SCALE, resamples=50)
-        shuffled = interval(table[raters][:, units], weights, categories=SCALE, resamples=50)
-        assert shuffled.value == pytest.approx(result.value, abs=1e-12, nan_ok=True)
-        assert shuffled.low == pytest.approx(result.low, abs=1e-12, nan_ok=True)
-
-
-@settings(deadline=None, max_examples=60)
-@given(answers, st.sampled_from(WEIGHTS))
-def test_twice_the_units_change_nothing_and_no_figure_exceeds_one(table: Any, weights: str) -> None:
-    for figure in (gwet_ac, percent_agreement):
-        once = figure(table, weights, categories=SCALE)
-        twice = figure(np.tile(table, 2), weights, categories=SCALE)
-        assert twice == pytest.approx(once, abs=1e-12, nan_ok=True)
-        assert math.isnan(once) or once <= 1 + 1e-12
-    assert not percent_agreement(table, weights, categories=SCALE) < -1e-12
 
 
 def test_rows_give_the_figures_of_the_table() -> None:
@@ -178,33 +154,3 @@ def test_rows_give_the_figures_of_the_table() -> None:
     assert gwet_ac(rows, "ordinal") == gwet_ac(table, "ordinal")
     assert percent_agreement(rows) == percent_agreement(table)
     assert krippendorff_alpha(rows) == krippendorff_alpha(table)
-
-
-@pytest.mark.large
-def test_a_million_judgments_are_compared() -> None:
-    generator = np.random.default_rng(2)
-    truth = generator.integers(1, 5, 250_000)
-    random = generator.integers(1, 5, (4, 250_000))
-    table = np.where(generator.random((4, 250_000)) < 0.5, truth, random).astype(float)
-    # Both copy the truth in a quarter of the pairs, and the rest agrees by chance.
-    assert gwet_ac(table) == pytest.approx(0.25, abs=0.005)
-    assert percent_interval(table).value == pytest.approx(0.25 + 0.75 / 4, abs=0.005)
-
-
-@pytest.mark.parametrize("figure", [gwet_ac, percent_agreement])
-@pytest.mark.parametrize(
-    ("table", "weights", "categories", "error", "sentence"),
-    [
-        ([[1, 2], [1, 2]], "cubic", None, BadOption, "weights is 'cubic', expected one of identity, linear"),
-        ([[1, 2], [1, 7]], "linear", [1, 2, 3], BadValue, r"holds 7.*, expected one of \[1, 2, 3\]"),
-        ([[1, 2], [1, 2]], "linear", [1, 2, 2], BadOption, "names a value twice"),
-        ([[-1, 2], [1, 2]], "ratio", None, BadValue, "the scale holds -1.0, expected no negative number"),
-        ([1, 2], "identity", None, BadShape, "has 1 dimensions, expected two: raters by units"),
-        ([[1, math.inf], [1, 2]], "identity", None, BadValue, "infinite number, expected finite numbers"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(
-    figure: Any, table: Any, weights: str, categories: Any, error: type[Exception], sentence: str
-) -> None:
-    with pytest.raises(error, match=sentence):
-        figure(table, weights, categories=categories)

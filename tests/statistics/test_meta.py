@@ -1,12 +1,10 @@
 """How often a metric names the people's winner."""
 
 import math
-from typing import Any
 
 import pytest
 from scipy import stats
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import metric_winners, pair_accuracy, wilson_interval
 
 # Six pairs: right, wrong, tie, right, no consensus (the metric decides), no consensus (it does not).
@@ -59,24 +57,3 @@ def test_a_kind_without_a_decided_pair_has_no_accuracy_and_says_so() -> None:
     assert math.isnan(result.low)
     assert result.reason == "no pair has a consensus"
     assert math.isnan(pair_accuracy([], [], [])["all"].value_all_pairs)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: pair_accuracy([1], [1, 2], [1]), BadShape, "second_scores has 2 entries and first_scores 1"),
-        (lambda: pair_accuracy([1], [1], [1, 2]), BadShape, "winners has 2 entries"),
-        (
-            lambda: pair_accuracy([1], [math.nan], [1]),
-            BadValue,
-            r"second_scores\[0\] is nan, expected a finite",
-        ),
-        (lambda: pair_accuracy([1], [2], [3]), BadValue, r"winners\[0\] is 3, expected 1, 2, or 0 for none"),
-        (lambda: pair_accuracy([1], [2], [1], ["all"]), BadValue, "kinds holds 'all'"),
-        (lambda: wilson_interval(3, 2), BadOption, "3 successes of 2"),
-        (lambda: wilson_interval(1, 2, 0), BadOption, "confidence is 0"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

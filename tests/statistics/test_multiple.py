@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.significance import adjusted_p_values, benjamini_hochberg, holm, stars
 from tests.statistics.golden import golden
 
@@ -30,7 +29,7 @@ def test_two_tests_have_the_closed_form() -> None:
     assert benjamini_hochberg([0.03, 0.02]).tolist() == [0.03, 0.03]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(P_VALUES, st.sampled_from(["holm", "benjamini-hochberg", "none"]))
 def test_adjusting_raises_p_keeps_the_order_and_ignores_where_a_test_stands(
     p_values: list[float], method: str
@@ -43,7 +42,7 @@ def test_adjusting_raises_p_keeps_the_order_and_ignores_where_a_test_stands(
     assert adjusted_p_values(given_p[::-1], method).values.tolist() == values[::-1].tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=30)
 @given(P_VALUES)
 def test_holm_is_never_below_benjamini_and_hochberg(p_values: list[float]) -> None:
     assert (holm(p_values) >= benjamini_hochberg(p_values) - 1e-15).all()
@@ -61,26 +60,6 @@ def test_none_leaves_the_p_values_alone() -> None:
     assert adjusted_p_values([0.5, 0.01], "none").values.tolist() == [0.5, 0.01]
 
 
-def test_a_million_tests_are_adjusted() -> None:
-    uniform = np.random.default_rng(2).random(1_000_000)
-    assert holm(uniform).min() == pytest.approx(uniform.min() * 1_000_000)
-    assert benjamini_hochberg(uniform).min() > 0.01
-
-
 def test_stars_follow_the_tables_of_the_papers() -> None:
     assert [stars(p) for p in (0.2, 0.1, 0.05, 0.01, 0.0001)] == ["", "*", "**", "***", "***"]
     assert stars(math.nan) == ""
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: holm([0.1, 1.5]), BadValue, r"p_values\[1\] is 1.5, expected between 0 and 1"),
-        (lambda: holm([-0.1]), BadValue, r"p_values\[0\] is -0.1"),
-        (lambda: holm([[0.1]]), BadShape, "p_values has 2 dimensions, expected one"),
-        (lambda: adjusted_p_values([0.1], "sidak"), BadOption, "method is 'sidak', expected one of holm"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

@@ -66,7 +66,9 @@ def test_three_raters_can_be_drawn_in_few_ways_and_the_interval_spans_them(
 
 
 @pytest.mark.large
-@cases
+@pytest.mark.parametrize(
+    ("interval", "plain", "kind", "scale"), [FIGURES[1], FIGURES[3], FIGURES[6], FIGURES[-3]]
+)
 def test_raters_and_units_may_both_be_drawn(
     interval: Any, plain: Any, kind: str, scale: tuple[Any, ...]
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import accuracy_by_references, pair_accuracy, random_subsets, wilson_interval
 
 WINNERS = [1, 2, 1, 0]
@@ -67,29 +66,3 @@ def test_subsets_hold_different_references_and_every_one_equally_often() -> None
 
 def test_all_references_are_drawn_once() -> None:
     assert random_subsets(4, 4, 100).tolist() == [[0, 1, 2, 3]]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: accuracy_by_references({}, [1]), BadShape, "scores is empty, expected one number"),
-        (
-            lambda: accuracy_by_references({3: ([1.0, 2], [1.0])}, [1, 2]),
-            BadShape,
-            r"scores\[3\] has shape \(1, 1\), expected draws and 2 pairs on both sides",
-        ),
-        (lambda: accuracy_by_references({3: ([1.0], [math.nan])}, [1]), BadValue, "second_scores.0. is nan"),
-        (lambda: accuracy_by_references({3: (["x"], [1.0])}, [1]), BadValue, r"scores\[3\] holds something"),
-        (lambda: accuracy_by_references({3: ([1.0], [1.0])}, [3]), BadValue, r"winners\[0\] is 3"),
-        (
-            lambda: random_subsets(3, 4, 1),
-            BadOption,
-            "size is 4, expected at most the 3 references there are",
-        ),
-        (lambda: random_subsets(3, 0, 1), BadOption, "size is 0"),
-        (lambda: random_subsets(3, 1, 0), BadOption, "draws is 0"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

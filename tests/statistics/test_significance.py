@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadShape
 from evaluation.statistics.significance import (
     bootstrap_interval,
     mcnemar_counts,
@@ -20,7 +20,6 @@ from tests.statistics import plain_differences
 from tests.statistics.golden import golden
 
 DATA = golden("significance.json")
-NO_FUNCTION: Any = 3
 
 
 @pytest.mark.parametrize("case", DATA["mcnemar"], ids=lambda case: f"{case['b']} against {case['c']}")
@@ -61,7 +60,7 @@ def test_grades_with_many_equal_differences_are_tested_the_same_way() -> None:
     assert result.p == pytest.approx(22 / 1024, abs=0.002)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.integers(-3, 6), st.integers(-3, 6)), min_size=1, max_size=9),
     st.sampled_from(["mean", "median"]),
@@ -71,19 +70,6 @@ def test_any_p_is_within_its_error_of_all_swaps(pairs: list[tuple[int, int]], st
     exact = plain_differences.exact_p(one, two, statistic)
     result = randomization_test(one, two, statistic, reassignments=4000)
     assert result.p == pytest.approx(exact, abs=4.5 * math.sqrt(exact * (1 - exact) / 4000) + 1e-3)
-
-
-@settings(deadline=None, max_examples=25)
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20))
-def test_the_named_median_is_the_median_of_rows(pairs: list[tuple[int, int]]) -> None:
-    def middle(rows: np.ndarray) -> np.ndarray:
-        return np.asarray(np.median(rows, axis=1))
-
-    one, two = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    named = randomization_test(one, two, "median", reassignments=300)
-    given_function = randomization_test(one, two, middle, reassignments=300)
-    # Both toss the same coins.
-    assert (named.difference, named.as_extreme) == (given_function.difference, given_function.as_extreme)
 
 
 def test_a_mean_over_many_items_is_that_of_tossing_every_coin() -> None:
@@ -135,17 +121,6 @@ def test_any_statistic_of_rows_can_be_tested() -> None:
 
     result = randomization_test([1, 2, 9], [1, 2, 3], largest, reassignments=999)
     assert (result.statistic, result.difference, result.p) == ("largest", 6, 1.0)
-
-
-@pytest.mark.large
-@pytest.mark.parametrize("case", DATA["bootstrap"], ids=range(len(DATA["bootstrap"])))
-@pytest.mark.parametrize("method", ["percentile", "basic", "BCa"])
-def test_bootstrap_intervals_are_scipys(case: dict[str, Any], method: str) -> None:
-    result = bootstrap_interval(case["x"], method=method.lower(), resamples=100_000)
-    tolerance = 0.03 * case["standard_error"]
-    assert [result.low, result.high] == pytest.approx(case[method], abs=tolerance)
-    assert result.standard_error == pytest.approx(case["standard_error"], rel=0.02)
-    assert result.value == pytest.approx(np.mean(case["x"]))
 
 
 @pytest.mark.parametrize("method", ["percentile", "basic", "BCa"])
@@ -202,13 +177,6 @@ def test_bca_stops_at_the_last_resample_where_its_correction_has_no_end() -> Non
     assert result.high == pytest.approx(draws.high)
 
 
-def test_a_million_values_have_an_interval() -> None:
-    grades = np.random.default_rng(1).integers(1, 5, 1_000_000)
-    for statistic in ("mean", "median"):
-        result = bootstrap_interval(grades, statistic, method="bca", resamples=200)
-        assert result.low <= result.value <= result.high
-
-
 def test_a_constant_sample_has_an_interval_without_width() -> None:
     for method in ("percentile", "basic", "bca"):
         result = bootstrap_interval([2.0, 2.0, 2.0], method=method, resamples=100)
@@ -221,48 +189,6 @@ def test_one_value_has_no_interval_and_says_so() -> None:
     assert math.isnan(result.low)
     assert result.reason == "there are fewer than two values"
     assert math.isnan(bootstrap_interval([]).value)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: mcnemar_test([1, 2], [1, 0]), BadValue, r"first\[1\] is 2, expected 0 or 1"),
-        (lambda: mcnemar_test([1], [1, 0]), BadShape, "second has 2 entries and first 1"),
-        (lambda: mcnemar_counts(-1, 2), BadValue, "first_only is -1, expected a whole number from zero on"),
-        (lambda: randomization_test([], []), BadShape, "first is empty"),
-        (
-            lambda: randomization_test([1], [1], "mode"),
-            BadOption,
-            "statistic is 'mode', expected one of mean",
-        ),
-        (
-            lambda: randomization_test([1], [1], NO_FUNCTION),
-            BadOption,
-            "expected mean, median or a function of rows",
-        ),
-        (lambda: randomization_test([1], [1], reassignments=0), BadOption, "reassignments is 0"),
-        (
-            lambda: randomization_test([1], [1], alternative="both"),
-            BadOption,
-            "alternative is 'both', expected one of two-sided, greater, less",
-        ),
-        (lambda: randomization_test([1, math.nan], [1, 2]), BadValue, r"first\[1\] is nan"),
-        (
-            lambda: randomization_test([1], [1e200]),
-            BadValue,
-            r"second\[0\] is 1e\+200, expected a number of size",
-        ),
-        (
-            lambda: bootstrap_interval([1, 2], method="bc"),
-            BadOption,
-            "method is 'bc', expected one of percentile",
-        ),
-        (lambda: bootstrap_interval([[1, 2]]), BadShape, "values has 2 dimensions, expected one"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()
 
 
 def test_a_function_of_one_sample_is_refused_in_words() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from evaluation.statistics.aggregation import standardised_mean
-from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.inputs import BadShape, BadValue
 
 
@@ -50,14 +49,6 @@ def test_shifting_and_stretching_a_raters_scale_changes_no_z() -> None:
     assert standardised_mean(units, raters, bent).z == pytest.approx(
         standardised_mean(units, raters, plain).z
     )
-
-
-def test_its_signature_leads_back_to_it() -> None:
-    columns = ["a", "b", "a"], ["x", "x", "y"], [1, 2, 3]
-    first = standardised_mean(*columns)
-    again = call_of(first.signature)(*columns)
-    assert first.signature == again.signature == "standardised-mean|v:1.0"
-    assert again.z[0] == first.z[0]
 
 
 def test_wrong_columns_are_refused() -> None:

@@ -28,7 +28,7 @@ numbers = st.one_of(
 names = st.text(max_size=3)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=40)
 @given(st.one_of(st.lists(numbers, max_size=20), st.lists(names, max_size=20)))
 def test_labels_ascend_and_codes_lead_back_to_the_values(values: list[Any]) -> None:
     labels, codes = encode(values)
@@ -37,7 +37,7 @@ def test_labels_ascend_and_codes_lead_back_to_the_values(values: list[Any]) -> N
     assert codes.dtype == np.int64
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 200), max_size=20), st.sampled_from(["u1", "i2", "u8", "f4", "f8"]))
 def test_the_type_of_an_array_does_not_matter(values: list[int], kind: str) -> None:
     labels, codes = encode(np.array(values, dtype=kind))
@@ -73,26 +73,6 @@ def test_a_million_names_are_numbered() -> None:
     labels, found = encode([f"{code:04}" for code in codes.tolist()])
     assert len(labels) == 1000
     assert np.array_equal(found, codes)
-
-
-@pytest.mark.parametrize(
-    ("values", "error", "sentence"),
-    [
-        ([1.0, math.nan], BadValue, r"answers\[1\] is nan, expected a finite number"),
-        ([1.0, 2.0, math.inf], BadValue, r"answers\[2\] is inf, expected a finite number"),
-        (["a", None], BadValue, r"answers\[1\] is missing, expected a value"),
-        (["a", math.nan], BadValue, r"answers\[1\] is missing, expected a value"),
-        ([["a"], ["b"]], BadValue, "answers holds an answer that is no single value"),
-        ([[1], [1, 2]], BadValue, "answers holds an answer that is no single value"),
-        (np.zeros((2, 2)), BadShape, "answers has 2 dimensions, expected one"),
-        (np.array([["a"]]), BadShape, "answers has 2 dimensions, expected one"),
-    ],
-)
-def test_what_cannot_be_counted_is_refused_in_one_sentence(
-    values: Any, error: type[Exception], sentence: str
-) -> None:
-    with pytest.raises(error, match=sentence):
-        encode(values, "answers")
 
 
 def test_positions_on_a_given_scale() -> None:

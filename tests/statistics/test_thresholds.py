@@ -1,13 +1,12 @@
 """Two sources cut at thresholds: kappa, precision, recall and F1."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 from evaluation.statistics.agreement import at_least, cohen_kappa, kappa_grid, threshold_kappa
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import BadOption, BadValue
 
 SHARES = [1.0, 2 / 3, 2 / 3, 1 / 3, 0.0, 0.0, 1.0, 0.0]
 GRADES = [4.0, 11 / 3, 3.0, 10 / 3, 1.0, 5 / 3, 10 / 3, 2.0]
@@ -98,22 +97,6 @@ def test_a_million_pairs_of_scores_are_cut_at_every_threshold() -> None:
 
 def test_a_grid_without_any_defined_kappa_has_no_best() -> None:
     assert kappa_grid([0, 0], [0, 0], [1], [1]).best is None
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "options", "error", "sentence"),
-    [
-        ([1, 2], [1], {}, BadShape, "second_scores has 1 entries and first_scores 2"),
-        ([1, "x"], [1, 2], {}, BadValue, "first_scores holds something that is no number"),
-        ([1, 2], [1, 2], {"missing": "guess"}, BadOption, "missing is 'guess', expected one of refuse"),
-        ([1, 2], [1, 2], {"confidence": 0}, BadOption, "confidence is 0, expected a number between 0 and 1"),
-    ],
-)
-def test_bad_scores_are_refused_in_one_sentence(
-    first: Any, second: Any, options: dict[str, Any], error: type[Exception], sentence: str
-) -> None:
-    with pytest.raises(error, match=sentence):
-        threshold_kappa(first, second, 1, 1, **options)
 
 
 def test_a_threshold_must_be_a_number() -> None:

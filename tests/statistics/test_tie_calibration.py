@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import pairwise_accuracy
 from tests.statistics import plain_differences
 from tests.statistics.golden import golden, with_nan
@@ -39,7 +38,7 @@ def test_the_best_threshold_is_that_of_mt_metrics_eval(case: dict[str, Any]) -> 
     assert result.pairs_searched == result.pairs
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=40)
 @given(ROWS, st.integers(0, 9))
 def test_it_is_counting_pair_by_pair(rows: list[tuple[int, int, int]], gap: int) -> None:
     groups, metric, people = np.array(rows).T
@@ -61,16 +60,6 @@ def test_it_is_counting_pair_by_pair(rows: list[tuple[int, int, int]], gap: int)
     best = max(plain_differences.accuracy_with_ties(scores, people, groups, step / 3) for step in range(10))
     calibrated = pairwise_accuracy(scores, people, groups, epsilon="calibrate", resamples=0)
     assert calibrated.value == pytest.approx(best, abs=1e-12)
-
-
-@settings(deadline=None, max_examples=30)
-@given(ROWS)
-def test_turning_both_around_changes_nothing(rows: list[tuple[int, int, int]]) -> None:
-    groups, metric, people = np.array(rows).T
-    one = pairwise_accuracy(metric, people, groups, epsilon=2, resamples=0)
-    other = pairwise_accuracy(-metric[::-1], -people[::-1], groups[::-1], epsilon=2, resamples=0)
-    assert other.value == pytest.approx(one.value, nan_ok=True)
-    assert (one.concordant, one.tied_both) == (other.concordant, other.tied_both)
 
 
 def test_a_threshold_found_on_some_items_is_used_on_others() -> None:
@@ -146,24 +135,3 @@ def test_more_pairs_than_could_be_listed_are_counted() -> None:
     assert result.pairs == 59_999 * 30_000
     # Two random grades tie with 1/4.
     assert (result.tied_both + result.tied_people) / result.pairs == pytest.approx(0.25, abs=0.003)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (
-            lambda: pairwise_accuracy([1, 2], [1, 2], epsilon="best"),
-            BadOption,
-            "epsilon is 'best', expected a number from zero on, or calibrate",
-        ),
-        (lambda: pairwise_accuracy([1, 2], [1, 2], epsilon=-1), BadOption, "epsilon is -1"),
-        (lambda: pairwise_accuracy([1, 2], [1, 2], epsilon=math.nan), BadOption, "epsilon is nan"),
-        (lambda: pairwise_accuracy([1, 2], [1]), BadShape, "second has 1 entries and first 2"),
-        (lambda: pairwise_accuracy([1, 2], [1, 2], ["a"]), BadShape, "groups has 1 entries and scores 2"),
-        (lambda: pairwise_accuracy([1, math.inf], [1, 2]), BadValue, r"first\[1\] is inf"),
-        (lambda: pairwise_accuracy([1, 2], [1, 2], max_pairs=0), BadOption, "max_pairs is 0"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

@@ -21,8 +21,6 @@ from evaluation.statistics.aggregation import (
     weighted_mean,
     weighted_vote,
 )
-from evaluation.statistics.catalogue import call_of
-from evaluation.statistics.inputs import BadOption, BadShape, BadValue
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))
@@ -70,24 +68,6 @@ def test_no_judgments_give_no_units() -> None:
     assert pair_winners([], []).winner.tolist() == []
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=40), st.randoms())
-def test_the_order_of_judgments_does_not_matter(rows: list[tuple[int, int]], shuffler: Any) -> None:
-    result = majority_vote(*zip(*rows, strict=True))
-    shuffler.shuffle(rows)
-    shuffled = majority_vote(*zip(*rows, strict=True))
-    assert shuffled.values() == result.values()
-    assert shuffled.margin.tolist() == result.margin.tolist()
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2)), min_size=1, max_size=40))
-def test_of_two_answers_the_majority_has_more_than_half(rows: list[tuple[int, int]]) -> None:
-    result = majority_vote(*zip(*rows, strict=True))
-    assert (result.share[~result.tie] > 0.5).all()
-    assert (result.share[result.tie] == 0.5).all()
-
-
 @pytest.mark.parametrize(("crowd", "expected"), CROWDS, ids=["two labels", "three labels"])
 def test_shares_of_weights_are_the_reference_programs(
     crowd: dict[str, Any], expected: dict[str, Any]
@@ -103,7 +83,7 @@ def test_shares_of_weights_are_the_reference_programs(
     assert np.array(result.values())[decided].tolist() == np.array(vote["labels"])[decided].tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=40),
     st.sampled_from(["none", "lowest", "random"]),
@@ -184,7 +164,7 @@ def test_a_weighted_mean_divides_by_the_weights() -> None:
     assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.floats(-1e300, 1e300)), min_size=1, max_size=20),
     st.sampled_from([None, 2.0, 0.125]),
@@ -214,23 +194,6 @@ def test_grades_at_both_ends_of_the_doubles_have_a_mean_and_an_infinite_spread()
     result = mean_grade(["p"] * 3, [1.7e308, 1.7e308, -1.7e308])
     assert result.mean.tolist() == pytest.approx([1.7e308 / 3])
     assert result.deviation.tolist() == [math.inf]
-
-
-def test_results_lead_back_to_the_calls_that_made_them() -> None:
-    vote = majority_vote(UNITS, VALUES, labels=[2, 1], ties="random", seed=9)
-    assert vote.signature == "majority-vote|labels:[2,1]|ties:random|seed:9|v:1.0"
-    assert call_of(vote.signature)(UNITS, VALUES).values() == vote.values()
-    weighted = weighted_vote(UNITS, VALUES, [1] * 9, ties="lowest")
-    assert call_of(weighted.signature)(UNITS, VALUES, [1] * 9).values() == weighted.values()
-    relevant = relevance_vote(["u", "u"], [1, 0], at_least_share=(1, 2))
-    assert relevant.signature == "relevance-vote|at_least_share:[1,2]|v:1.0"
-    assert call_of(relevant.signature)(["u", "u"], [1, 0]).relevant.tolist() == [True]
-    assert mean_grade(["u"], [3]).signature == "mean-grade|v:1.0"
-    mean = weighted_mean(["u", "u"], [3, 1], [3, 1])
-    assert mean.signature == "weighted-mean|v:1.0"
-    assert call_of(mean.signature)(["u", "u"], [3, 1], [3, 1]).mean.tolist() == [2.5]
-    pair = pair_winners(["p"], [0], triplet_ties="count")
-    assert call_of(pair.signature)(["p"], [0]).triplet_ties == "count"
 
 
 def test_cumulative_shares_count_thirds_at_the_printed_thresholds() -> None:
@@ -267,52 +230,3 @@ def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
     kinds = {row["pair"]: row["kind"] for row in rows}
     drawn = [kinds[pair] for pair, tie in zip(result.pairs.tolist(), result.tie, strict=True) if tie]
     assert sorted(drawn) == ["HC"] * 10 + ["HI"] * 2
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: majority_vote(["u"], [1, 2]), BadShape, "values has 2 entries and units 1"),
-        (lambda: majority_vote(["u"], [1], ties="first"), BadOption, "ties is 'first', expected one of none"),
-        (
-            lambda: majority_vote(["u"], [3], labels=[1, 2]),
-            BadValue,
-            r"values holds 3, expected one of \[1, 2\]",
-        ),
-        (lambda: majority_vote(["u"], [1], labels=[]), BadOption, "labels is empty"),
-        (
-            lambda: majority_vote(range(20_000), range(20_000)),
-            BadValue,
-            "20,000 units and 20,000 different answers",
-        ),
-        (lambda: majority_vote(["u"], [None]), BadValue, r"values\[0\] is missing"),
-        (
-            lambda: weighted_vote(["u"], [1], [-1]),
-            BadValue,
-            r"weights\[0\] is -1, expected a number from zero",
-        ),
-        (lambda: weighted_vote(["u"], [1], [1, 2]), BadShape, "weights has 2 entries and units 1"),
-        (lambda: weighted_mean(["u"], [1], [1e200]), BadValue, r"weights\[0\] is 1e\+200, expected"),
-        (lambda: weighted_mean(["u"], [1], []), BadShape, "weights has 0 entries and units 1"),
-        (lambda: accuracy_weights([3], [2]), BadValue, "worker 0 has 3 right of 2, expected at most all"),
-        (
-            lambda: accuracy_weights([1], [2], 1),
-            BadOption,
-            "labels is 1, expected a whole number from two on",
-        ),
-        (lambda: accuracy_weights([1], [2], rule="x"), BadOption, "expected one of log-odds, accuracy"),
-        (lambda: relevance_vote(["u"], [2]), BadValue, r"values\[0\] is 2, expected 0 or 1"),
-        (lambda: is_relevant([3], [2]), BadValue, "unit 0 has 3 yes of 2, expected at most all"),
-        (lambda: is_relevant([1], [2], (3, 2)), BadOption, "the share is 3 of 2"),
-        (lambda: is_relevant([1.5], [2]), BadValue, r"yes\[0\] is 1.5, expected a whole number"),
-        (lambda: mean_grade(["u"], [math.nan]), BadValue, r"values\[0\] is nan, expected a finite number"),
-        (lambda: pair_winners(["p"], [3]), BadValue, r"winners\[0\] is 3, expected 1, 2, or 0 for a tie"),
-        (lambda: pair_winners(["p"], [1.5]), BadValue, r"winners\[0\] is 1.5, expected 1, 2, or 0"),
-        (lambda: pair_winners(["p"], [math.nan]), BadValue, r"winners\[0\] is nan, expected a finite number"),
-        (lambda: pair_winners(["p"], [[1]]), BadShape, "winners has 2 dimensions, expected one"),
-        (lambda: pair_winners(["p"], [1], triplet_ties="x"), BadOption, "triplet_ties is 'x'"),
-    ],
-)
-def test_bad_judgments_are_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

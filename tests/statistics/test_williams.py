@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evaluation.statistics.inputs import BadShape, BadValue
 from evaluation.statistics.significance import williams_correlations, williams_test
 from tests.statistics.golden import golden
 
@@ -34,7 +33,7 @@ def test_scores_give_the_t_and_p_of_another_program() -> None:
     assert result.first == pytest.approx(stats.pearsonr(case["first"], case["people"]).statistic)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(4, 30))
 def test_t_is_that_of_the_matrix_form_and_turns_with_the_metrics(seed: int, n: int) -> None:
     first, second, people = np.random.default_rng(seed).normal(size=(3, n))
@@ -89,23 +88,3 @@ def test_an_undefined_t_is_nan_and_says_why(
 
 def test_too_few_observations_for_given_correlations_say_so() -> None:
     assert williams_correlations(0.5, 0.4, 0.1, 3).reason == "there are fewer than four observations"
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "sentence"),
-    [
-        (lambda: williams_test([1, 2], [1], [1, 2]), BadShape, "second has 1 entries and first 2"),
-        (lambda: williams_test([1, 2], [1, math.nan], [1, 2]), BadValue, r"second\[1\] is nan"),
-        (lambda: williams_correlations(1.2, 0, 0, 9), BadValue, "first is 1.2, expected a correlation"),
-        (lambda: williams_correlations(0, math.nan, 0, 9), BadValue, "second is nan, expected"),
-        (
-            lambda: williams_correlations(0.9, -0.9, 0.9, 9),
-            BadValue,
-            "0.9, -0.9 and 0.9 cannot occur together",
-        ),
-        (lambda: williams_correlations(0.5, 0.4, 0.1, -1), BadValue, "n is -1, expected a whole number"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
-        call()

@@ -1,7 +1,4 @@
-"""The Mechanical Turk backend: each HIT is one external HIT with a slot per worker (docs/crowds/mturk.md).
-
-Prices, plans and reads are here; calls are in ``mturk.orders``.
-"""
+"""The Mechanical Turk backend: each HIT is one external HIT with a slot per worker (docs/crowds/mturk.md)."""
 
 from __future__ import annotations
 
@@ -21,16 +18,27 @@ from annotation.crowds.base import (
     SeenWork,
     fee_of,
 )
-from annotation.crowds.mturk.client import LIVE, SANDBOX, NotAtTurk, TurkHIT, WrongStateAtTurk
-from annotation.crowds.mturk.notifications import read_sqs
-from annotation.crowds.mturk.orders import description_of, is_tested_there, question_of, title_of, token_of
+from annotation.crowds.mturk.client import (
+    LIVE,
+    SANDBOX,
+    NotAtTurk,
+    TurkHIT,
+    WrongStateAtTurk,
+    received,
+    turk,
+)
+from annotation.crowds.mturk.notifications import NotificationProblem, read_sqs
+from annotation.crowds.mturk.orders import (
+    ORDERS,
+    description_of,
+    is_tested_there,
+    question_of,
+    title_of,
+    token_of,
+)
 from annotation.crowds.mturk.pages import answers_of_page, sites_of
 from annotation.crowds.mturk.qualifications import qualification_test, requirements_of
-from annotation.crowds.mturk.questions import (
-    AnswersUnreadable,
-    NotificationProblem,
-    QuestionProblem,
-)
+from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.work.presentation import units_of_hit
 from common.errors import WrongState
 from judgments.design.requirements import CROWDS
@@ -68,7 +76,6 @@ class MTurkBackend(CrowdBackend):
             return f"Workers find it at {sites_of(place)[0]}; what they do there costs real money."
         return f"Workers find it at {sites_of(place)[0]}, the sandbox; no money is paid there."
 
-    # --- money ------------------------------------------------------------------------------------
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Add a fee of 20 %, 40 % from ten slots on, and 5 % for Masters; at least a cent, rounded half up."""
         percent = FEE + (MANY_FEE if places >= MANY else 0) + (MASTERS_FEE if design.crowd.masters else 0)
@@ -79,9 +86,8 @@ class MTurkBackend(CrowdBackend):
         return fee_of(cents, FEE, least=LEAST_FEE)
 
     def balance(self, place: str) -> int | None:
-        return _turk(place).balance_cents()
+        return turk(place).balance_cents()
 
-    # --- what is put up ---------------------------------------------------------------------------
     def plans(self, study: Study) -> Iterable[Plan]:
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
         return [Plan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
@@ -130,18 +136,12 @@ class MTurkBackend(CrowdBackend):
         except QuestionProblem as problem:
             raise WrongState(f"Nothing was published: {problem}") from None
 
-    # --- what is asked ----------------------------------------------------------------------------
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        from annotation.crowds.mturk import (
-            orders,
-        )  # boto3 takes half a second to load; most never need it
+        return ORDERS[call.kind](turk(call.place), call)
 
-        return orders.ORDERS[call.kind](_turk(call.place), call)
-
-    # --- what is read back ------------------------------------------------------------------------
     def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
         """Yield HITs with this study's annotation from the list of all, then missing ones one by one."""
-        client = _turk(study.place)
+        client = turk(study.place)
         wanted = {one.external_id: one for one in known if one.external_id}
         seen: set[str] = set()
         for hit in client.hits():
@@ -158,7 +158,7 @@ class MTurkBackend(CrowdBackend):
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
         try:
-            for one in _turk(publication.place).assignments(publication.external_id):
+            for one in turk(publication.place).assignments(publication.external_id):
                 yield SeenWork(
                     external_id=one.id,
                     worker=one.worker,
@@ -179,31 +179,17 @@ class MTurkBackend(CrowdBackend):
         if design.crowd.question != "html" or publication.hit is None:
             return None
         units = units_of_hit(publication.hit.pk)
-        page = answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
-        if not page.consented:
-            raise AnswersUnreadable(
-                "Its worker did not agree to the study's consent text: nothing of it is used."
-            )
-        return HandedIn(layout=page.layout, answers=page.answers, missing=page.missing)
+        return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
     def hints(self, place: str) -> Iterator[str]:
         """Yield HITs from the queue, if there is one. A read message is deleted, as a sync finds out the same."""
         if not settings.MTURK_SQS_QUEUE:
             return
-        from annotation.crowds.mturk.client import received
-
         for body in received(place, most=MOST_RECEIVES, at_once=MOST_MESSAGES):
             try:
-                events = read_sqs(body)
+                yield from read_sqs(body)
             except NotificationProblem:  # another sender's; nothing is lost
                 continue
-            yield from {event.hit for event in events.events if event.hit}
-
-
-def _turk(place: str) -> Any:
-    from annotation.crowds.mturk.client import turk  # as above
-
-    return turk(place)
 
 
 def _seen(hit: TurkHIT, token: str) -> SeenPublication:

@@ -1,8 +1,7 @@
 """A client of Mechanical Turk by boto3, with its values and errors: each write is sent once.
 
-The sandbox's client never reaches the live site, nor the other way round, and there is no live one unless
-``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a token would create a second HIT.
-Reads are retried here a few times, with jitter.
+There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off: repeating a call without a
+token would create a second HIT. Reads are retried here a few times, with jitter.
 
 Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come
 as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
@@ -22,8 +21,6 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -38,6 +35,31 @@ from django.conf import settings
 from annotation.crowds.base import OutOfFunds, Refused, TryLater
 
 SANDBOX, LIVE = "mturk-sandbox", "mturk-live"
+REGION = "us-east-1"
+ENDPOINTS = {
+    SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
+    LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
+}
+PAGE = 100  # maximum rows of a list's page
+READS = 5  # attempts of a call that changes nothing
+LONGEST_PAUSE = 8.0
+CONNECT_SECONDS, READ_SECONDS = 5, 30
+THROTTLED = {
+    "ThrottlingException",
+    "Throttling",
+    "TooManyRequestsException",
+    "RequestLimitExceeded",
+    "SlowDown",
+}
+# the request was not authorised: wrong, missing or old keys, or a wrong clock
+NOT_LET_IN = {
+    "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
+    "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
+    "SignatureDoesNotMatch", "UnrecognizedClientException",
+}  # fmt: skip
+
+_clients: dict[tuple[str, str, str], Any] = {}
+_making = threading.Lock()
 
 
 class TurkRefused(Refused):
@@ -82,7 +104,6 @@ class TurkHIT:
     available: int
     completed: int
     reward_cents: int
-    created_at: datetime | None
     expires_at: datetime | None
 
     @property
@@ -96,7 +117,6 @@ class TurkAssignment:
     """A submitted assignment. ``status`` is Submitted, Approved or Rejected."""
 
     id: str
-    hit: str
     worker: str
     status: str
     answer: str
@@ -138,7 +158,6 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
         available=row.get("NumberOfAssignmentsAvailable", 0),
         completed=row.get("NumberOfAssignmentsCompleted", 0),
         reward_cents=cents_of(row.get("Reward", "0")),
-        created_at=row.get("CreationTime"),
         expires_at=row.get("Expiration"),
     )
 
@@ -146,7 +165,6 @@ def hit_of(row: Mapping[str, Any]) -> TurkHIT:
 def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
     return TurkAssignment(
         id=row["AssignmentId"],
-        hit=row.get("HITId", ""),
         worker=row["WorkerId"],
         status=row["AssignmentStatus"],
         answer=row.get("Answer") or "",
@@ -156,21 +174,6 @@ def assignment_of(row: Mapping[str, Any]) -> TurkAssignment:
         auto_approval_at=row.get("AutoApprovalTime"),
         decided_at=row.get("ApprovalTime") or row.get("RejectionTime"),
     )
-
-
-THROTTLED = {
-    "ThrottlingException",
-    "Throttling",
-    "TooManyRequestsException",
-    "RequestLimitExceeded",
-    "SlowDown",
-}
-# the request was not authorised: wrong, missing or old keys, or a wrong clock
-NOT_LET_IN = {
-    "AccessDeniedException", "AccessDenied", "ExpiredTokenException", "IncompleteSignature",
-    "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken", "RequestExpired",
-    "SignatureDoesNotMatch", "UnrecognizedClientException",
-}  # fmt: skip
 
 
 def meaning_of(operation: str, told: Mapping[str, Any]) -> Exception:
@@ -216,26 +219,8 @@ def _hit_named(message: str) -> str:
     return named.group() if named else ""
 
 
-REGION = "us-east-1"
-ENDPOINTS = {
-    SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
-    LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
-}
-PAGE = 100  # maximum rows of a list's page
-READS = 5  # attempts of a call that changes nothing
-LONGEST_PAUSE = 8.0
-CONNECT_SECONDS, READ_SECONDS = 5, 30
-
-_clients: dict[tuple[str, str, str], Any] = {}
-_making = threading.Lock()
-
-
 def endpoint_of(place: str) -> str:
-    """Return the address of a place's calls.
-
-    Raises:
-        TryLater: live calls are switched off, or the configured address belongs to the other place.
-    """
+    """Return the address of a place's calls."""
     if place == LIVE and not settings.MTURK_LIVE:
         raise TryLater(
             "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
@@ -258,7 +243,7 @@ def turk(place: str) -> TurkClient:
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
-    """Yield the bodies of the queue's messages, and delete each after its use; raise TryLater."""
+    """Yield the bodies of the queue's messages, and delete each after its use."""
     client = _client("sqs", place, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -276,6 +261,9 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 def _client(service: str, place: str, endpoint: str) -> Any:
     """Create a client once, and in one thread: loading AWS's service description takes a tenth of a second."""
+    import boto3  # takes half a second to load, and most processes never need it
+    from botocore.config import Config
+
     key = (service, place, endpoint)
     with _making:
         if key not in _clients:
@@ -299,13 +287,11 @@ class TurkClient:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    # --- the account ------------------------------------------------------------------------------
     def balance_cents(self) -> int:
         return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
-    # --- HITs -------------------------------------------------------------------------------------
     def hit_type(self, properties: Mapping[str, Any]) -> str:
-        """Return the id of the HIT type with these properties. Equal properties give the same id."""
+        """Return the id of the HIT type with these properties; equal ones give the same id."""
         made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return made
 
@@ -347,13 +333,9 @@ class TurkClient:
         )
 
     def set_expiration(self, hit: str, at: datetime) -> None:
-        """Set the end for new workers; a past time closes it at once.
-
-        An equal time may be refused (``AskedBefore``, Dallinger#3109).
-        """
+        """Set the end for new workers. An equal time may be refused (``AskedBefore``, Dallinger#3109)."""
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
-    # --- assignments ------------------------------------------------------------------------------
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
         """Yield the submitted assignments of a HIT, whatever was decided."""
         statuses = ["Submitted", "Approved", "Rejected"]
@@ -373,7 +355,6 @@ class TurkClient:
     def reject(self, assignment: str, *, feedback: str) -> None:
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
-    # --- bonuses ----------------------------------------------------------------------------------
     def send_bonus(self, *, worker: str, assignment: str, cents: int, reason: str, token: str) -> None:
         """Pay a bonus, once for each token within 24 hours (``AskedBefore``)."""
         self._ask(
@@ -390,7 +371,6 @@ class TurkClient:
             cents = cents_of(row["BonusAmount"])
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
-    # --- people -----------------------------------------------------------------------------------
     def block(self, worker: str, *, reason: str) -> None:
         """Block a worker from all HITs of the account."""
         self._ask("create_worker_block", WorkerId=worker, Reason=reason)
@@ -410,7 +390,6 @@ class TurkClient:
         failures = answer["NotifyWorkersFailureStatuses"]
         return {row["WorkerId"]: row.get("NotifyWorkersFailureMessage", "not delivered") for row in failures}
 
-    # --- qualifications ---------------------------------------------------------------------------
     def own_qualification(self, name: str) -> str | None:
         """Return the id of the account's qualification type with exactly this name."""
         found = self._pages(
@@ -437,7 +416,6 @@ class TurkClient:
             SendNotification=False,
         )
 
-    # --- asking -----------------------------------------------------------------------------------
     def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         token: dict[str, str] = {}
         while True:

@@ -1,7 +1,7 @@
 """Send each outbox message to Mechanical Turk exactly once, and describe its HITs.
 
-A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours
-(MTURK.md 2, Idempotency). Later, and for other operations, the state is read first.
+A call's key is the UniqueRequestToken of operations that take one; the service remembers tokens for 24 hours. Later,
+and for other operations, the state is read first.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -28,6 +27,7 @@ from annotation.crowds.mturk.client import (
     TurkHIT,
     TurkRefused,
     WrongStateAtTurk,
+    dollars,
 )
 from annotation.crowds.mturk.pages import html_question, sites_of
 from annotation.crowds.mturk.qualifications import (
@@ -40,7 +40,7 @@ from annotation.crowds.mturk.questions import (
     external_question,
 )
 from annotation.crowds.people import installation_word
-from annotation.models import CrowdCall, CrowdSession, Publication, RawId, Worker
+from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
 from judgments.design.requirements import asks_anything
@@ -48,13 +48,18 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
-if TYPE_CHECKING:
-    pass
-
-# MTURK.md 2, Money
-FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ENTRY = "/s/{slug}/mturk/"
+REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
+LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
+NET = timedelta(days=7)  # delay of the service's automatic approval after ours
+UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
+EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
+TEST_SECONDS = 3600
+RETRY_SECONDS = 3600  # between two attempts at a test
+LONGEST_FEEDBACK = 1024
+
+_types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
 
 
 def annotation_of(token: str, study: Study) -> str:
@@ -80,7 +85,6 @@ def is_tested_there(design: StudyDesign) -> bool:
 
 
 def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
-    """Return the Question of a HIT; raise QuestionProblem if it cannot be stated there."""
     if design.crowd.question == "html":
         return html_question(
             design=design,
@@ -96,27 +100,14 @@ def question_of(study: Study, design: StudyDesign, hit: HIT) -> str:
     )
 
 
-REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
-LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-NET = timedelta(days=7)  # delay of the service's automatic approval after ours
-UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
-EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
-TEST_SECONDS = 3600
-RETRY_SECONDS = 3600  # between two attempts at a test
-LONGEST_FEEDBACK = 1024
-
-_types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
-
-
 def _is_old(call: CrowdCall) -> bool:
     """Return True if an attempt whose token was forgotten may have succeeded."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > REMEMBERED
 
 
-# --- HITs -----------------------------------------------------------------------------------------
 def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    publication, study = _publication(call), call.study
+    publication, study = call.publication_now(), call.study
     if _is_old(call):
         found = _marked(client, study, call.key)
         if found is not None:
@@ -168,7 +159,7 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
-        "Reward": f"{crowd.reward_cents // 100}.{crowd.reward_cents % 100:02d}",
+        "Reward": dollars(crowd.reward_cents),
         "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
         "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
         "QualificationRequirements": requirements_of(design.workers, more=more),
@@ -193,7 +184,7 @@ def auto_approval(design: StudyDesign) -> timedelta:
 
 
 def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    publication = _publication(call)
+    publication = call.publication_now()
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     if places:
@@ -207,7 +198,7 @@ def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Close to new workers with a past time, a new one at each attempt, since an equal one is refused."""
-    publication = _publication(call)
+    publication = call.publication_now()
     try:
         hit = client.hit(publication.external_id)
     except NotAtTurk:
@@ -226,10 +217,9 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     _once(lambda: client.set_expiration(hit, at))
 
 
-# --- assignments ----------------------------------------------------------------------------------
 def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Read the state first: there is no token, and others decide too."""
-    session = _session(call)
+    session = call.session_now()
     status = _status(client, session)
     override = status == "Rejected" and bool(call.payload.get("override"))
     if status == "Submitted" or override:
@@ -243,7 +233,7 @@ def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    session = _session(call)
+    session = call.session_now()
     status = _status(client, session)
     if status == "Submitted":
         status = _decided(
@@ -286,7 +276,7 @@ def _feedback(call: CrowdCall) -> str:
 
 def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus; if its token may be forgotten, look at paid bonuses first."""
-    session, cents = _session(call), int(call.payload["bonus_cents"])
+    session, cents = call.session_now(), int(call.payload["bonus_cents"])
     if _is_old(call) and _is_paid(client, call, session, cents):
         return {"found": True}
     _once(
@@ -314,19 +304,18 @@ def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: 
     return there > booked
 
 
-# --- people ---------------------------------------------------------------------------------------
 def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    client.block(raw_id(_worker(call)), reason=call.why or "Blocked.")
+    client.block(_raw_id_of(call), reason=call.why or "Blocked.")
     return {}
 
 
 def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    client.unblock(raw_id(_worker(call)), reason=call.why or "Unblocked.")
+    client.unblock(_raw_id_of(call), reason=call.why or "Unblocked.")
     return {}
 
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Assign one of our qualifications; create it first if needed. ``payload`` is {qualification, value}."""
+    """Assign one of our qualifications; create it first if needed."""
     wanted = call.payload["qualification"]
     name = f"{wanted} ({installation_word()})"
     qualification = _qualification(
@@ -337,18 +326,18 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             "QualificationTypeStatus": "Active",
         },
     )
-    client.qualify(qualification, raw_id(_worker(call)), int(call.payload.get("value", 1)))
+    client.qualify(qualification, _raw_id_of(call), int(call.payload.get("value", 1)))
     return {"qualification": qualification}
 
 
 def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Message a worker at most once, as NotifyWorkers has no token. ``payload`` is {subject, text}."""
+    """Message a worker at most once, as NotifyWorkers has no token."""
     if call.first_started_at != call.started_at:
         raise Refused(
             "The message may have been sent before, and is not sent twice; send a new one if it was not."
         )
     subject, text = call.payload["subject"], call.payload["text"]
-    worker = raw_id(_worker(call))
+    worker = _raw_id_of(call)
     failures = client.notify([worker], subject=subject, text=text)
     if worker in failures:
         raise Refused(f"Mechanical Turk did not deliver the message: {failures[worker]}")
@@ -374,7 +363,7 @@ def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
 
 
 def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
-    """Return the qualification of that name; create it if missing. Names are unique in an account."""
+    """Return the qualification of that name, unique in an account; create it if missing."""
     found = client.own_qualification(name)
     if found is not None:
         return found
@@ -387,6 +376,11 @@ def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) ->
         if found is None:
             raise TryLater(str(problem)) from None
         return found
+
+
+def _raw_id_of(call: CrowdCall) -> str:
+    assert call.worker is not None  # set when the call was written
+    return raw_id(call.worker)
 
 
 def raw_id(worker: Worker) -> str:
@@ -402,21 +396,6 @@ def _once(order: Callable[[], None]) -> None:
         order()
     except AskedBefore:
         return  # done by an earlier attempt
-
-
-def _publication(call: CrowdCall) -> Publication:
-    assert call.publication is not None  # set when the call was written
-    return Publication.objects.select_related("hit", "study").get(pk=call.publication.pk)
-
-
-def _session(call: CrowdCall) -> CrowdSession:
-    assert call.session is not None  # as above
-    return CrowdSession.objects.select_related("worker").get(pk=call.session.pk)
-
-
-def _worker(call: CrowdCall) -> Worker:
-    assert call.worker is not None  # as above
-    return call.worker
 
 
 ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {

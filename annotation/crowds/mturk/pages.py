@@ -26,21 +26,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
+from annotation.crowds.base import HandedIn
 from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
-    KindNotCarried,
-    PictureNotReachable,
     QuestionProblem,
     fields_of,
     html_question_of,
     read_answers,
-    storable,
 )
 from annotation.errors import ArrivalRefused
 from annotation.models import CrowdSession, Worker
 from annotation.work.presentation import Layout, Place, WorkedExample, draw_layout, placed, worded
 from annotation.work.worksheet import (
-    LONGEST_COMMENT,
     answers_of_form,
     open_positions,
     steps_of,
@@ -60,6 +57,23 @@ ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
 NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
 ALWAYS = frozenset({"html", "body"})
+ANYBODY = Worker(name="html question")  # one document serves all workers of a HIT
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
+BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
+KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+SUBMIT = "/mturk/externalSubmit"
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
+SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
+TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
+# in request.META, where no visitor's header can have these names
+KEY = "quorum.frame"
+ENTRANCE = "quorum.entrance"
+# MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
+SITES = {
+    "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
+    "mturk-sandbox": ("https://workersandbox.mturk.com",),
+}
 
 
 def styles_for(page: str, sheet: str) -> str:
@@ -122,39 +136,9 @@ def _minified(declarations: str) -> str:
     return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(one.split())) for one in parts if one)
 
 
-ANYBODY = Worker(name="html question")  # one document serves all workers of a HIT
-ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
-BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
-KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts, which are missing here
-
-
-@dataclass(frozen=True, slots=True)
-class PageAnswers:
-    """Answers from a self-contained page.
-
-    Attributes:
-        layout: the order and sides shown.
-        unfinished: invalid input by position.
-        missing: positions without an answer, including unfinished ones.
-        consented: True if there is no consent text.
-    """
-
-    layout: Layout
-    answers: list[dict[str, Any]]
-    unfinished: dict[int, Any]
-    missing: list[int]
-    comment: str
-    consented: bool
-
-
-def html_question(*, design: StudyDesign, hit: HIT, frame_height: int = 0, **page: Any) -> str:
-    """Return the HTMLQuestion of a HIT; arguments and errors are those of ``html_page``.
-
-    Raises:
-        QuestionTooLong: the document exceeds the service's limit.
-    """
-    document = html_page(design=design, hit=hit, **page)
-    return html_question_of(document, hit=hit.key, frame_height=frame_height)
+def html_question(*, design: StudyDesign, hit: HIT, **page: Any) -> str:
+    """Return the HTMLQuestion of a HIT; arguments and errors are those of ``html_page``."""
+    return html_question_of(html_page(design=design, hit=hit, **page), hit=hit.key)
 
 
 def html_page(
@@ -170,17 +154,12 @@ def html_page(
 
     Args:
         units: the HIT's units in order, with items and texts.
-        hosts: allowed targets as origins: "https://www.mturk.com", "https://workersandbox.mturk.com".
+        hosts: origins that may get the answers, such as "https://www.mturk.com".
         language: the language of the page's own words.
-
-    Raises:
-        KindNotCarried: the protocol needs our own pages.
-        PictureNotReachable: a picture has no https address.
-        QuestionProblem: a host is malformed.
     """
     kind = KINDS[design.protocol].of(design)
     if not kind.page.self_contained:
-        raise KindNotCarried(
+        raise QuestionProblem(
             f"HIT {hit.key}: {kind.name} cannot be asked on a page that stands alone; expected "
             'crowd.question = "external".'
         )
@@ -215,18 +194,14 @@ def html_page(
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
     """Return the layouts of a HIT's document: the drawn one, and its mirror if the kind has sides."""
     kind = KINDS[design.protocol]
-    drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, struck_too=True)
+    drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, with_withdrawn=True)
     if not drawn.sides:
         return [drawn]
     return [drawn, Layout(order=drawn.order, sides=[kind.sides.mirrored(side) for side in drawn.sides])]
 
 
-def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> PageAnswers:
-    """Read the answers to a page of ``html_page`` with the same design, HIT and units.
-
-    Raises:
-        AnswersUnreadable: not such a document, or no layout of this page.
-    """
+def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> HandedIn:
+    """Read the answers to a page of ``html_page`` with the same design, HIT and units."""
     kind = KINDS[design.protocol].of(design)
     fields = fields_of(read_answers(document))
     shown = {
@@ -237,18 +212,19 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
         raise AnswersUnreadable(
             f"HIT {hit.key}: layout is {fields['layout'][:80]!r}; expected {' or '.join(shown)}."
         )
+    if design.consent and fields.get("consent") != "1":
+        raise AnswersUnreadable(
+            "Its worker did not agree to the study's consent text: nothing of it is used."
+        )
     places = placed(units, layout.order, layout.sides)
     given = answers_of_form(fields, places, kind=kind, final=True, saved={})
-    answers, unfinished = without_unfinished(given, design=design, places=places)
+    answers, _unfinished = without_unfinished(given, design=design, places=places)
     kept = {str(answer["position"]): answer for answer in answers}
     missing = {*open_positions(places, kept, kind=kind), *undecided(fields, places, kind)}
-    return PageAnswers(
+    return HandedIn(
         layout=layout,
         answers=[dict(answer) for answer in answers if answer["position"] not in missing],
-        unfinished=unfinished,
         missing=sorted(missing),
-        comment=storable(fields.get("comment", ""))[:LONGEST_COMMENT].strip(),
-        consented=not design.consent or fields.get("consent") == "1",
     )
 
 
@@ -271,7 +247,7 @@ def _reachable(address: str, what: str) -> str:
     except ValueError:
         fine = False
     if not fine:
-        raise PictureNotReachable(
+        raise QuestionProblem(
             f"{what} is at {address[:200]!r}; a page on Mechanical Turk's servers can show pictures with an https "
             "address only."
         )
@@ -316,11 +292,6 @@ def _static(name: str) -> str:
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")
 
 
-PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-SUBMIT = "/mturk/externalSubmit"
-ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
-
-
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A parsed arrival; in a preview ``assignment``, ``worker`` and ``site`` are ''."""
@@ -336,11 +307,7 @@ class Arrival:
 
 
 def read_arrival(query: QueryDict, *, sites: Collection[str]) -> Arrival:
-    """Parse an arrival.
-
-    Raises:
-        ArrivalRefused: a part is missing, repeated or malformed, or the site is not allowed.
-    """
+    """Parse an arrival."""
     for name in ("assignmentId", "hitId", "workerId", "turkSubmitTo"):
         if len(query.getlist(name)) > 1:
             raise ArrivalRefused(
@@ -378,18 +345,6 @@ def _allowed(address: str, sites: Collection[str]) -> str:
     return site
 
 
-SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
-TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
-# in request.META, where no visitor's header can have these names
-KEY = "quorum.frame"
-ENTRANCE = "quorum.entrance"
-# MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
-SITES = {
-    "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
-    "mturk-sandbox": ("https://workersandbox.mturk.com",),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Frame:
     """The frame of a request; ``site`` takes its answers, such as https://www.mturk.com."""
@@ -403,7 +358,6 @@ class Frame:
 
 
 def sites_of(place: str) -> tuple[str, ...]:
-    """Return the sites that may frame a place's pages and take its answers."""
     if place not in SITES:
         return ()
     return tuple(site.rstrip("/") for site in settings.MTURK_SITES) or SITES[place]

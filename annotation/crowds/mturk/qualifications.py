@@ -1,6 +1,6 @@
 """Mechanical Turk's qualification requirements and tests.
 
-Identifiers and limits: "QualificationRequirement" of the Mechanical Turk API Reference.
+Source: "QualificationRequirement" of the Mechanical Turk API Reference.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from annotation.crowds.mturk.questions import (
     MOST_BYTES,
     QUESTION_FORM,
     QuestionProblem,
-    QuestionTooLong,
-    RequirementProblem,
     add,
     root,
     written,
@@ -50,14 +48,11 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
     """Return the design's worker requirements for boto3, followed by ``more``.
 
     The limit of HITs per person cannot be stated there and is checked here.
-
-    Raises:
-        RequirementProblem: one cannot be stated, or there are too many.
     """
     asked: list[Requirement] = []
     if workers.countries:
         if len(workers.countries) > MOST_LOCALES:
-            raise RequirementProblem(
+            raise QuestionProblem(
                 f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MOST_LOCALES}."
             )
         places = [{"Country": code} for code in workers.countries]
@@ -72,7 +67,7 @@ def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> li
         )
     asked += more
     if len(asked) > MOST_REQUIREMENTS:
-        raise RequirementProblem(
+        raise QuestionProblem(
             f"The study has {len(asked)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
         )
     return asked
@@ -86,11 +81,6 @@ def score_at_least(qualification: str, value: int) -> Requirement:
         "IntegerValues": [value],
         "ActionsGuarded": "Accept",
     }
-
-
-def does_not_have(qualification: str) -> Requirement:
-    """Hide the HIT from workers with this qualification, who were excluded or have done their share."""
-    return _hidden(qualification, "DoesNotExist")
 
 
 def is_master(*, live: bool) -> Requirement:
@@ -110,7 +100,7 @@ def _percent(above: float) -> int:
     """Return the whole percentage below the required one, since the comparison is strict."""
     percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
     if percent >= 100:
-        raise RequirementProblem(
+        raise QuestionProblem(
             f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."
         )
     return percent
@@ -127,12 +117,7 @@ class QualificationTest:
 
 
 def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options.
-
-    Raises:
-        QuestionProblem: the quiz is empty, or has known items, which need our own pages.
-        QuestionTooLong: a document exceeds the service's limit.
-    """
+    """Return the test for a study's quiz; ``seed`` draws its questions and the order of options."""
     if not asks_anything(quiz):
         raise QuestionProblem(
             "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."
@@ -211,7 +196,7 @@ def _selection(place: int) -> str:
 def _short_enough(what: str, document: str) -> str:
     size = len(document.encode())
     if size > MOST_BYTES:
-        raise QuestionTooLong(
+        raise QuestionProblem(
             f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; expected fewer "
             "or shorter questions."
         )

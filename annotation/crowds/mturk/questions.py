@@ -23,11 +23,26 @@ EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
 ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
-QUESTION_FORM_ANSWERS = f"{SCHEMAS}/2005-10-01/QuestionFormAnswers.xsd"
 
 INSTEAD = "\ufffd"  # replaces characters that cannot be shown
 # XML 1.0 section 2.2 allows no others, not even as references
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+MOST_BYTES = 65_535
+RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
+MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
+MOST_FIELDS = 5_000
+JOINED = "|"  # separates the checked values of one name
+ANSWERS = re.compile(
+    rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
+)
+REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
+PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+# elements of an answer that hold values
+VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
+FOLLOWS_THE_WINDOW = 0  # a frame's height in pixels
 
 
 def storable(text: str) -> str:
@@ -55,84 +70,31 @@ class QuestionProblem(QuorumError):
     title = "Mechanical Turk cannot take this question"
 
 
-class QuestionTooLong(QuestionProblem):
-    """The document exceeds the service's limit."""
-
-
-class PictureNotReachable(QuestionProblem):
-    """Workers could not load a picture of a self-contained page."""
-
-
-class KindNotCarried(QuestionProblem):
-    """The protocol needs our own pages, so a self-contained page cannot show it."""
-
-
-class RequirementProblem(QuestionProblem):
-    """The service cannot state the requirements, or there are too many."""
-
-
 class AnswersUnreadable(QuorumError):
     """A worker's answers have another form."""
 
     title = "The answers cannot be read"
 
 
-class NotificationProblem(QuorumError):
-    """A notification is ignored."""
-
-    title = "The notification is not used"
-
-
-class NotificationUnreadable(NotificationProblem):
-    """It is not of the documented form, or incomplete."""
-
-
-class NotificationForged(NotificationProblem):
-    """It is not signed by Amazon SNS, or is about another topic."""
-
-    status = 403
-
-
-class NotificationTooOld(NotificationProblem):
-    """It was signed too long ago, or in the future."""
-
-    status = 403
-
-
-class NotificationRepeated(NotificationProblem):
-    status = 409
-
-
-MOST_BYTES = 65_535
-RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-CONTENT = "quorum-content"  # the place of the page; no other text of that document contains it
-
-
-def external_question(*, url: str, hit: str, frame_height: int = 0, loopback: bool = False) -> str:
+def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     """Return the XML that shows ``url`` in a frame; the service adds its four parameters.
 
     Args:
         hit: the HIT's key, for errors.
-        frame_height: in pixels; 0 follows the window.
         loopback: allow an address of this machine without https, for rehearsals.
-
-    Raises:
-        QuestionProblem: the service would refuse the address, or lose a part of it.
-        QuestionTooLong.
     """
     _check_address(url, hit=hit, loopback=loopback)
     document = root("ExternalQuestion", EXTERNAL_QUESTION)
     add(document, "ExternalURL", url)
-    add(document, "FrameHeight", _height(frame_height, hit=hit))
+    add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     return _short_enough(written(document), hit=hit)
 
 
-def html_question_of(page: str, *, hit: str, frame_height: int = 0) -> str:
-    """Return the XML that contains ``page``, a whole HTML document, in CDATA; raise QuestionTooLong."""
+def html_question_of(page: str, *, hit: str) -> str:
+    """Return the XML that contains ``page``, a whole HTML document, in CDATA."""
     document = root("HTMLQuestion", HTML_QUESTION)
     add(document, "HTMLContent", CONTENT)
-    add(document, "FrameHeight", _height(frame_height, hit=hit))
+    add(document, "FrameHeight", FOLLOWS_THE_WINDOW)
     before, _, after = written(document).partition(CONTENT)
     # CDATA ends at the first "]]>", so split one inside the page
     inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
@@ -165,39 +127,19 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
         )
 
 
-def _height(pixels: int, *, hit: str) -> int:
-    if type(pixels) is not int or pixels < 0:
-        raise QuestionProblem(
-            f"HIT {hit}: frame height is {pixels!r}; expected whole pixels, 0 to follow the window."
-        )
-    return pixels
-
-
 def _short_enough(question: str, *, hit: str) -> str:
     size = len(question.encode())
     if size > MOST_BYTES:
-        raise QuestionTooLong(
+        raise QuestionProblem(
             f"HIT {hit}: its question is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; ask for less "
             'in a HIT, or set crowd.question to "external".'
         )
     return question
 
 
-MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
-MOST_FIELDS = 5_000
-JOINED = "|"  # separates the checked values of one name
-ANSWERS = re.compile(
-    rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
-)
-REFERENCE = re.compile(r"&#(?:x([0-9a-fA-F]+)|([0-9]+));")
-PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-# elements of an answer that hold values
-VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
-
-
 @dataclass(frozen=True, slots=True)
 class FieldAnswer:
-    """One ``Answer``: the field's name and its values in order; an empty field has an empty value."""
+    """One ``Answer``: the field's name and its values in order."""
 
     name: str
     values: tuple[str, ...]
@@ -207,9 +149,6 @@ def read_answers(document: str) -> tuple[FieldAnswer, ...]:
     """Return the answers in document order, including repeated names.
 
     Characters that XML cannot hold are replaced, so that one bad letter does not lose a worker's answers.
-
-    Raises:
-        AnswersUnreadable: the document is not XML, not QuestionFormAnswers, has a document type, or is too large.
     """
     size = len(document.encode("utf-8", "replace"))
     if size > MOST_ANSWER_BYTES:
@@ -255,18 +194,6 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
         kept = values.setdefault(answer.name, [])
         kept += [value for value in answer.values if value not in kept]
     return {name: JOINED.join(kept) for name, kept in values.items()}
-
-
-def write_answers(fields: Iterable[tuple[str, str]]) -> str:
-    """Return the document for posted ``fields``, in ASCII with references as the service writes it."""
-    document = root("QuestionFormAnswers", QUESTION_FORM_ANSWERS)
-    for name, value in fields:
-        answer = add(document, "Answer")
-        add(answer, "QuestionIdentifier", name)
-        add(answer, "FreeText", value)
-    # parsers turn a bare carriage return into "\n", but not a reference to it
-    text = tostring(document, encoding="us-ascii", xml_declaration=False).decode().replace("\r", "&#13;")
-    return f'<?xml version="1.0" encoding="ASCII"?>{text}'
 
 
 def _repaired(document: str) -> str:

@@ -89,17 +89,13 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return True if there are instructions and the worker never claimed work here.
-
-    They may have accepted without a preview. Consent shows the instructions too.
-    """
+    """Return True if there are instructions that the worker, without a preview, has not seen."""
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
 
 
 def _publication(study: Study, arrival: Arrival) -> Publication:
-    """Return the external HIT of an arrival; raise ArrivalRefused if there is none for it."""
     rows = Publication.objects.select_related("study", "hit")
     found = rows.filter(
         study=study, place=study.place, external_id=arrival.hit, state__in=UP, hit__isnull=False
@@ -157,11 +153,7 @@ def _entrance(
 
 
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
-    """Show the session's page of work, or its state.
-
-    Raises:
-        WorkTakenBack, TooLate, WorkPaused, WorkerExcluded, SlotTaken: there is no work for this worker.
-    """
+    """Show the session's page of work, or its state."""
     session, design = frame.session, design_of(frame.session.study)
     refuse_passed_on(session)
     held = _latest(session)
@@ -185,7 +177,6 @@ def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
 
 
 def late_page(request: HttpRequest, held: Assignment) -> HttpResponse:
-    """Say that the time is over, and what happens to the answers."""
     apart = held.state == Assignment.State.APART
     message = late_note() if apart else _(
         "Mechanical Turk’s time for this HIT is over. What you answered is kept, but does not count unless you handed "

@@ -41,8 +41,7 @@ ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.B
 
 
 class ExternalBackend(CrowdBackend):
-    """A backend whose sessions have ``panel.hits`` HITs; the study is one external HIT with a slot for each
-    session."""
+    """A backend whose sessions have ``panel.hits`` HITs; the study is one external HIT with a slot per session."""
 
     name = "external"
     title = "an external panel"
@@ -131,7 +130,6 @@ class PanelIds:
 
 
 def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
-    """Return the ids in a link's parameters; raise LinkProblem if one is missing or malformed."""
     return PanelIds(
         worker=_id(query, worker_parameter(panel)),
         session=_id(query, session_parameter(panel)),
@@ -197,7 +195,7 @@ def sealed(study: Study, ids: PanelIds) -> str:
 
 
 def opened(study: Study, seal: str) -> PanelIds:
-    """Return the ids of a signed form; raise LinkProblem if it is forged or older than a day."""
+    """Return the ids of a form signed less than a day ago."""
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)
         if pk != study.pk:
@@ -218,7 +216,6 @@ ITS_PAGES = ("reserved", "accepted", "submitted", "approved", "rejected", "inval
 
 
 def panel_sessions(study: Study) -> QuerySet[CrowdSession]:
-    """Return sessions in a study that is published as a whole."""
     return CrowdSession.objects.filter(study=study, publication__hit=None).select_related("publication")
 
 

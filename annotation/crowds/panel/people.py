@@ -50,7 +50,6 @@ SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerEx
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
-    """Return the existing session of a link, or None; raise LinkProblem if it is another person's."""
     found = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
     session = found.select_related("worker", "publication").first()
     if session is None:
@@ -76,8 +75,7 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
     """Return the person's session, or create it. Without a slot the session ends at once.
 
     Raises:
-        LinkProblem: the submission is another person's.
-        JoinRefused, CountryProblem, StudyPaused: nothing is recorded.
+        LinkProblem, JoinRefused, CountryProblem, StudyPaused: nothing is recorded.
     """
     design = design_of(study)
     if design.consent and not consent and known_session(study=study, ids=ids) is None:
@@ -119,7 +117,8 @@ def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, c
     earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
     for one in earlier:
         if one.status == Status.WORKING:  # the panel gave them a new submission: the former one is over there
-            _end(one, Status.RETURNED, why="The panel sent the person again, with another submission.")
+            why = "The panel sent the person again, with another submission."
+            end_panel_session(session=one, status=Status.RETURNED, why=why)
     _settle_arrival(session, design, earlier=earlier, country=country)
     if session.status == Status.WORKING:
         join_sent(study=study, worker=worker, consent=consent)
@@ -152,9 +151,8 @@ def _settle_arrival(
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
     """Return True if a slot is left; that of an abandoned session counts as left."""
     publication, study = session.publication, session.study
-    others = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE).exclude(
-        pk=session.pk
-    )
+    taken = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE)
+    others = taken.exclude(pk=session.pk)
     if study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
         return False
     if others.count() >= publication.places:
@@ -166,34 +164,21 @@ def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
 def time_out(*, study: Study, minutes: int) -> int:
     """End sessions without a lease for that many minutes; return their number."""
     idle = idle_since(study, minutes=minutes).select_related("study", "publication").order_by("pk")
-    return sum(_end(session, Status.TIMED_OUT) for session in idle)
+    return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in idle)
 
 
 def tidy_up(*, study: Study) -> int:
-    """End abandoned sessions of a closed study and release their money; return their number."""
+    """End abandoned sessions of a closed study; return their number."""
     if study.state == Study.State.OPEN:
         return 0
     return time_out(study=study, minutes=design_of(study).crowd.lease_minutes)
 
 
-@transaction.atomic
-def leave(*, session: CrowdSession) -> bool:
-    """Return the session at the person's request and keep what was submitted. Return False if it was over."""
-    return _end(session, Status.RETURNED)
-
-
-@transaction.atomic
-def end_session_of_panel(*, session: CrowdSession, status: str, why: str) -> bool:
-    """End a session that the panel took back. Return False if it was over."""
-    return _end(session, status, why=why)
-
-
-@transaction.atomic
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """Screen the person out if ``error`` is a reason for it; return False otherwise."""
+    """Screen the person out if ``error`` is a reason for it."""
     if not isinstance(error, SCREENING):
         return False
-    _end(session, Status.SCREENED_OUT, why=str(error))
+    end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))
     return True
 
 
@@ -203,20 +188,18 @@ def end_without_work(*, session: CrowdSession) -> bool:
 
     Return False if they claimed a page in another window, or the session is over.
     """
-    # waits for claims of the session
-    CrowdSession.objects.select_for_update().get(pk=session.pk)
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # waits for claims of the session
     if Assignment.objects.holding(timezone.now()).filter(session=session).exists():
         return False
-    some = pages_handed_in(session)
-    return _end(session, Status.SUBMITTED if some else Status.FULL)
+    status = Status.SUBMITTED if pages_handed_in(session) else Status.FULL
+    return end_panel_session(session=session, status=status)
 
 
-def _end(session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a session within the caller's transaction and release its assignments.
-
-    Assignments are locked before sessions, as in a submission.
-    """
+@transaction.atomic
+def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
+    """End a session, keep what was submitted, and release its other assignments. Return False if it was over."""
     held = Assignment.objects.filter(session=session)
+    # assignments are locked before sessions, as in a submission
     list(held.filter(state__in=LEASED).select_for_update().order_by("pk"))
     if not end_with(session=session, status=status, why=why):
         return False

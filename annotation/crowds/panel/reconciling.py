@@ -22,7 +22,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
-from annotation.crowds.panel.people import end_session_of_panel, tidy_up
+from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import pseudonym
 from annotation.models import CrowdCall, CrowdSession, RawId
 from annotation.money.ledger import spell_cents
@@ -80,13 +80,7 @@ class ListProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A line of the list.
-
-    Attributes:
-        status: a value of ``CrowdSession.Status``; '' if unknown.
-        said: the panel's own status.
-        code: the code entered there, or ''.
-    """
+    """A line of the list; ``said`` is the panel's own status, ``status`` the one of ``CrowdSession.Status``."""
 
     line: int
     worker: str
@@ -106,9 +100,6 @@ def read_submissions(
 
     Args:
         columns: column names by KINDS, if they are not found automatically.
-
-    Raises:
-        ListProblem: it cannot be parsed, a column has to be chosen, or a submission appears twice and differs.
     """
     if len(text) > MOST_CHARACTERS:
         raise ListProblem(f"The list has {len(text):,} characters; expected {MOST_CHARACTERS:,} at most.")
@@ -209,14 +200,11 @@ class _Saying(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A submission on both sides.
+    """A submission on both sides: ``there`` in the list, ``here`` our session.
 
     Attributes:
-        there: the line of the list, or None.
-        here: our session, or None.
         raw: the panel's id of the person, if known.
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
-        reason: in a sentence.
         books: the new status of our session after booking, or ''.
         odd: whether the two sides contradict each other, or the code is wrong.
     """
@@ -232,8 +220,6 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The changes by booking a list."""
-
     approved: int = 0
     rejected: int = 0
     ended: int = 0
@@ -245,11 +231,7 @@ class Booked:
 
 
 def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
-    """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing.
-
-    Raises:
-        WrongState: the study was never opened to a panel.
-    """
+    """Compare the list's lines with our sessions, then add sessions that are not listed. Write nothing."""
     if not study.place or not study.publications.filter(hit=None).exists():
         raise WrongState(f"Study {study.slug!r} was never opened to a panel; there is nothing to compare.")
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
@@ -370,15 +352,7 @@ def _unfinished_here(said: _Saying, there: Submission, here: CrowdSession, *, co
 def book_list(
     *, study: Study, submissions: Sequence[Submission], approve: bool = False, by: User | None = None
 ) -> Booked:
-    """Book the panel's statuses. A repeated call changes nothing.
-
-    Args:
-        approve: also approve all sessions to be paid.
-
-    Raises:
-        OverBudget: an approval for which nothing is left; nothing changes.
-        WrongState: as ``compare``.
-    """
+    """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing."""
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
         if one.here is None or one.there is None:
@@ -410,7 +384,7 @@ def book_list(
 
 def _end(session: CrowdSession, status: str) -> int:
     if session.status == Status.WORKING:
-        return int(end_session_of_panel(session=session, status=status, why="The panel says so."))
+        return int(end_panel_session(session=session, status=status, why="The panel says so."))
     return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(
         status=status, decided_at=timezone.now(), feedback="The panel says so."
     )
@@ -455,12 +429,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
-    """Ask for a bonus for each session of ``unpaid_pages``; return their number.
-
-    Raises:
-        WrongState: there are none, the crowd pays no bonuses, or the reason is missing.
-        OverBudget: the budget does not cover all; nobody is paid.
-    """
+    """Ask for a bonus for each session of ``unpaid_pages``; return their number."""
     with transaction.atomic():
         partial = unpaid_pages(study)
         if not partial:
@@ -485,15 +454,9 @@ def listed_bonuses(study: Study) -> tuple[int, int]:
 
 @transaction.atomic
 def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
-    """Return a list's number and its lines: the panel's id of submission or person, and the amount.
+    """Return a list's number (a new one for 0) and its lines: the panel's id of submission or person, and the amount.
 
     Each bonus is in one list only, so that uploading each list once pays each bonus once.
-
-    Args:
-        number: an existing list; 0 makes a new one.
-
-    Raises:
-        WrongState: there is no such list, nothing to list, or a raw id was deleted.
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState("Nothing was listed: this crowd is told of bonuses by Quorum itself.")

@@ -22,7 +22,15 @@ from annotation.crowds.panel.backend import (
     sealed,
     session_of,
 )
-from annotation.crowds.panel.people import code_of, enter, ids_of, known_session, leave, outcome_of, token_of
+from annotation.crowds.panel.people import (
+    code_of,
+    end_panel_session,
+    enter,
+    ids_of,
+    known_session,
+    outcome_of,
+    token_of,
+)
 from annotation.errors import CountryProblem, JoinRefused
 from annotation.models import CrowdSession
 from annotation.quality.flags import refuse_while_paused
@@ -140,7 +148,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
     if session is None:
         return redirect("annotation:study", slug)
     if request.method == "POST" and "confirm" in request.POST:
-        leave(session=session)
+        end_panel_session(session=session, status=CrowdSession.Status.RETURNED)
         return see_other("annotation:panel-end", slug)
     design = design_of(study)
     if outcome_of(session):
@@ -162,7 +170,6 @@ def _way_back(
     outcome: str,
     session: CrowdSession | None = None,
 ) -> HttpResponse:
-    """Show the page that leads back to the panel; without a session nothing is recorded."""
     code = code_of(session) if session is not None else code_for(study, design, outcome)
     ids = ids_of(session) if session is not None else PanelIds(worker="")
     context = {

@@ -1,9 +1,8 @@
 """Prolific by its API: slots, approvals, bonuses and groups; people come in by the panel's entry.
 
-The study is published as a whole. The API has no idempotency keys for creating a study or paying a bonus. So a
-draft has our token as its internal name and is searched for before one is made, the chosen draft is stored before
-it is published, slots are set to a total, decisions are read before they are made, and after a lost answer a
-bonus is only looked for, never paid again (prolific.people).
+The API has no idempotency keys for creating a study or paying a bonus. So a draft has our token as its internal
+name and is searched for before one is made, the chosen draft is stored before it is published, slots are set to a
+total, decisions are read before they are made, and after a lost answer a bonus is only looked for, never paid again.
 """
 
 from __future__ import annotations
@@ -19,16 +18,15 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db.models import Count, Max
 
-from annotation.crowds.base import Ability, Refused, SeenPublication, SeenWork, TryLater, fee_of
+from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import session_pseudonym
-from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.client import ProlificClient, open_client
 from annotation.crowds.prolific.people import (
     STATUS,
     blocked_group_name,
     change_group,
     decide,
-    open_client,
     pay_bonus,
     refuse_dearer,
     send_message,
@@ -37,7 +35,6 @@ from annotation.crowds.prolific.people import (
 from annotation.crowds.prolific.shapes import (
     CompletionCode,
     PanelStudy,
-    ProlificRefused,
     StudyAction,
     StudyDraft,
     StudyState,
@@ -105,15 +102,14 @@ class ProlificBackend(ExternalBackend):
 
     def bonus_fee(self, cents: int) -> int:
         percent: Decimal = settings.PROLIFIC_FEE_PERCENT
-        fee = fee_of(cents, percent)
-        return fee + (Decimal(cents) * percent / 100 > fee)
+        return math.ceil(Decimal(cents) * percent / 100)
 
     def balance(self, place: str) -> int | None:
         if not settings.PROLIFIC_WORKSPACE:
             return None
         try:
             with open_client() as client:
-                return client.balance(settings.PROLIFIC_WORKSPACE).available_cents
+                return client.balance_cents(settings.PROLIFIC_WORKSPACE)
         except Refused as problem:  # for instance another account's workspace
             raise TryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
@@ -182,7 +178,7 @@ class ProlificBackend(ExternalBackend):
 
 def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Find or create the study of our token, store it, and publish it."""
-    publication = _publication(call)
+    publication = call.publication_now()
     found = client.find_studies(publication.token, project=settings.PROLIFIC_PROJECT)
     up = [study for study in found if study.state in UP]
     if up:
@@ -196,7 +192,7 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
-    except ProlificRefused:
+    except (Refused, OutOfFunds):
         if client.get_study(chosen).state not in UP:
             raise
     return {"external_id": chosen}
@@ -236,8 +232,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
 def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
     """Return a code per outcome with Prolific's action.
 
-    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing (paid
-    screen-outs exist in some workspaces only).
+    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing.
     """
     review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
     codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]
@@ -250,7 +245,7 @@ def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
 
 def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Set the total of slots, so that a repeated call adds none; resume a paused study."""
-    publication = _publication(call)
+    publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
     there = client.get_study(publication.external_id)
@@ -275,7 +270,7 @@ def _expire(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     People at work may finish if it is paused. If nobody is at work, stop it, which refunds its open slots. A
     study that is paused for a while is not stopped, as a stopped one reopens with more slots only.
     """
-    publication = _publication(call)
+    publication = call.publication_now()
     there = client.get_study(publication.external_id)
     if there.state is StudyState.ACTIVE:
         client.transition_study(publication.external_id, StudyAction.PAUSE)
@@ -299,10 +294,3 @@ def _seen(client: ProlificClient, study: PanelStudy, token: str) -> SeenPublicat
         reward_cents=study.reward_cents,
         facts={"status": study.state.value, **Counter(state.value for state in states)},
     )
-
-
-def _publication(call: CrowdCall) -> Publication:
-    """Return the current row: its slots may have grown since the call was written."""
-    if call.publication is None:
-        raise Refused(f"The call {call.key} names no publication.")
-    return Publication.objects.select_related("study").get(pk=call.publication.pk)

@@ -1,14 +1,13 @@
 """A client of Prolific's public API, version 1 (docs.prolific.com): each method makes one call, once.
 
-It never repeats a call. An order that costs money was refused (``ProlificRefused``), was not carried out and may
-be repeated (``ProlificThrottled``, ``ProlificNotReached``), or is indeterminate (``ProlificUnknown``), and the
-state must be read first. The reference calls transitions of submissions idempotent, and *paying bonuses not*:
-paying a set-up twice pays the people twice.
+All methods raise ``Refused``, ``OutOfFunds`` or ``TryLater``. The reference calls transitions of submissions
+idempotent, and *paying bonuses not*: paying a set-up twice pays the people twice.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -18,38 +17,32 @@ from typing import Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 import httpx
+from django.conf import settings
 
+from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
 from annotation.crowds.prolific.shapes import (
     SHORTEST_REJECTION,
-    Balance,
     BonusSetUp,
     PanelStudy,
     ParticipantGroup,
-    ProlificError,
-    ProlificNotConfigured,
-    ProlificNotReached,
-    ProlificRefused,
-    ProlificThrottled,
-    ProlificUnknown,
-    RejectionCategory,
     StudyAction,
     StudyDraft,
     Submission,
-    UnreadableAnswer,
-    WrongRequest,
     decimal_text,
     known_id,
-    read_id,
     upwards,
+    whole,
 )
 
-Row = TypeVar("Row")
+Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup)
 Parameters = Mapping[str, str | int]
 
 PAGE_SIZE = 100
 MOST_PAGES = 1_000  # endless paging is a fault, not a long list
 _OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 _LONGEST_DETAIL = 400
+# The reference has no error code for an empty account; people reported these words.
+_OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 
 
 @cache
@@ -58,17 +51,18 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-class ProlificConnection:
-    """An address and a token for many calls."""
+def open_client() -> ProlificClient:
+    return ProlificClient(url=settings.PROLIFIC_API_URL, token=settings.PROLIFIC_TOKEN)
 
+
+class ProlificClient:
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
         parts = urlsplit(url)
         if not token:
-            raise ProlificNotConfigured("Nothing was asked of Prolific: the setting PROLIFIC_TOKEN is empty.")
+            raise _not_configured("the setting PROLIFIC_TOKEN is empty.")
         if parts.scheme != "https" and parts.hostname not in _OWN_HOSTS:
-            raise ProlificNotConfigured(
-                f"Nothing was asked of Prolific: PROLIFIC_API_URL is {url!r}; expected an https address, "
-                "since the token is sent with every call."
+            raise _not_configured(
+                f"PROLIFIC_API_URL is {url!r}; expected an https address, since the token is sent with every call."
             )
         self._http = httpx.Client(
             base_url=f"{url.rstrip('/')}/api/v1/",
@@ -85,21 +79,113 @@ class ProlificConnection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._http.close()
 
-    def listed(
-        self,
-        path: str,
-        parameters: Parameters,
-        read: Callable[[Mapping[str, Any]], Row],
-        *,
-        key: Callable[[Row], str],
+    def create_study(self, draft: StudyDraft) -> PanelStudy:
+        """Create a draft, which nobody sees and which costs nothing. It is not idempotent: look for it first."""
+        return PanelStudy.read(self._answered("POST", "studies/", json=draft.as_json()))
+
+    def list_studies(self, *, project: str = "") -> list[PanelStudy]:
+        """Return the studies of a project or the account, the oldest first (ids grow with time)."""
+        path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
+        found = self._listed(path, {}, PanelStudy.read)
+        return sorted(found, key=lambda study: study.id)
+
+    def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
+        return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
+
+    def get_study(self, study: str) -> PanelStudy:
+        return PanelStudy.read(self._answered("GET", f"studies/{known_id(study, 'study')}/"))
+
+    def transition_study(self, study: str, action: StudyAction) -> None:
+        path = f"studies/{known_id(study, 'study')}/transition/"
+        self._ask("POST", path, json={"action": action.value})
+
+    def increase_places(self, study: str, places: int) -> None:
+        """Set the total of slots. A published study refuses fewer; a completed one reopens."""
+        path = f"studies/{known_id(study, 'study')}/"
+        self._ask("PATCH", path, json={"total_available_places": places})
+
+    def cost_cents(self, *, reward_cents: int, places: int) -> int:
+        """Return the cost of slots with this account's fee and tax."""
+        body = {"reward": reward_cents, "total_available_places": places}
+        answer = self._answered("POST", "study-cost-calculator/", json=body)
+        return upwards(answer.get("total_cost"), "total_cost")
+
+    def balance_cents(self, workspace: str) -> int:
+        """Return the money that is not reserved for running studies."""
+        answer = self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
+        return whole(answer.get("available_balance", 0), "available_balance")
+
+    def submissions(self, study: str) -> list[Submission]:
+        """Return a study's submissions by start; bonuses are not included."""
+        parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
+        return self._listed("submissions/", parameters, lambda row: Submission.read(row, study=study))
+
+    def submission(self, submission: str) -> Submission:
+        return Submission.read(self._answered("GET", f"submissions/{known_id(submission, 'submission')}/"))
+
+    def approve(self, submission: str) -> None:
+        self._decide(submission, {"action": "APPROVE"})
+
+    def reject(self, submission: str, *, message: str) -> None:
+        if len(message) < SHORTEST_REJECTION:
+            raise Refused(
+                f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "
+                f"expected {SHORTEST_REJECTION} or more."
+            )
+        self._decide(submission, {"action": "REJECT", "rejection_category": "OTHER", "message": message})
+
+    def _decide(self, submission: str, body: Mapping[str, object]) -> None:
+        path = f"submissions/{known_id(submission, 'submission')}/transition/"
+        self._ask("POST", path, json=body)
+
+    def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
+        """Announce a bonus. Nothing is paid yet."""
+        body = {
+            "study_id": known_id(study, "study"),
+            "csv_bonuses": f"{known_id(submission, 'submission')},{decimal_text(cents)}",
+        }
+        return BonusSetUp.read(self._answered("POST", "submissions/bonus-payments/", json=body))
+
+    def pay_bonus(self, set_up: str) -> None:
+        """Pay a set-up within minutes. *A repeated call pays twice*: never repeat it after a lost answer."""
+        self._ask("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
+
+    def groups(self, workspace: str) -> list[ParticipantGroup]:
+        parameters = {"workspace_id": known_id(workspace, "workspace"), "active": "true"}
+        return self._listed("participant-groups/", parameters, ParticipantGroup.read)
+
+    def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
+        """Create an empty group. It is not idempotent: look for its name first."""
+        body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
+        return ParticipantGroup.read(self._answered("POST", "participant-groups/", json=body))
+
+    def add_to_group(self, group: str, participants: Sequence[str]) -> None:
+        self._change_group("POST", group, participants)
+
+    def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
+        self._change_group("DELETE", group, participants)
+
+    def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
+        path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
+        members = [known_id(one, "participant") for one in participants]
+        self._ask(method, path, json={"participant_ids": members})
+
+    def send_message(self, *, participant: str, study: str, text: str) -> None:
+        """Message a person about a study. It cannot be found out later whether it was sent."""
+        body = {
+            "recipient_id": known_id(participant, "participant"),
+            "study_id": known_id(study, "study"),
+            "body": text,
+        }
+        self._ask("POST", "messages/", json=body)
+
+    def _listed(
+        self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
         """Return every row of a paged list once, even if pages shift meanwhile."""
-        rows = {key(row): row for page in self._pages(path, parameters) for row in map(read, page)}
+        rows = {row.id: row for page in self._pages(path, parameters) for row in map(read, page)}
         return list(rows.values())
 
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
@@ -107,12 +193,10 @@ class ProlificConnection:
         asked: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
         for number in range(2, MOST_PAGES + 2):
-            answer = self.answered("GET", path, parameters=asked)
+            answer = self._answered("GET", path, params=asked)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise UnreadableAnswer(
-                    f"Prolific's list of {path} holds no results; expected a list of objects."
-                )
+                raise TryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
             if rows == before:  # the endpoint does not page and repeated itself
                 return
             yield rows
@@ -128,43 +212,29 @@ class ProlificConnection:
                 return
             else:
                 asked = {**asked, "page": number}
-        raise UnreadableAnswer(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
+        raise TryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
 
-    def answered(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Mapping[str, object] | None = None,
-        parameters: Parameters | None = None,
-    ) -> dict[str, Any]:
+    def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return an answer's JSON object. A truncated answer counts as lost."""
-        answer = self.ask(method, path, body=body, parameters=parameters)
+        answer = self._ask(method, path, **request)
         try:
             read = json.loads(answer.content, parse_float=Decimal)
         except ValueError as error:
-            raise ProlificUnknown(f"Prolific's answer to {method} {path} was cut short.") from error
+            raise TryLater(f"Prolific's answer to {method} {path} was cut short.") from error
         if not isinstance(read, dict):
-            raise UnreadableAnswer(f"Prolific's answer to {method} {path} is no object.")
+            raise TryLater(f"Prolific's answer to {method} {path} is no object.")
         return read
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Mapping[str, object] | None = None,
-        parameters: Parameters | None = None,
-    ) -> httpx.Response:
-        """Send a call once. Raise a ProlificError unless it succeeds."""
+    def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a call once; ``request`` are httpx's ``json`` and ``params``."""
         try:
-            answer = self._http.request(method, path, json=body, params=parameters)
+            answer = self._http.request(method, path, **request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise ProlificNotReached(
-                f"{method} {path} was not sent: no connection to Prolific ({error})."
+            raise TryLater(
+                f"{method} {path} was not sent: no connection to Prolific ({error}).", undone=True
             ) from error
         except httpx.RequestError as error:
-            raise ProlificUnknown(
+            raise TryLater(
                 f"{method} {path} was sent and no answer came ({type(error).__name__}); "
                 "Prolific may have carried it out or not."
             ) from error
@@ -173,42 +243,42 @@ class ProlificConnection:
         raise _failure(method, path, answer)
 
 
-def _failure(method: str, path: str, answer: httpx.Response) -> ProlificError:
-    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
-        return ProlificThrottled(
-            f"{method} {path} was not carried out: Prolific asks to wait.", retry_after=_seconds(answer)
-        )
-    if answer.status_code >= 500 or answer.status_code == httpx.codes.REQUEST_TIMEOUT:
-        return ProlificUnknown(
-            f"{method} {path} was answered with {answer.status_code}; Prolific may have carried it out or not."
-        )
-    detail, code = _detail(answer)
-    return ProlificRefused(
-        f"Prolific refused {method} {path} ({answer.status_code}): {detail}",
-        answered=answer.status_code,
-        error_code=code,
-        said=detail,
-    )
+def _not_configured(why: str) -> TryLater:
+    return TryLater(f"Nothing was asked of Prolific: {why}", after=60.0, undone=True, final=True)
 
 
-def _seconds(answer: httpx.Response) -> float | None:
+def _failure(method: str, path: str, answer: httpx.Response) -> CrowdProblem:
+    status = answer.status_code
+    if status == httpx.codes.TOO_MANY_REQUESTS:
+        words = f"{method} {path} was not carried out: Prolific asks to wait."
+        return TryLater(words, after=_seconds(answer), undone=True)
+    if status >= 500 or status == httpx.codes.REQUEST_TIMEOUT:
+        return TryLater(
+            f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
+        )
+    detail = _detail(answer)
+    words = f"Prolific refused {method} {path} ({status}): {detail}"
+    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+        return TryLater(f"{words} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True)
+    return OutOfFunds(words) if _OUT_OF_FUNDS.search(detail) else Refused(words)
+
+
+def _seconds(answer: httpx.Response) -> float:
     """Return ``Retry-After`` in seconds; ignore dates, which were never seen here."""
     text = answer.headers.get("Retry-After", "")
-    return float(text) if text.isascii() and text.isdigit() else None
+    return float(text) if text.isascii() and text.isdigit() else 0.0
 
 
-def _detail(answer: httpx.Response) -> tuple[str, int]:
-    """Return the API's error message and code. It may be bare or in ``error``, as text, list or fields."""
+def _detail(answer: httpx.Response) -> str:
+    """Return the API's error message. It may be bare or in ``error``, as text, list or fields."""
     try:
         read = json.loads(answer.content)
     except ValueError:
-        return (answer.text.strip()[:_LONGEST_DETAIL] or answer.reason_phrase), 0
+        return answer.text.strip()[:_LONGEST_DETAIL] or answer.reason_phrase
     error = read.get("error", read) if isinstance(read, dict) else read
-    if not isinstance(error, dict):
-        return _words(error)[:_LONGEST_DETAIL], 0
-    said = error.get("detail") or error.get("message") or error.get("title") or error
-    code = error.get("error_code")
-    return _words(said)[:_LONGEST_DETAIL], code if isinstance(code, int) else 0
+    if isinstance(error, dict):
+        error = error.get("detail") or error.get("message") or error.get("title") or error
+    return _words(error)[:_LONGEST_DETAIL]
 
 
 def _words(said: object) -> str:
@@ -217,146 +287,3 @@ def _words(said: object) -> str:
     if isinstance(said, list):
         return " ".join(_words(one) for one in said)
     return str(said)
-
-
-MOST_BONUSES = 200  # per set-up, as recommended by the reference of "Set up bonuses"
-MOST_APPROVALS = 1_000  # per call, as recommended by the reference of "Bulk approve submissions"
-
-
-class ProlificClient(ProlificConnection):
-    # --- studies ----------------------------------------------------------------------------------
-    def create_study(self, draft: StudyDraft) -> PanelStudy:
-        """Create a draft, which nobody sees and which costs nothing. It is not idempotent: look for it first."""
-        return PanelStudy.read(self.answered("POST", "studies/", body=draft.as_json()))
-
-    def list_studies(self, *, project: str = "") -> list[PanelStudy]:
-        """Return the studies of a project or the account, the oldest first (ids grow with time)."""
-        path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
-        found = self.listed(path, {}, PanelStudy.read, key=lambda study: study.id)
-        return sorted(found, key=lambda study: study.id)
-
-    def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
-        return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
-
-    def get_study(self, study: str) -> PanelStudy:
-        return PanelStudy.read(self.answered("GET", f"studies/{known_id(study, 'study')}/"))
-
-    def transition_study(self, study: str, action: StudyAction) -> None:
-        """Publish, pause, start or stop a study; an invalid step is refused."""
-        path = f"studies/{known_id(study, 'study')}/transition/"
-        self.ask("POST", path, body={"action": action.value})
-
-    def increase_places(self, study: str, places: int) -> None:
-        """Set the total of slots. A published study refuses fewer; a completed one reopens."""
-        path = f"studies/{known_id(study, 'study')}/"
-        self.ask("PATCH", path, body={"total_available_places": places})
-
-    def cost_cents(self, *, reward_cents: int, places: int) -> int:
-        """Return the cost of slots with this account's fee and tax."""
-        body = {"reward": reward_cents, "total_available_places": places}
-        answer = self.answered("POST", "study-cost-calculator/", body=body)
-        return upwards(answer.get("total_cost"), "total_cost")
-
-    def balance(self, workspace: str) -> Balance:
-        return Balance.read(self.answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/"))
-
-    # --- submissions ------------------------------------------------------------------------------
-    def submissions(self, study: str) -> list[Submission]:
-        """Return a study's submissions by start; bonuses are not included."""
-        parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
-        return self.listed(
-            "submissions/", parameters, lambda row: Submission.read(row, study=study), key=lambda one: one.id
-        )
-
-    def submission(self, submission: str) -> Submission:
-        return Submission.read(self.answered("GET", f"submissions/{known_id(submission, 'submission')}/"))
-
-    def approve(self, submission: str) -> None:
-        """Pay a submission. A repeated call changes nothing."""
-        self._decide(submission, {"action": "APPROVE"})
-
-    def reject(self, submission: str, *, category: RejectionCategory, message: str) -> None:
-        """Reject a submission with a reason for its author. A repeated call changes nothing."""
-        if len(message) < SHORTEST_REJECTION:
-            raise WrongRequest(
-                f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "
-                f"expected {SHORTEST_REJECTION} or more."
-            )
-        body = {"action": "REJECT", "rejection_category": category.value, "message": message}
-        self._decide(submission, body)
-
-    def approve_many(self, submissions: Sequence[str]) -> None:
-        """Approve submissions asynchronously; read their states to see the result."""
-        if not 0 < len(submissions) <= MOST_APPROVALS:
-            raise WrongRequest(
-                f"Not asked of Prolific: {len(submissions)} submissions to approve at once; "
-                f"expected 1 to {MOST_APPROVALS}."
-            )
-        body = {"submission_ids": [known_id(one, "submission") for one in submissions]}
-        self.ask("POST", "submissions/bulk-approve/", body=body)
-
-    def request_return(self, submission: str, *, reason: str) -> None:
-        """Ask a person to return a submission, unpaid and without a mark against them."""
-        path = f"submissions/{known_id(submission, 'submission')}/request-return/"
-        self.ask("POST", path, body={"request_return_reasons": [reason]})
-
-    def _decide(self, submission: str, body: Mapping[str, object]) -> None:
-        path = f"submissions/{known_id(submission, 'submission')}/transition/"
-        self.ask("POST", path, body=body)
-
-    # --- bonuses ----------------------------------------------------------------------------------
-    def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusSetUp:
-        """Announce bonuses, in cents by submission. Nothing is paid yet."""
-        if not 0 < len(bonuses) <= MOST_BONUSES:
-            raise WrongRequest(
-                f"Not asked of Prolific: {len(bonuses)} bonuses at once; expected 1 to {MOST_BONUSES}."
-            )
-        rows = [f"{known_id(one, 'submission')},{decimal_text(cents)}" for one, cents in bonuses.items()]
-        body = {"study_id": known_id(study, "study"), "csv_bonuses": "\n".join(rows)}
-        return BonusSetUp.read(self.answered("POST", "submissions/bonus-payments/", body=body))
-
-    def pay_bonuses(self, set_up: str) -> None:
-        """Pay a set-up within minutes. *A repeated call pays twice*: never repeat it after ``Unknown``."""
-        self.ask("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
-
-    # --- groups and messages ----------------------------------------------------------------------
-    def groups(self, workspace: str) -> list[ParticipantGroup]:
-        parameters = {"workspace_id": known_id(workspace, "workspace"), "active": "true"}
-        return self.listed("participant-groups/", parameters, ParticipantGroup.read, key=lambda one: one.id)
-
-    def create_group(self, workspace: str, *, name: str, description: str = "") -> ParticipantGroup:
-        """Create an empty group. It is not idempotent: look for its name first."""
-        body = {
-            "workspace_id": known_id(workspace, "workspace"),
-            "name": name,
-            "description": description,
-        }
-        return ParticipantGroup.read(self.answered("POST", "participant-groups/", body=body))
-
-    def group_members(self, group: str) -> list[str]:
-        path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
-        return self.listed(path, {}, _participant, key=lambda one: one)
-
-    def add_to_group(self, group: str, participants: Sequence[str]) -> None:
-        self._change_group("POST", group, participants)
-
-    def remove_from_group(self, group: str, participants: Sequence[str]) -> None:
-        self._change_group("DELETE", group, participants)
-
-    def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
-        path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
-        members = [known_id(one, "participant") for one in participants]
-        self.ask(method, path, body={"participant_ids": members})
-
-    def send_message(self, *, participant: str, study: str, text: str) -> None:
-        """Message a person about a study. It cannot be found out later whether it was sent."""
-        body = {
-            "recipient_id": known_id(participant, "participant"),
-            "study_id": known_id(study, "study"),
-            "body": text,
-        }
-        self.ask("POST", "messages/", body=body)
-
-
-def _participant(row: Mapping[str, Any]) -> str:
-    return read_id(row.get("participant_id"), "participant")

@@ -1,10 +1,7 @@
-"""Calls of the Prolific backend about people, with a client that is opened for each and its errors translated."""
+"""Decisions, bonuses, messages and groups at Prolific."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,68 +9,13 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
+from annotation.crowds.base import Ability, CrowdProblem, Refused, TryLater, Unsure
 from annotation.crowds.people import installation_word
 from annotation.crowds.prolific.client import ProlificClient
-from annotation.crowds.prolific.shapes import (
-    SHORTEST_REJECTION,
-    ProlificNotConfigured,
-    ProlificNotReached,
-    ProlificRefused,
-    ProlificThrottled,
-    ProlificUnknown,
-    RejectionCategory,
-    Submission,
-    SubmissionState,
-)
-from annotation.models import CrowdCall, CrowdSession, Worker
+from annotation.crowds.prolific.shapes import SHORTEST_REJECTION, Submission, SubmissionState
+from annotation.models import CrowdCall, CrowdSession
 from judgments.design.panels import session_parameter, worker_parameter
 from judgments.studies.studies import design_of
-
-# The reference has no error code for an empty account; people reported these words.
-_OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
-_TOKEN_REFUSED = (401, 403)
-
-
-@contextmanager
-def open_client() -> Iterator[ProlificClient]:
-    """Open a client for one call; translate its errors to Refused, TryLater and OutOfFunds."""
-    try:
-        with ProlificClient(url=settings.PROLIFIC_API_URL, token=settings.PROLIFIC_TOKEN) as client:
-            yield client
-    except ProlificThrottled as problem:
-        raise TryLater(str(problem), after=problem.retry_after or 0.0, undone=True) from problem
-    except ProlificNotReached as problem:
-        raise TryLater(str(problem), undone=True) from problem
-    except ProlificUnknown as problem:
-        raise TryLater(str(problem)) from problem
-    except ProlificNotConfigured as problem:
-        raise TryLater(str(problem), after=60.0, undone=True, final=True) from problem
-    except ProlificRefused as problem:
-        if problem.answered in _TOKEN_REFUSED:  # a person has to correct the token; the call itself is sound
-            raise TryLater(
-                f"{problem} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True
-            ) from problem
-        if _OUT_OF_FUNDS.search(problem.said):
-            raise OutOfFunds(str(problem)) from problem
-        raise Refused(str(problem)) from problem
-
-
-def store_facts(call: CrowdCall, **facts: object) -> None:
-    """Store facts with ``CrowdCall.remember``; raise TryLater if another runner has taken the call."""
-    if not call.remember(**facts):
-        raise TryLater("Somebody else carries this call out by now.")
-
-
-def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kept: int) -> None:
-    """Raise Refused if the cost with fee and tax exceeds the reservation."""
-    cost = client.cost_cents(reward_cents=reward_cents, places=places)
-    if cost > kept:
-        raise Refused(
-            f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
-            f"{kept} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
-        )
-
 
 State = SubmissionState
 BONUS_SHOWS_WITHIN = timedelta(hours=1)  # the reference says "in the following minutes"; this leaves room
@@ -96,6 +38,21 @@ STATUS = {
 }
 
 
+def store_facts(call: CrowdCall, **facts: object) -> None:
+    if not call.remember(**facts):
+        raise TryLater("Somebody else carries this call out by now.")
+
+
+def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kept: int) -> None:
+    """Raise Refused if the cost with fee and tax exceeds the reservation."""
+    cost = client.cost_cents(reward_cents=reward_cents, places=places)
+    if cost > kept:
+        raise Refused(
+            f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
+            f"{kept} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+        )
+
+
 def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Approve or reject, unless decided before; return the current decision."""
     one = _submission(client, call)
@@ -115,10 +72,7 @@ def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         if approve:
             client.approve(one.id)
         else:
-            category = call.payload.get("category", RejectionCategory.OTHER)
-            if category not in set(RejectionCategory):
-                raise Refused(f"Prolific knows no rejection category {category!r}.")
-            client.reject(one.id, category=RejectionCategory(category), message=rejection_words(call.why))
+            client.reject(one.id, message=rejection_words(call.why))
         return {"status": str(CrowdSession.Status.APPROVED if approve else CrowdSession.Status.REJECTED)}
     return {"status": str(STATUS[one.state])}
 
@@ -132,13 +86,9 @@ def rejection_words(why: str) -> str:
 
 
 def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus once.
+    """Pay a bonus once: set it up, which costs nothing, store the intent to pay, then pay.
 
-    The bonus is set up, which costs nothing; the intent to pay is stored; then it is paid. After a lost answer it
-    is only looked for, as the service pays a set-up as often as it is asked.
-
-    Raises:
-        Refused, TryLater, OutOfFunds, Unsure.
+    After a lost answer it is only looked for, as the service pays a set-up as often as it is asked.
     """
     one = _submission(client, call)
     cents = int(call.payload["bonus_cents"])
@@ -149,7 +99,7 @@ def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
         raise TryLater("Another bonus of this submission is being looked for.", after=LOOK_AGAIN_SECONDS)
     if "set_up" not in call.answer:
-        set_up = client.set_up_bonuses(_study_there(call), {one.id: cents})
+        set_up = client.set_up_bonus(_study_there(call), one.id, cents)
         if set_up.total_cents > call.reserved_cents:
             raise Refused(
                 f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
@@ -163,9 +113,10 @@ def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     set_up_id = str(call.answer["set_up"])
     store_facts(call, paying=timezone.now().isoformat(), before=max(seen, done))
     try:
-        client.pay_bonuses(set_up_id)
-    except (ProlificThrottled, ProlificNotReached, ProlificRefused):
-        store_facts(call, paying=None, before=None)  # it was not carried out
+        client.pay_bonus(set_up_id)
+    except CrowdProblem as problem:
+        if problem.undone:
+            store_facts(call, paying=None, before=None)
         raise
     return {"bonus": set_up_id}
 
@@ -199,8 +150,9 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     store_facts(call, sending=timezone.now().isoformat())
     try:
         client.send_message(participant=person, study=_study_there(call), text=text)
-    except (ProlificThrottled, ProlificNotReached, ProlificRefused):
-        store_facts(call, sending=None)
+    except CrowdProblem as problem:
+        if problem.undone:
+            store_facts(call, sending=None)
         raise
     return {"sent": True}
 
@@ -235,7 +187,7 @@ def _workspace() -> str:
 
 def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
     """Return the call's submission. Its id came by the browser, so it is verified with Prolific before a payment."""
-    session = _session(call)
+    session = call.session_now()
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()
     if raw is None:
@@ -251,7 +203,7 @@ def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
 
 
 def _person(call: CrowdCall) -> str:
-    worker = call.worker or Worker.objects.get(crowd_sessions=_session(call))
+    worker = call.worker or call.session_now().worker
     panel = design_of(call.study).panel
     raw = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
     if raw is None:
@@ -268,9 +220,3 @@ def _study_there(call: CrowdCall) -> str:
     if publication is None or not publication.external_id:
         raise Refused("The call names nothing that was published at Prolific.")
     return publication.external_id
-
-
-def _session(call: CrowdCall) -> CrowdSession:
-    if call.session is None:
-        raise Refused(f"The call {call.key} names no session.")
-    return call.session

@@ -1,8 +1,8 @@
 """Prolific's API data as frozen records. Money is in whole cents.
 
-Based on the public reference (docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0
-as of August 2026). The API writes money as JSON numbers in cents, some as floating point ("double"), and takes
-bonuses as decimal text in the main unit.
+Source: docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. The
+API writes money as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text
+in the main unit.
 """
 
 from __future__ import annotations
@@ -15,80 +15,14 @@ from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from common.errors import QuorumError
-
-
-class ProlificError(QuorumError):
-    status = 502
-    title = "Prolific did not do this"
-
-
-class ProlificNotConfigured(ProlificError):
-    """The settings lack a token, or have an unsafe address. Nothing was sent."""
-
-    status = 409
-    title = "Prolific is not set up"
-
-
-class ProlificRefused(ProlificError):
-    """A permanent refusal; the message ends with the API's words.
-
-    Attributes:
-        answered: the HTTP status; 0 if nothing was sent.
-        error_code: Prolific's internal number, or 0.
-    """
-
-    title = "Prolific refused"
-
-    def __init__(self, message: str, *, answered: int = 0, error_code: int = 0, said: str = "") -> None:
-        super().__init__(message)
-        self.answered = answered
-        self.error_code = error_code
-        self.said = said
-
-
-class WrongRequest(ProlificRefused):
-    """The request contradicts the reference or is ambiguous; nothing was sent."""
-
-    status = 400
-    title = "This cannot be asked of Prolific"
-
-
-class ProlificThrottled(ProlificError):
-    """Too many calls; this one was not carried out. ``retry_after`` are the requested seconds, if any."""
-
-    title = "Prolific asks to wait"
-
-    def __init__(self, message: str, *, retry_after: float | None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-
-
-class ProlificNotReached(ProlificError):
-    """No connection, so the call was never sent and may be repeated."""
-
-    title = "Prolific was not reached"
-
-
-class ProlificUnknown(ProlificError):
-    """The call was sent without a readable answer: it may have been carried out."""
-
-    title = "Prolific's answer was lost"
-
-
-class UnreadableAnswer(ProlificUnknown):
-    """The call was carried out, but the answer differs from the reference."""
-
-    title = "Prolific's answer could not be read"
-
+from annotation.crowds.base import Refused, TryLater
 
 # Every id in the reference has 24 hexadecimal digits; bulk payments and pools have longer ones. A participant can
 # write the id that comes by the browser, so only these characters may reach a path or a CSV row.
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 State = TypeVar("State", bound=StrEnum)
-SHORTEST_REJECTION = (
-    100  # characters of a rejection message, by the reference of "Approve or reject a submission"
-)
+# characters of a rejection's message, by the reference of "Approve or reject a submission"
+SHORTEST_REJECTION = 100
 
 
 class StudyState(StrEnum):
@@ -129,31 +63,9 @@ class SubmissionState(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-class RejectionCategory(StrEnum):
-    """The reasons of a rejection ("SubmissionTransitionRejectionCategory")."""
-
-    TOO_QUICKLY = "TOO_QUICKLY"
-    TOO_SLOWLY = "TOO_SLOWLY"
-    FAILED_INSTRUCTIONS = "FAILED_INSTRUCTIONS"
-    INCOMPLETE_LONGITUDINAL = "INCOMP_LONGITUDINAL"
-    FAILED_CHECK = "FAILED_CHECK"
-    LOW_EFFORT = "LOW_EFFORT"
-    MALINGERING = "MALINGERING"
-    NO_CODE = "NO_CODE"
-    BAD_CODE = "BAD_CODE"
-    NO_DATA = "NO_DATA"
-    UNSUPPORTED_DEVICE = "UNSUPP_DEVICE"
-    OTHER = "OTHER"
-
-
 @dataclass(frozen=True)
 class CompletionCode:
-    """A code with which people come back, and Prolific's reaction.
-
-    Attributes:
-        code_type: ``COMPLETED``, ``SCREENED_OUT`` and so on, or any text.
-        actions: as in the reference, for example ``{"action": "MANUALLY_REVIEW"}``.
-    """
+    """A code with which people come back, and Prolific's ``actions``, as in the reference."""
 
     code: str
     code_type: str
@@ -185,7 +97,6 @@ class StudyDraft:
     reward_cents: int
     maximum_minutes: int | None = None
     project: str = ""
-    submissions_each: int = 1
     blocked_groups: Sequence[str] = field(default_factory=tuple)
     blocked_studies: Sequence[str] = field(default_factory=tuple)
 
@@ -202,7 +113,7 @@ class StudyDraft:
             "reward": self.reward_cents,
             "device_compatibility": [],
             "peripheral_requirements": [],
-            "submissions_config": {"max_submissions_per_participant": self.submissions_each},
+            "submissions_config": {"max_submissions_per_participant": 1},
             "filters": list(self._filters()),
         }
         if self.maximum_minutes is not None:
@@ -226,7 +137,6 @@ class PanelStudy:
     internal_name: str
     state: StudyState
     places: int
-    places_taken: int
     reward_cents: int
 
     @classmethod
@@ -237,7 +147,6 @@ class PanelStudy:
             internal_name=str(row.get("internal_name") or ""),
             state=_state(StudyState, row.get("status"), StudyState.UNKNOWN),
             places=whole(row.get("total_available_places", 0), "total_available_places"),
-            places_taken=whole(row.get("places_taken") or 0, "places_taken"),
             reward_cents=whole(row.get("reward", 0), "reward"),
         )
 
@@ -252,7 +161,6 @@ class Submission:
     code: str
     started_at: datetime | None
     completed_at: datetime | None
-    return_requested_at: datetime | None
     study: str = ""
     bonus_cents: tuple[int, ...] | None = None
 
@@ -267,7 +175,6 @@ class Submission:
             code=str(row.get("study_code") or row.get("entered_code") or ""),
             started_at=_time(row.get("started_at")),
             completed_at=_time(row.get("completed_at")),
-            return_requested_at=_time(row.get("return_requested")),
             study=str(row.get("study_id") or study),
             bonus_cents=None if bonuses is None else tuple(whole(one, "bonus_payments") for one in bonuses),
         )
@@ -278,14 +185,12 @@ class BonusSetUp:
     """Announced bonuses that are not yet paid; ``total_cents`` is their total cost."""
 
     id: str
-    amount_cents: int
     total_cents: int
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> BonusSetUp:
         return cls(
             id=read_id(row.get("id"), "bonus payment"),
-            amount_cents=upwards(row.get("amount") or 0, "amount"),
             total_cents=upwards(row.get("total_amount", 0), "total_amount"),
         )
 
@@ -296,56 +201,36 @@ class ParticipantGroup:
 
     id: str
     name: str
-    size: int
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> ParticipantGroup:
-        size = whole(row.get("participant_count") or 0, "participant_count")
-        return cls(id=read_id(row.get("id"), "participant group"), name=str(row.get("name") or ""), size=size)
-
-
-@dataclass(frozen=True)
-class Balance:
-    """A workspace's money: the total, and what is not reserved for running studies."""
-
-    currency: str
-    total_cents: int
-    available_cents: int
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> Balance:
-        return cls(
-            currency=str(row.get("currency_code") or ""),
-            total_cents=whole(row.get("total_balance", 0), "total_balance"),
-            available_cents=whole(row.get("available_balance", 0), "available_balance"),
-        )
+        return cls(id=read_id(row.get("id"), "participant group"), name=str(row.get("name") or ""))
 
 
 def known_id(value: object, what: str) -> str:
     """Return a valid id; other text could change the meaning of a path or a CSV row."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
-    raise WrongRequest(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
+    raise Refused(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
 
 
 def read_id(value: object, what: str) -> str:
-    """Return a valid id from an answer, as it will be sent back later."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
-    raise UnreadableAnswer(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
+    raise TryLater(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
 
 
 def decimal_text(cents: int) -> str:
     """Return cents as the decimal text of a bonus CSV: 150 is "1.50"."""
     if cents <= 0:
-        raise WrongRequest(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
+        raise Refused(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
     return f"{cents // 100}.{cents % 100:02d}"
 
 
 def whole(value: object, what: str) -> int:
     number = _number(value, what)
     if number != number.to_integral_value():
-        raise UnreadableAnswer(f"Prolific's {what} is {value}; expected a whole number.")
+        raise TryLater(f"Prolific's {what} is {value}; expected a whole number.")
     return int(number)
 
 
@@ -357,7 +242,7 @@ def upwards(value: object, what: str) -> int:
 def _number(value: object, what: str) -> Decimal:
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         return Decimal(value)
-    raise UnreadableAnswer(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
+    raise TryLater(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
 
 
 def _time(value: object) -> datetime | None:
@@ -368,7 +253,7 @@ def _time(value: object) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise UnreadableAnswer(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
+        raise TryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
 
 
 def _state(kind: type[State], value: object, otherwise: State) -> State:

@@ -1,4 +1,4 @@
-"""Delete what a crowd itself called the people of a study."""
+"""Delete the crowd's own ids of a study's workers."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,8 +11,6 @@ from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
-    """Says first what will not be possible any more."""
-
     help = (
         "Delete the raw ids (PROLIFIC_PID, WorkerId, ...) of people who took part in this study alone.\n"
         "Pseudonyms and answers stay. Nobody can be paid, written to or sent back by the ids any more."

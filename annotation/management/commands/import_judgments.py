@@ -13,7 +13,7 @@ from judgments.importers import (
     ImportProblem,
     ResultColumns,
 )
-from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
+from judgments.importers.results.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
 
@@ -21,8 +21,6 @@ RESULTS = ", ".join(RESULT_FORMATS)
 
 
 class Command(QuorumCommand):
-    """Makes a study of its own; all or nothing; the same file again changes nothing."""
-
     help = "Import judgments collected elsewhere as a study (docs/formats.md)."
     example = (
         "manage.py import_judgments flickr8k-expert ../Flickr8k --dataset flickr8k --study flickr8k-expert"

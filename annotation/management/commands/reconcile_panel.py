@@ -1,4 +1,4 @@
-"""A panel's list of submissions beside the study's own sessions."""
+"""Compare a panel's list of submissions with the study's sessions."""
 
 from argparse import ArgumentParser
 from collections import Counter
@@ -29,8 +29,6 @@ WORDS = {
 
 
 class Command(QuorumCommand):
-    """Changes nothing unless it is told to book."""
-
     help = "Compare a panel's list of submissions (CSV) with what people did here: whom to pay, and why not."
     example = "manage.py reconcile_panel triplets-50 prolific_export.csv --payments pay.csv"
 

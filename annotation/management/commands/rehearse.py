@@ -1,4 +1,4 @@
-"""Try a design with a simulated crowd."""
+"""Rehearse a study with simulated workers."""
 
 from typing import Any
 
@@ -8,8 +8,6 @@ from judgments.management.base import OperationCommand, progress_bar
 
 
 class Command(OperationCommand):
-    """Answers through the same services as people; what it stores is marked as simulated."""
-
     operation = operations.rehearse
     help = "Let a simulated crowd answer the open HITs of a study until every HIT is full."
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"

@@ -1,4 +1,4 @@
-"""What the rules would have found in a study's finished work."""
+"""Run the detectors over a study's finished work."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Send what webhooks are to hear."""
+"""Send due webhook messages, as the background worker does."""
 
 from typing import Any
 
@@ -7,8 +7,6 @@ from judgments.management.base import QuorumCommand
 
 
 class Command(QuorumCommand):
-    """What the background worker does every few seconds."""
-
     help = "Send now what is due to webhooks; the background worker does so by itself."
     example = "manage.py send_webhooks"
 

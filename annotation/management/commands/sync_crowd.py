@@ -1,4 +1,4 @@
-"""Bring a study and its crowd together."""
+"""Synchronize a study with its crowd."""
 
 import json
 from argparse import ArgumentParser
@@ -11,8 +11,6 @@ from judgments.studies.studies import find_study
 
 
 class Command(OperationCommand):
-    """Says what does not fit, and writes the whole report on request."""
-
     operation = sync
     help = "Bring a study and its crowd together; may be run at any time, any number of times."
     example = "manage.py sync_crowd triplets-50 --output report.json"

@@ -35,7 +35,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
     """Return a detector with its settings over the defaults.
 
     Raises:
-        ValueError: the rule or a setting is unknown or out of bounds.
+        ValueError: the detector or a setting is unknown or out of bounds.
     """
     kind = RULES.get(name)
     if kind is None:

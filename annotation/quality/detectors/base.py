@@ -30,14 +30,7 @@ Least = Annotated[int, Field(ge=1, le=10_000)]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The evidence of a detector against a worker.
-
-    Attributes:
-        rule: the detector's name.
-        judgments: the worker's judgments so far.
-        words: the evidence in a sentence.
-        evidence: the evidence in numbers, with ``p`` and ``level`` for a test.
-    """
+    """The evidence of a detector against a worker, as a sentence and in numbers."""
 
     rule: str
     judgments: int
@@ -50,9 +43,6 @@ class Rule(BaseModel, ABC):
 
     Attributes:
         name: its name in study files.
-        title: a short title.
-        about: a description for the designer.
-        needs_others: whether it needs the others' answers.
         on_controls: whether it gets control items only, and counts its looks by them.
     """
 
@@ -75,10 +65,7 @@ class Rule(BaseModel, ABC):
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """Return True if a look is due at ``total`` judgments, ``fresh`` of them new.
-
-        Both count control items only if ``on_controls`` is set.
-        """
+        """Return True if a look is due at ``total`` judgments (or control items), ``fresh`` of them new."""
         return alpha_share(self.least, total=total, fresh=fresh) > 0
 
     def found(self, history: History, words: str, **evidence: Any) -> Finding:
@@ -101,8 +88,7 @@ class SequentialRule(Rule):
 
 
 def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
-    """Yield the numbers at which a look is due: from ``least``, each larger by 1/``growth``, at most by
-    ``longest``."""
+    """Yield the numbers at which a look is due."""
     due = least
     while True:
         yield due
@@ -110,10 +96,7 @@ def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_ST
 
 
 def pages_since_look(pages: int) -> int:
-    """Return how many pages a look after page ``pages`` (from 1) covers; 0 if none is due.
-
-    Workers with many pages are looked at less often, which saves time.
-    """
+    """Return how many pages a look after page ``pages`` (from 1) covers; 0 if none is due."""
     before = 0
     for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:
@@ -123,7 +106,7 @@ def pages_since_look(pages: int) -> int:
 
 
 def alpha_share(least: int, *, total: int, fresh: int) -> float:
-    """Return the share of alpha for a look after ``total`` judgments, ``fresh`` of them since the last look."""
+    """Return the share of alpha for a look after ``total`` judgments, ``fresh`` of them new."""
     share = 0.0
     for number, due in enumerate(look_schedule(least), start=1):
         if due > total:
@@ -134,7 +117,6 @@ def alpha_share(least: int, *, total: int, fresh: int) -> float:
 
 
 def one_in(p: float) -> str:
-    """Return a probability in words."""
     if p >= 0.1:
         return f"about {round(100 * p)} in 100"
     if p < 1e-6:

@@ -45,11 +45,8 @@ class OwnJudgment(NamedTuple):
 
     Attributes:
         assignment: a number that identifies the assignment.
-        unit: row id of the unit.
-        seen: the answer as seen; nan for an open one.
-        value: the answer in the unit's order; nan for an open one.
+        seen: the answer as seen; ``value`` has the unit's order.
         left: 1.0 for the left option, 0.0 for the right.
-        seconds: active time.
         right: 1.0 or 0.0 on a control item.
         same: on a repeated unit, 1.0 for an equal answer, else 0.0.
         pasted: 1.0 if text was pasted into an open answer, else 0.0.
@@ -72,18 +69,15 @@ class OwnJudgment(NamedTuple):
 
 
 class OthersJudgment(NamedTuple):
-    """Another worker's judgment of a unit; nan for an open answer or unknown time."""
-
     value: float
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of the fields of ``OwnJudgment``.
+    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of ``OwnJudgment``'s fields.
 
     Attributes:
-        answers: the form of the answers.
         total: the worker's judgments in the study, or on control items for detectors with ``on_controls``.
         fresh: how many of them are new since the last look.
         labels: (V,) the values in the others' answers.
@@ -129,12 +123,7 @@ def make_history(
     total: int,
     fresh: int,
 ) -> History:
-    """Build the arrays.
-
-    Args:
-        given: the worker's judgments, oldest first; the latest ``WINDOW`` are used.
-        others: unit -> the others' answers so far.
-    """
+    """Build the arrays from the worker's judgments, oldest first, and the others' by unit."""
     kept = given[-WINDOW:]
     columns = np.array(kept, dtype=np.float64).reshape(-1, len(OwnJudgment._fields)).T
     unit = columns[1].astype(np.int64)

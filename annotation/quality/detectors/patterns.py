@@ -7,14 +7,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from annotation.quality.detectors.agreement import (
-    alternation_chance,
-    at_least,
-    longest_run,
-    median,
-    run_chance,
-)
 from annotation.quality.detectors.base import Finding, Rule, SequentialRule, Share, one_in
+from annotation.quality.detectors.chances import alternation_chance, at_least, longest_run, run_chance
 from annotation.quality.detectors.history import Answers, Floats, History
 
 ENOUGH_OTHERS = 20  # others' answers from which the usual shares are known
@@ -34,8 +28,7 @@ class SideBias(SequentialRule):
         return answers.sided
 
     def examine(self, history: History) -> Finding | None:
-        """Test two-sidedly against a probability of left within 0.5 plus or minus ``tolerance``: a slight habit
-        is harmless."""
+        """Test two-sidedly against a probability of left of 0.5 ± ``tolerance``: a slight habit is harmless."""
         level = self.level(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())
@@ -180,20 +173,20 @@ class TooFast(Rule):
             return None
         times = _page_means(history, known)
         fast = int((times < self.seconds).sum())
-        own = median(times)
+        own = float(np.median(times))
         if fast >= self.share * n and fast:
             words = (
                 f"{fast} of {n} answers took less than {self.seconds:g} s each; the median is {own:.1f} s."
             )
             return self.found(history, words, n=n, fast=fast, median=own)
-        usual = _usual(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
+        usual = _usual_seconds(history.others_seconds) if len(history.others_seconds) >= self.least else 0.0
         if own < self.of_crowd * usual:
             words = f"The median answer took {own:.1f} s of active time; others take {usual:.1f} s for the same items."
             return self.found(history, words, n=n, median=own, others=usual)
         return None
 
 
-def _usual(seconds: np.ndarray) -> float:
+def _usual_seconds(seconds: np.ndarray) -> float:
     """Return the mean without the slowest tenth, which holds breaks."""
     return float(np.sort(seconds)[: max(1, len(seconds) - len(seconds) // 10)].mean())
 
@@ -222,7 +215,6 @@ class PastedText(Rule):
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
-        """Find at least ``least`` written answers with at least ``share`` of them pasted."""
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
         if n < self.least or not pasted or pasted < self.share * n:

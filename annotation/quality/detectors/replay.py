@@ -19,16 +19,12 @@ from annotation.quality.detectors.history import (
 
 
 class Page(NamedTuple):
-    """A submitted assignment with its judgments in the order shown."""
-
     worker: int
     given: Sequence[OwnJudgment]
 
 
 @dataclass(slots=True)
 class JudgmentLog:
-    """All judgments so far; pages are added in order of submission."""
-
     answers: Answers
     _pages: Counter[int] = field(default_factory=Counter)
     _unseen: Counter[int] = field(default_factory=Counter)
@@ -95,7 +91,6 @@ def examine(log: JudgmentLog, worker: int, *, rules: Iterable[Rule]) -> list[tup
 
 
 def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list[tuple[Rule, Finding]]:
-    """Return the findings; ``judgments`` is the number of all the worker's judgments."""
     found = ((rule, rule.examine(history)) for rule in rules)
     return [(rule, replace(finding, judgments=judgments)) for rule, finding in found if finding is not None]
 
@@ -103,7 +98,7 @@ def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list
 def replay(
     pages: Iterable[Page], *, rules: Sequence[Rule], answers: Answers
 ) -> dict[int, dict[str, Finding]]:
-    """Return the first finding of each rule by worker; workers without findings are left out."""
+    """Return the first finding of each detector by worker."""
     log = JudgmentLog(answers)
     found: dict[int, dict[str, Finding]] = {}
     for page in pages:

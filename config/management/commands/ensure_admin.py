@@ -1,5 +1,3 @@
-"""Sees to it that there is an account to administer with."""
-
 import secrets
 from typing import Any
 
@@ -9,8 +7,6 @@ from django.db import transaction
 
 
 class Command(BaseCommand):
-    """`manage.py ensure_admin`."""
-
     help = (
         "Makes the first admin account with a generated password and prints both; changes nothing when there "
         "is an admin already. With --reset the account gets a new password. "

@@ -1,5 +1,3 @@
-"""What `make run` does between installing and serving, in one process."""
-
 import hashlib
 import io
 import json
@@ -15,8 +13,6 @@ from django.db import OperationalError
 
 
 class Command(BaseCommand):
-    """`manage.py prepare`."""
-
     help = (
         "Migrates the database, collects static files when they changed, loads the demo once, and makes the "
         "first admin account. Changes nothing when all is in place. Example: manage.py prepare --no-demo"
@@ -38,17 +34,17 @@ class Command(BaseCommand):
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
-        said = io.StringIO()
-        call_command("ensure_admin", stdout=said)
+        printed = io.StringIO()
+        call_command("ensure_admin", stdout=printed)
         if output:
-            name, _, password = said.getvalue().strip().partition(" ")
+            name, _, password = printed.getvalue().strip().partition(" ")
             account = {"name": name, "password": password} if " " not in password else None
             Path(output).write_text(json.dumps({"admin": account}), encoding="utf-8")
         else:
-            self.stdout.write(said.getvalue().strip())
+            self.stdout.write(printed.getvalue().strip())
 
     def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
-        """Does a step unless its note in the data folder says that it was done for `wanted`."""
+        """Do a step unless its note in the data folder says that it was done for ``wanted``."""
         note = settings.DATA_DIR / "prepared" / step
         if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
             return
@@ -66,7 +62,7 @@ class Command(BaseCommand):
 
 
 def _fingerprint() -> str:
-    """Changes when our static files, the packages that bring theirs, or the place they go to change."""
+    """Return a hash of our static files, the packages that bring theirs, and the place they go to."""
     seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
     for folder in settings.STATICFILES_DIRS:
         for path in sorted(Path(folder).rglob("*")):

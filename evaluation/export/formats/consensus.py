@@ -28,6 +28,7 @@ from judgments.kinds.keywords import stemmed
 from judgments.models import Study, Unit
 
 GRADES_A_LINE = 3  # the expert file has three columns of grades
+ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +67,14 @@ class LineParts(Encoding):
 
     @abstractmethod
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        """Yield a unit's lines, or None for nothing."""
+        """Yield each unit's line, or None for one that is left out."""
 
 
 class Qrels(LineParts):
     """Write TREC relevance judgments: ``query 0 document relevance``.
 
-    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``). Units without either are
-    omitted.
+    Relevance is the adjudicated answer or the consensus (``RelevanceScale.grade``).
     """
-
-    def __init__(self, task: str) -> None:
-        self.task = task
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         kind, decisions = KINDS[work.study.protocol], work.moment.decisions
@@ -97,30 +94,33 @@ class Qrels(LineParts):
             value = found[place].value if decision is None else float(decision)
             assert value is not None  # these kinds have no ties
             image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
-            query, document = (image, caption) if self.task == "annotation" else (caption, image)
+            query, document = (image, caption) if work.task == "annotation" else (caption, image)
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 
 
-class Flickr8kCrowd(LineParts):
-    """Write CrowdFlowerAnnotations.txt: image, caption id, share of yes, number of yes, number of no."""
+class Flickr8k(LineParts):
+    """Write image, caption id, and the columns of Flickr8k's file for the study's scale."""
 
     def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
+        columns = FLICKR8K[KINDS[work.study.protocol].values]
         for unit in units:
-            n, yes = len(unit.values), sum(unit.values)
-            yield f"{unit.image}\t{unit.caption}\t{yes / n:.15g}\t{yes}\t{n - yes}" if n else None
+            cells = columns(unit.values)
+            yield f"{unit.image}\t{unit.caption}\t{cells}" if cells else None
 
 
-class Flickr8kExpert(LineParts):
-    """Write ExpertAnnotations.txt: image, caption id, three grades sorted ascending.
+def _crowd_columns(values: Sequence[int]) -> str:
+    """Return the columns of CrowdFlowerAnnotations.txt: share of yes, number of yes, number of no."""
+    n, yes = len(values), sum(values)
+    return f"{yes / n:.15g}\t{yes}\t{n - yes}" if n else ""
 
-    Units without exactly three included grades are omitted and counted.
-    """
 
-    def lines(self, work: Work, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        for unit in units:
-            grades = "\t".join(str(grade) for grade in sorted(unit.values))
-            fits = len(unit.values) == GRADES_A_LINE
-            yield f"{unit.image}\t{unit.caption}\t{grades}" if fits else None
+def _expert_columns(values: Sequence[int]) -> str:
+    """Return the columns of ExpertAnnotations.txt: exactly three grades, ascending."""
+    return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
+
+
+# Scale -> the columns of its file.
+FLICKR8K = {(0, 1): _crowd_columns, (1, 2, 3, 4): _expert_columns}
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
@@ -161,8 +161,6 @@ class GoldLines(Encoding):
 
 
 class KeywordLines(GoldLines):
-    """Write image, unit, number of workers, and keyword counts by word and by stem."""
-
     lines = "images"
 
     def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
@@ -176,8 +174,6 @@ class KeywordLines(GoldLines):
 
 
 class GroundingLines(GoldLines):
-    """Write a description with its majority links and named boxes."""
-
     lines = "descriptions"
 
     def row(self, unit: Unit, found: Consensus) -> dict[str, Any]:
@@ -222,9 +218,6 @@ def _decided(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tu
     for unit, _ in some:
         if unit in found:
             yield units[unit], found[unit]
-
-
-ROWS_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)

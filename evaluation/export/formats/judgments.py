@@ -21,6 +21,18 @@ from judgments.models import Study
 
 LINES_AT_ONCE = 500
 JSON_COLUMNS = {"answer", "content", "systems"}
+ROW_GROUP = 8_192
+_TYPES = {
+    "value": pa.int16(),
+    "control": pa.bool_(),
+    "used": pa.bool_(),
+    "simulated": pa.bool_(),
+    "accepted_at": pa.timestamp("us", tz="UTC"),
+    "submitted_at": pa.timestamp("us", tz="UTC"),
+    "seconds": pa.float64(),
+    "wall_seconds": pa.float64(),
+    "revision": pa.int32(),
+}
 
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
@@ -30,7 +42,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
 
 
 class Lines:
-    """A target for csv.writer that passes on UTF-8 lines."""
+    """A target of ``csv.writer`` that passes on UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
         self._file = file
@@ -44,10 +56,7 @@ def csv_writer(file: HashedFile) -> Any:
 
 
 def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
-    """Write a line per judgment, guarded against spreadsheet formulas.
-
-    Guarded cells get a leading apostrophe, which the importer removes (docs/exports.md).
-    """
+    """Write a line per judgment, guarded against spreadsheet formulas (docs/exports.md)."""
     columns = columns_of(rows.study)
     writer = csv_writer(file)
     if header:
@@ -92,21 +101,6 @@ class CsvLines(JsonLines):
     def join(self, work: Work, file: HashedFile) -> None:
         csv_writer(file).writerow(columns_of(work.study))
         super().join(work, file)
-
-
-ROW_GROUP = 8_192
-
-_TYPES = {
-    "value": pa.int16(),
-    "control": pa.bool_(),
-    "used": pa.bool_(),
-    "simulated": pa.bool_(),
-    "accepted_at": pa.timestamp("us", tz="UTC"),
-    "submitted_at": pa.timestamp("us", tz="UTC"),
-    "seconds": pa.float64(),
-    "wall_seconds": pa.float64(),
-    "revision": pa.int32(),
-}
 
 
 def parquet_schema(study: Study) -> pa.Schema:

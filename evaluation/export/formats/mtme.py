@@ -1,8 +1,7 @@
 """Write the folder layout of mt-metrics-eval as one archive (github.com/google-research/mt-metrics-eval).
 
 A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes
-per system caption, not with judgments. Two resumable stages: human scores by units, metric scores by
-systems.
+per system caption, not with judgments.
 """
 
 from __future__ import annotations
@@ -79,9 +78,6 @@ class Mtme(Encoding):
 
     Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts
     of systems are JSON lines of scores by metric.
-
-    Raises:
-        ExportError: no system caption has an included answer, or the images have no references.
     """
 
     counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
@@ -271,7 +267,6 @@ def _line(text: str | None) -> str:
 
 
 def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
-    """Return row id -> a unique name without blanks and slashes."""
     used, found = set(taken), {}
     for pk, text in rows:
         name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
@@ -298,8 +293,6 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 
 @dataclass(slots=True)
 class References:
-    """The references of the images, in lines."""
-
     texts: list[list[str]]
 
     @classmethod
@@ -352,7 +345,6 @@ class References:
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
-    """Yield the texts of captions by row id, in order; None for 0."""
     for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
         found = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
         yield from (found.get(pk) for pk in some)

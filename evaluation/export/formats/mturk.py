@@ -1,7 +1,6 @@
 """Write a study in the columns of MTurk's result files, one assignment per line (docs/crowds/batch-files.md).
 
-``Input.`` and ``Answer.`` columns are numbered by the HIT's order. ``Approve`` and ``Reject`` are empty,
-for review in a spreadsheet program.
+``Approve`` and ``Reject`` are empty, for review in a spreadsheet program.
 """
 
 from __future__ import annotations
@@ -23,7 +22,14 @@ from common.files import HashedFile
 from evaluation.export.encoding import Encoding, Stage, Work
 from evaluation.export.formats.judgments import Lines
 from judgments.design.study_design import StudyDesign
-from judgments.importers.mturk.cells import ANSWER, COLUMNS, INPUT, REVIEW_COLUMNS, format_cents, format_time
+from judgments.importers.results.mturk_cells import (
+    ANSWER,
+    COLUMNS,
+    INPUT,
+    REVIEW_COLUMNS,
+    format_cents,
+    format_time,
+)
 from judgments.importers.textio import guard_formula
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, HITUnit, Study, Unit
@@ -46,7 +52,6 @@ SHOWN = {
 
 
 def why_not(study: Study) -> str:
-    """Return why a study cannot be written as assignments, or ''."""
     # Checked first: only imports have judgments without a HIT, and study pages ask this of every format.
     handed_in = Assignment.objects.filter(study=study, submitted_at__isnull=False)
     if study.source == Study.Source.IMPORTED and handed_in.filter(hit=None).exists():
@@ -62,7 +67,6 @@ class Results(Encoding):
     counts = {"assignments": 0, "judgments": 0}
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Find the columns, which needs every unit."""
         kind = KINDS[study.protocol].of(design_of(study))
         most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
         names = _input_names(study, kind)
@@ -142,7 +146,6 @@ def _input_names(study: Study, kind: Kind) -> list[str]:
 
 
 def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Return HIT -> its ordered units with their content."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     names = ("unit_id", "unit__key", "unit__item__name", "unit__control", "unit__content")
     lookups = (*names, *(f"unit__{lookup}" for lookup in SHOWN.values()))
@@ -170,10 +173,7 @@ def _answers_of(
 
 
 def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[str]]:
-    """Return the kind's own input and answer columns.
-
-    Plain names for HITs of one unit, as requesters' scripts expect; prefixed by ``u<number>_`` otherwise.
-    """
+    """Return the kind's own columns: plain names for HITs of one unit, as requesters' scripts expect."""
     unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
     names = list(kind.exchange.mturk_inputs(unit or {})), kind.exchange.mturk_names()
     inputs, answers = (
@@ -190,7 +190,6 @@ def _named(number: int, name: str, *, single: bool) -> str:
 def _unit_cells(
     number: int, unit: Mapping[str, Any], given: tuple[Any, ...] | None, kind: Kind, *, single: bool
 ) -> dict[str, str]:
-    """Return the columns of a HIT's unit; ``given`` is None without an answer."""
     content = unit["content"]
     names = ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
     inputs = {

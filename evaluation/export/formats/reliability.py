@@ -24,8 +24,7 @@ ROWS_AT_ONCE = 2_000
 class Reliability(Encoding):
     """Write a header of unit ids and a line per worker; empty cells for missing.
 
-    Parts hold a unit per line, ``[id, [[worker's row id, value], ...]]``; joining transposes them in an
-    SQLite file that sorts on disk, so memory holds only worker names.
+    Joining transposes the parts in an SQLite file that sorts on disk, so memory holds only worker names.
     """
 
     suffix = "units"

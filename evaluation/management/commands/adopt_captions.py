@@ -1,12 +1,8 @@
-"""``manage.py adopt_captions``: what workers wrote becomes part of the dataset."""
-
 from evaluation.follow_up import operations
 from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):
-    """As references they are what captions are scored against; as outputs they are judged."""
-
     operation = operations.adopt
     help = (
         "Make the used captions of a closed study of caption writing references of its dataset, or with --system the "

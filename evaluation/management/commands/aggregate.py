@@ -1,5 +1,3 @@
-"""``manage.py aggregate``: consensus, agreement and worker quality of a study."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -8,7 +6,7 @@ from typing import Any
 
 from common.files import check_place, write_json
 from evaluation.judgment_sets.loaders import systems_of_pairs
-from evaluation.management.words import coefficient, percent, table_lines, with_interval
+from evaluation.management.words import coefficient, percent, say_table, with_interval
 from evaluation.results import operations
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
@@ -48,13 +46,13 @@ class Command(OperationCommand):
         self.say(f"{judged:,} of {len(units):,} units judged, {sum(unit['tie'] for unit in units):,} tied")
         if result["pairs"]:
             rows = [_pair_line(kind, result["pairs"]) for kind in _kinds(result["pairs"])]
-            self._table("Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows)
+            say_table(self, "Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows)
             rows = [
                 [row["system"], *(f"{row[name]:,}" for name in SYSTEM_COUNTS)]
                 for row in system_tallies(result["pairs"], systems_of_pairs(study))
             ]
             if rows:
-                self._table("Systems", ["system", *SYSTEM_COUNTS], rows)
+                say_table(self, "Systems", ["system", *SYSTEM_COUNTS], rows)
         self._systems(result)
         agreement = result["agreement"]
         figures = [(f"alpha ({agreement['alpha']['level']})", agreement["alpha"])]
@@ -66,7 +64,7 @@ class Command(OperationCommand):
             [NAMES[name], with_interval(one), f"{one['n']:,}", "–"]
             for name, one in agreement.get("coefficients", {}).items()
         ]
-        self._table("Agreement", ["figure", "value [95 % interval]", "units", "judgments"], rows)
+        say_table(self, "Agreement", ["figure", "value [95 % interval]", "units", "judgments"], rows)
         for name, one in agreement.get("coefficients", {}).items():
             if one["reason"]:
                 self.say(f"{NAMES[name]} is undefined: {one['reason']}.")
@@ -80,7 +78,8 @@ class Command(OperationCommand):
             )
         self._upper_bounds(result.get("figures", {}).get("leave_one_out", {}))
         if result["workers"]:
-            self._table(
+            say_table(
+                self,
                 "Workers",
                 ["worker", "judgments", "controls right", "seconds", "left", "used"],
                 [_worker_line(row) for row in result["workers"]],
@@ -92,7 +91,8 @@ class Command(OperationCommand):
         systems = [row for row in result.get("systems", []) if "describes" in row]
         if systems:
             names = [name for name in ("mean", "z", "describes") if name in systems[0]]
-            self._table(
+            say_table(
+                self,
                 "Systems",
                 ["system", "judged", *(f"{name} [95 % interval]" for name in names)],
                 [
@@ -101,7 +101,8 @@ class Command(OperationCommand):
                 ],
             )
         for task, rows in result.get("rankings", {}).items():
-            self._table(
+            say_table(
+                self,
                 f"Rankings ({task}): a relevant item among the first k, and R-precision",
                 ["system", "queries", *(f"S@{k}" for k in CUTS), "R-precision [95 % interval]"],
                 [
@@ -116,7 +117,8 @@ class Command(OperationCommand):
             )
             originals = [row for row in rows if "original" in row]
             if originals:
-                self._table(
+                say_table(
+                    self,
                     f"Rankings ({task}): the original item among the first k",
                     ["system", "queries", *(f"R@{k}" for k in CUTS), "median rank"],
                     [_original_line(row) for row in originals],
@@ -125,7 +127,8 @@ class Command(OperationCommand):
     def _upper_bounds(self, found: dict[str, Any]) -> None:
         if not found.get("metrics"):
             return
-        self._table(
+        say_table(
+            self,
             f"What people reach: each of {found['captions']:,} captions against the others of its image",
             ["metric", "mean over images [95 % interval]", "median", "deviation"],
             [
@@ -138,11 +141,6 @@ class Command(OperationCommand):
                 for name, one in found["metrics"].items()
             ],
         )
-
-    def _table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
-        self.say(f"\n{title}")
-        for line in table_lines(columns, rows):
-            self.say(f"  {line}")
 
 
 def _kinds(pairs: list[dict[str, Any]]) -> list[str | None]:

@@ -1,5 +1,3 @@
-"""manage.py agreement: Krippendorff's alpha of a judgments file, or how far two sources of judgments agree."""
-
 from __future__ import annotations
 
 import json
@@ -54,8 +52,6 @@ the source's protocol is reported at. docs/statistics.md has the rules.
 
 
 class Command(QuorumCommand):
-    """Reads one source or two, prints or writes the JSON, and says on the side what it left out."""
-
     help = HELP
     example = (
         "manage.py agreement judgments.jsonl --level ordinal --output agreement.json\n"
@@ -272,7 +268,7 @@ def _report(result: dict[str, Any]) -> list[str]:
 
 @cache
 def _line_count(path: Path) -> int:
-    """Estimate the number of lines, for the progress bar; of a folder, those of its largest file."""
+    """Estimate the number of lines for the progress bar; of a folder, those of its largest file."""
     if path.is_dir():
         path = max(
             (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path

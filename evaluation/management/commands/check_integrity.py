@@ -1,5 +1,3 @@
-"""``manage.py check_integrity``: looks for every broken invariant."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""``manage.py evaluate``: metrics against the consensus of a study."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -7,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import check_place, write_json
-from evaluation.management.words import coefficient, table_lines, with_interval
+from evaluation.management.words import coefficient, say_table, with_interval
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.management.base import OperationCommand, progress_bar
@@ -60,7 +58,8 @@ class Command(OperationCommand):
                 [name, *(_percent(found[kind]) for kind in kinds), f"{found['all']['metric_ties']:,}"]
             )
         title = "Accuracy in per cent [95 % interval]; a metric's ties are wrong"
-        self._table(title, ["metric", *kinds, "ties"], rows)
+        say_table(self, title, ["metric", *kinds, "ties"], rows)
+        self.say()
         one = next(iter(figures.values()))["accuracy"]["all"]
         self.say(f"{one['n']:,} pairs; {one['no_consensus']:,} without a consensus were left out.")
 
@@ -74,12 +73,7 @@ class Command(OperationCommand):
             tau, rho = with_interval(figure["kendall_tau_b"]), with_interval(figure["spearman"])
             rows.append([name, tau, rho, kappa, at, f"{figure['kendall_tau_b']['n']:,}"])
         columns = ["metric", "tau-b [95 %]", "rho [95 %]", "best kappa", "metric / people at least", "n"]
-        self._table("Agreement with people", columns, rows)
-
-    def _table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
-        self.say(f"\n{title}")
-        for line in table_lines(columns, rows):
-            self.say(f"  {line}")
+        say_table(self, "Agreement with people", columns, rows)
         self.say()
 
 

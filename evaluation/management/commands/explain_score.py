@@ -1,5 +1,3 @@
-"""manage.py explain_score: where a metric's score of one caption comes from."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -35,8 +33,6 @@ SHOWN = 20  # n-grams; the JSON has all
 
 
 class Command(QuorumCommand):
-    """Prints a table for each caption and metric, or writes the JSON."""
-
     help = HELP
     example = 'manage.py explain_score --candidate "A dog runs" --reference "The dog is running"'
     named_errors = (QuorumError, MetricsError)

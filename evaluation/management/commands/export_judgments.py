@@ -1,5 +1,3 @@
-"""``manage.py export_judgments``: a study's judgments as a file."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

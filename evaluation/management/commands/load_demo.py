@@ -1,5 +1,3 @@
-"""Load the demo."""
-
 from typing import Any
 
 from evaluation.demo import load_demo
@@ -7,8 +5,6 @@ from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):
-    """Loading it again changes nothing."""
-
     help = "Load the demo: 35 photographs, two systems, four open studies and a finished, simulated one."
     example = "manage.py load_demo"
 

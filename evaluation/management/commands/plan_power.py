@@ -1,5 +1,3 @@
-"""``manage.py plan_power``: how many pairs, references and votes tell two systems or metrics apart."""
-
 from __future__ import annotations
 
 import tomllib

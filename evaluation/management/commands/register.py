@@ -1,9 +1,7 @@
-"""``manage.py register``: fix a study's plan before it opens, or hold the study against its plan."""
-
 from __future__ import annotations
 
-import json
 import math
+import tomllib
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -13,15 +11,15 @@ from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
 from evaluation.registration.deviations import outcomes, registered
-from evaluation.registration.plans import Outcome, Registered, read_plan
-from evaluation.registration.registering import plan_of, register_study
+from evaluation.registration.operations import register
+from evaluation.registration.plans import Outcome, Registered
 from evaluation.report.content import p_value
-from judgments.design.plans import Plan
-from judgments.management.base import QuorumCommand
+from judgments.management.base import OperationCommand
 from judgments.studies.studies import find_study
 
 
-class Command(QuorumCommand):
+class Command(OperationCommand):
+    operation = register
     help = (
         "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
         "(docs/registration.md). Without PLAN: the plan of the study file is registered;\n"
@@ -38,29 +36,27 @@ class Command(QuorumCommand):
         study = find_study(options["study"])
         path = options["plan"]
         if path is None and (found := registered(study)) is not None:
-            for line in _said(found, outcomes(study)):
+            for line in _report_lines(found, outcomes(study)):
                 self.say(line)
-            self._write(Registration.objects.get(study=study), options["output"])
-            return
-        made = register_study(study=study, plan=plan_of(study) if path is None else _plan_in(path))
-        self._write(made, options["output"])
-        self.say(f"Study {study.slug} is registered: SHA-256 {made.sha256}.")
-
-    def _write(self, registered: Registration, output: Path | None) -> None:
-        if output is not None:
-            content = json.loads(json.dumps(registered.content))
-            write_json(output, {"sha256": registered.sha256, **content})
+        else:
+            self.say(
+                self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).words
+            )
+        if options["output"] is not None:
+            made = Registration.objects.get(study=study)
+            write_json(options["output"], {"sha256": made.sha256, **made.content})
 
 
-def _plan_in(path: Path) -> Plan:
+def _table_in(path: Path) -> Any:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return tomllib.loads(path.read_text(encoding="utf-8-sig")).get("registration", {})
     except UnicodeDecodeError:
         raise RegistrationError(f"{path} is not UTF-8 text.") from None
-    return read_plan(text, source=str(path))
+    except tomllib.TOMLDecodeError as error:
+        raise RegistrationError(f"{path} is not TOML: {error}.") from None
 
 
-def _said(found: Registered, tested: list[Outcome]) -> list[str]:
+def _report_lines(found: Registered, tested: list[Outcome]) -> list[str]:
     n = len(found.deviations)
     count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
     heads = ("Hypothesis", "Claim", "Verdict", "Only first right", "Only second right", "p", "p (Holm)")

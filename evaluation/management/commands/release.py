@@ -1,5 +1,3 @@
-"""``manage.py release``: a study's judgments as a frozen, versioned bundle."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser
@@ -24,7 +22,6 @@ class Command(OperationCommand):
     example = "manage.py release triplets-50 --version 1.0 --licence CC-BY-4.0 --output triplets-50-1.0.zip"
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """``--version`` is the release's, not Django's."""
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,12 +1,8 @@
-"""More votes for units that are tied, uncertain, or short of judgments."""
-
 from evaluation.follow_up import operations
 from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):
-    """A HIT is the smallest thing that is handed out: the units beside them get the votes too."""
-
     operation = operations.reopen
     help = "Ask for more votes on units of an open study; the log says why."
     example = (

@@ -1,5 +1,3 @@
-"""``manage.py report``: everything about a study as figures, tables and text."""
-
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,5 +1,3 @@
-"""manage.py score: automatic metrics of candidate files against reference files."""
-
 from __future__ import annotations
 
 import json
@@ -32,8 +30,6 @@ Metrics:
 
 
 class Command(QuorumCommand):
-    """Reads both files, prints or writes the JSON, and says on the side what a reader should know."""
-
     help = HELP
     example = "manage.py score --candidates results.json --references captions.json --metrics cider-d,bleu-4"
     named_errors = (QuorumError, MetricsError)

@@ -1,17 +1,9 @@
 """Baselines for content selection: which of an image's boxes to name, without the picture (WG15 section 4).
 
-Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. The paper tries k =
-1 to 15, and shows combinations at 3 and 4, where F peaks.
+Every baseline ranks the boxes of each image; `BoxRanks.selections(k)` takes the first k. F peaks at 3 and 4.
+`labels` are those of each image's boxes, `boxes` their (B, 4) x, y, width, height.
 
-    random    at random
-    size      larger boxes first
-    centre    boxes nearer to the image's centre first
-    unigram   boxes whose label training descriptions name more often first
-    bigram    greedily the label that most often opens a training description, then most often follows the one before,
-              until none of those left ever did; the remaining boxes share a rank
-    mean      two of these combined by the mean of their ranks (section 5.1)
-
-The paper does not break ties: `ties=None` takes the lower box number, a seed or generator a random one.
+`ties=None` takes the lower box number, a seed or generator a random one.
 """
 
 from __future__ import annotations
@@ -26,11 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text.words import starts_of
 from evaluation.signatures import GIVEN, Value
 
 Seed = np.random.Generator | int | None
@@ -42,11 +33,10 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxRanks:
-    """The boxes of every image, ranked by a baseline.
+    """The boxes of every image, starts[i] to starts[i + 1], ranked by a baseline.
 
-    Image i has the boxes starts[i] to starts[i + 1]. ranks: (boxes,) float64 from 1 on; boxes that are not
-    selected share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s selected ones. selects: (boxes,) bool.
-    places: (boxes,) int64 order within the image from 0, ties broken.
+    ranks: (boxes,) float64 from 1 on; boxes that are not selected share the rank 0.5 ((N_box + 1) - N_s) + N_s,
+    with N_s selected ones. selects: (boxes,) bool. places: (boxes,) int64 order within the image from 0.
     """
 
     ranks: Floats
@@ -73,21 +63,21 @@ class BoxRanks:
 
 @dataclass(frozen=True, slots=True)
 class UnigramPrior:
-    """How often training descriptions name each label (WG15 section 4.2)."""
+    """How often training descriptions name each label."""
 
     counts: Mapping[str, int]
     descriptions: int
 
     @classmethod
     def fit(cls, mentions: Iterable[Sequence[str]]) -> UnigramPrior:
-        """Count the labels that each training description names; every mention counts."""
+        """Count the labels that each training description names."""
         mentions = _checked_mentions(mentions)
         return cls(Counter(chain.from_iterable(mentions)), len(mentions))
 
 
 @dataclass(frozen=True, slots=True)
 class BigramPrior:
-    """How often a label opens a training description, and directly follows another (WG15 section 4.2)."""
+    """How often a label opens a training description, and directly follows another."""
 
     first: Mapping[str, int]
     following: Mapping[tuple[str, str], int]
@@ -107,11 +97,7 @@ class BigramPrior:
 def mentions_of(
     labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
 ) -> list[list[str]]:
-    """Return the labels that each description names, for `fit`.
-
-    `labels` holds each training image's box labels, `descriptions` for each image and description the boxes
-    it names.
-    """
+    """Return the labels that each description names, for `fit`, from the boxes that it names."""
     _check_labels(labels, "labels")
     check_collection(descriptions, "descriptions", "the descriptions of each image")
     if len(labels) != len(descriptions):
@@ -136,7 +122,7 @@ def mentions_of(
 
 
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
-    """Rank at random; `counts` are the boxes of each image (WG15 section 5)."""
+    """Rank at random; `counts` are the boxes of each image."""
     generator = _generator_of(seed, "seed")
     check_collection(counts, "counts", "the number of boxes of each image")
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
@@ -149,7 +135,7 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
 
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
-    """Rank larger boxes first; `boxes` are (B, 4) x, y, width, height of each image (WG15 section 4.1)."""
+    """Rank larger boxes first (WG15 section 4.1)."""
     sides, starts = _flat_boxes(boxes)
     return _ranked(
         -sides[:, 2] * sides[:, 3], starts, ties, signature("content-size", ties=_seed_field(ties))
@@ -157,10 +143,7 @@ def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
-    """Rank boxes nearer to the image's centre first (WG15 section 4.1).
-
-    `boxes` as in `size_ranks`, `image_sizes` (images, 2) width and height in the same unit.
-    """
+    """Rank boxes nearer to the image's centre first (WG15 section 4.1); `image_sizes` (images, 2) width, height."""
     sides, starts = _flat_boxes(boxes)
     sizes = _numbers(image_sizes, "image_sizes")
     if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST)):
@@ -178,7 +161,7 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
 
 
 def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Rank boxes with frequently named labels first; `labels` are those of each image's boxes (WG15 section 4.2)."""
+    """Rank boxes with frequently named labels first (WG15 section 4.2)."""
     _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
@@ -186,9 +169,9 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
-    """Rank boxes by a greedy walk through the bigram prior (WG15 section 4.2); `labels` as in `unigram_ranks`.
+    """Walk greedily to the label that most often opens a training description, or follows the one before.
 
-    Boxes that the walk does not reach are not selected.
+    Boxes that the walk does not reach are not selected (WG15 section 4.2).
     """
     _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
@@ -221,9 +204,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
 
 
 class _LabelCounts(NamedTuple):
-    """Counts of the prior: `first` (labels,), and label l is followed by
-    `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`.
-    """
+    """Label l is followed by `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`."""
 
     first: Ints
     row_starts: Ints
@@ -235,8 +216,7 @@ class _LabelCounts(NamedTuple):
 def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
     """Return (boxes,) float64 ranks from 1 on, 0 for boxes not reached, and (boxes,) bool those reached.
 
-    labels: (boxes,) label numbers, -1 for unknown ones; image i has the boxes starts[i] to starts[i + 1];
-    places: (boxes,) order of boxes with equal labels.
+    labels: (boxes,) label numbers, -1 for unknown ones. places: (boxes,) order of boxes with equal labels.
     """
     ranks, selects = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
     for image in range(starts.size - 1):
@@ -282,7 +262,6 @@ def _ranked(keys: Floats, starts: Ints, ties: Seed, made: str) -> BoxRanks:
 
 
 def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
-    """Return (boxes,) int64: position of each box within its image, by ascending key."""
     if ties is None:
         order = np.lexsort((keys, _image_of(starts)))
     else:
@@ -291,7 +270,6 @@ def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
 
 
 def _places_in_order(order: Ints, starts: Ints) -> Ints:
-    """Turn the order of boxes, image by image, into each box's position within its image."""
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))
     return places

@@ -6,11 +6,10 @@ With S the boxes that a system's description names and G_m those of gold descrip
     R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
     F = 2 P R / (P + R)                  (eq. 3), 0 if P = R = 0
 
-per image; final figures are means over images, with standard deviations. A repeated box counts once.
+per image; final figures are means over images. A repeated box counts once.
 
-Left open by the equations: a system that names nothing has no precision and no F, and the image is left out
-of those means (`empty="zero"`: both are 0); its recall is 0. A gold description that names nothing is left
-out of eq. 2, not of eq. 1. An image without gold descriptions has no figures.
+Left open by the equations: a system that names nothing has recall 0, and no precision and F (`empty="zero"`: both
+are 0). A gold description that names nothing is left out of eq. 2, not of eq. 1.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,11 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.arrays import Floats, Ints, ratio, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.errors import InvalidInput, UnknownName
-from evaluation.metrics.text.words import starts_of
 
 Boxes = Collection[int]
 
@@ -40,10 +38,7 @@ _LIMIT = 1 << _BITS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentFigure:
-    """A figure of each image, and of all.
-
-    images: (images,) float64. mean, sd (population standard deviation): over the defined images.
-    """
+    """A figure of each image (images,) float64, its mean over the defined ones, and their population deviation."""
 
     mean: float
     sd: float
@@ -53,10 +48,7 @@ class ContentFigure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentScore:
-    """Precision, recall and F of content selection.
-
-    `empty_selections` and `empty_descriptions` count those that name no box.
-    """
+    """Precision, recall and F; `empty_selections` and `empty_descriptions` name no box."""
 
     precision: ContentFigure
     recall: ContentFigure
@@ -95,11 +87,10 @@ class _Gold(NamedTuple):
 def content_selection(
     selections: Sequence[Boxes], descriptions: Sequence[Sequence[Boxes]], *, empty: str = UNDEFINED
 ) -> ContentScore:
-    """Return precision, recall and F of a system's descriptions against people's (WG15 eq. 1-3).
+    """Compare a system's descriptions with people's (WG15 eq. 1-3).
 
     `selections` holds for every image the boxes that the system names (whole numbers from 0 to 2^31 - 1),
-    `descriptions` those of each gold description. `empty` is "undefined" or "zero" for images where the
-    system names nothing.
+    `descriptions` those of each gold description. `empty` is one of EMPTY.
     """
     if empty not in EMPTY:
         raise UnknownName("empty", empty, EMPTY)
@@ -127,12 +118,11 @@ def content_selection(
 
 
 def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
-    """Return how well people do: every gold description against the others of its image (WG15 section 5).
+    """Compare every gold description with the others of its image (WG15 section 5).
 
-    Each description is held out in turn; F is that of the held-out description. Only this reading fits the
-    printed figures: over all ordered pairs eq. 1 and eq. 2 have equal sums, so mean P and R are equal (0.77
-    +- 0.11 both), while F from them would be the same again, but 0.74 +- 0.12 is printed. A description that
-    names nothing is not held out; an image with fewer than two that name a box is undefined.
+    F is that of each held-out description, which alone fits the printed figures: F from mean P and R would equal
+    both (0.77), but 0.74 is printed. A description that names nothing is not held out; an image with fewer than
+    two that name a box is undefined.
     """
     gold = _gold_of(descriptions)
     images = gold.counts.size
@@ -157,8 +147,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
 def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
     """Return (sets,) float64: eq. 1 and eq. 2 of every set against the gold descriptions of its image.
 
-    Set s is of image image_of[s] and is not compared with description left_out[s] (-1: with all). nan if
-    undefined.
+    Set s is of image image_of[s] and is not compared with description left_out[s].
     """
     boxes, starts = gold.sets.boxes, gold.sets.starts
     precision, recall = np.empty(image_of.size), np.empty(image_of.size)
@@ -201,7 +190,6 @@ def _harmonic(precision: Floats, recall: Floats) -> Floats:
 
 
 def _mean_by(values: Floats, group_of: Ints, groups: int) -> Floats:
-    """Return (groups,) float64: the mean of each group's defined values."""
     is_defined = ~np.isnan(values)
     count = np.bincount(group_of[is_defined], minlength=groups)
     total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)
@@ -247,7 +235,6 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
 
 
 def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
-    """Return the sets as ascending numbers; `place` names a wrong one."""
     sizes = _sizes(sets, place)
     flat = list(chain.from_iterable(sets))
     if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
@@ -263,7 +250,6 @@ def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
 
 
 def _sizes(groups: Sequence[Collection[Any]], place: Callable[[int], str]) -> Ints:
-    """Return (groups,) int64 sizes; raise InvalidInput for what is no collection."""
     for kind in set(map(type, groups)):
         if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
             index = next(index for index, group in enumerate(groups) if type(group) is kind)

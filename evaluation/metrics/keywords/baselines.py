@@ -1,16 +1,10 @@
 """Baselines for keywords: annotating an image from the text around it (MC12 section 4).
 
-    tf         count of a term in the document / terms of the document                        (4.1)
-    tf-idf     tf * log(N / n_i), n_i of the N training documents hold the term               (4.2)
-    corpus     how often a keyword is gold in the training captions, or for the other images  (4.3)
-    title      the terms of the document's title                                              (4.4)
-    sentence   the terms of the sentence closest to the document                              (4.5)
+Documents are lists of terms (`keyword_terms`). `keywords` limits their number; a `vocabulary` excludes other words.
+Equal weights keep the document's order; for `corpus`, the alphabet's.
 
-Documents are lists of terms (`keyword_terms`). A `vocabulary` excludes other words from the candidates. Equal
-weights keep the document's order; for `corpus`, the alphabet's.
-
-Left open by the paper: a term with n_i = 0 weighs as if one document held it, log N. The closest sentence is
-that of KLSum (Haghighi, Vanderwende 2009), with the smallest KL(P_D || P_S), the first of equals, where
+Left open by the paper: a term of no training document weighs as if one held it. The closest sentence is that of
+KLSum (Haghighi, Vanderwende 2009), with the smallest KL(P_D || P_S), the first of equals, where
 P_S(w) = (c_S(w) + a) / (|S| + a V), with V different words in the document and a = `smoothing`.
 """
 
@@ -42,10 +36,9 @@ MOST_SMOOTHING = 1000.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordList:
-    """A baseline's keywords of every image, best first.
+    """A baseline's keywords of every image, best first, with (keywords,) float64 weights, nan for titles and sentences.
 
-    weights: (keywords,) float64 of each image, nan for titles and sentences. chosen: each image's selected
-    sentence, -1 for none; empty for other baselines. `empty` counts images without keywords.
+    chosen: each image's selected sentence, -1 for none. `empty` counts images without keywords.
     """
 
     annotations: tuple[tuple[str, ...], ...]
@@ -59,7 +52,7 @@ class KeywordList:
 def term_frequency(
     documents: Sequence[Terms], *, keywords: int | None = GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
-    """Return the `keywords` most frequent terms of each document, or all (MC12 section 4.1)."""
+    """Return the most frequent terms of each document (MC12 section 4.1)."""
     pick = _Pick.of(keywords, vocabulary)
     found = []
     for counts in _counted(documents, "documents"):
@@ -76,9 +69,9 @@ def tf_idf(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return terms that are frequent in their document and rare elsewhere (MC12 section 4.2).
+    """Return the terms of the highest tf * log(N / n_i): n_i of N documents hold the term (MC12 section 4.2).
 
-    Document frequencies are those of `training`, by default of all other documents (the paper's footnote 7).
+    The documents are those of `training`, by default all others (the paper's footnote 7).
     """
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
@@ -113,11 +106,7 @@ def corpus_frequency(
     keywords: int | None = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
-    """Return the most frequent gold keywords (MC12 section 4.3).
-
-    `gold` holds the tag counts of every image. Counts the terms of `training` captions, by default all other
-    images' tags.
-    """
+    """Return the most frequent terms of `training` captions, else of all other images' tags (MC12 section 4.3)."""
     pick = _Pick.of(keywords, vocabulary)
     check_gold(gold)
     total: Counter[str] = Counter()
@@ -160,7 +149,7 @@ def sentence_extraction(
 ) -> KeywordList:
     """Return the terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
 
-    `documents` are lists of sentences. A `vocabulary` applies before sentences are compared.
+    A `vocabulary` applies before sentences are compared.
     """
     pick = _Pick.of(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:

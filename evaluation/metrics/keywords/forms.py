@@ -1,9 +1,8 @@
 """Keywords and texts in one form, so that equal meanings match (MC12 section 3).
 
-MC12 stems its data set UNT and adds the counts of gold keywords with equal stems. Here a keyword is cut into
-runs of letters and digits, lower-cased and stemmed word by word: "Bill Gates" becomes "bill gate"; one
-without letters or digits (an emoji) stays. For its data set BBC the paper uses TreeTagger: pass texts treated
-so with `stem="none"`. Its stop words are MALLET's; the SMART list of ROUGE-1.5.5 is of the same origin.
+A keyword is cut into runs of letters and digits, lower-cased and stemmed word by word: "Bill Gates" becomes "bill
+gate"; one without letters or digits (an emoji) stays. `stem` is "porter" (Porter's released program),
+"porter-1980" (his paper) or "none", for texts treated otherwise, as MC12's with TreeTagger.
 """
 
 from collections import Counter
@@ -25,10 +24,7 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
-    """Return the form of each keyword or collocation: its words' stems, joined by blanks.
-
-    `stem` is "porter" (Porter's released program), "porter-1980" (his paper) or "none".
-    """
+    """Return the form of each keyword or collocation: its words' stems, joined by blanks."""
     check_texts(keywords, "keywords")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     # By the paper's rules nothing is left of the word "s".
@@ -38,10 +34,7 @@ def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]
 def keyword_terms(
     texts: Sequence[str], *, stem: str = "porter", stop_words: Collection[str] = frozenset()
 ) -> list[list[str]]:
-    """Return the terms of each text in order: words without stop words, stemmed as in `keyword_forms`.
-
-    `stop_words` (such as `stemming.smart_stop_words()`) are compared with lower-case words before stemming.
-    """
+    """Return the stemmed words of each text in order, without `stop_words` (such as `stemming.smart_stop_words()`)."""
     check_texts(texts, "texts")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     dropped = frozenset(stop_words)
@@ -58,10 +51,9 @@ def keyword_terms(
 def gold_tags(
     annotations: Sequence[Sequence[Collection[str]]], *, stem: str = "porter"
 ) -> list[Counter[str]]:
-    """Return R_j of every image: how often its annotators gave each tag (MC12 section 3.2).
+    """Return how often each image's annotators gave each tag: R_j (MC12 section 3.2).
 
-    `annotations` holds each annotator's keywords of every image; a repeated one counts once. Counts of
-    keywords with one form are added, as in the paper. Blank keywords are ignored.
+    An annotator's repeated keyword counts once. Counts of keywords with one form are added, as in the paper.
     """
     found = []
     for image, people in enumerate(annotations):
@@ -83,7 +75,6 @@ def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) ->
 
 
 def check_texts(texts: Any, where: str) -> None:
-    """Raise InvalidInput unless `texts` is a collection of texts, perhaps empty."""
     check_collection(texts, where, "a list of texts")
     for text in texts:
         if not isinstance(text, str):

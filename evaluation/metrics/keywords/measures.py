@@ -7,16 +7,13 @@ system, over the images I that have tags:
     oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses
 
 *Mode* variants: over the images with a single most frequent tag, the share where it is the first guess
-(best), or among the guesses (oot). Conventions of SemEval-2007 task 10 (McCarthy, Navigli 2007): an image
-without guesses counts in the recall (MC12's figure) with credit 0, not in the precision; guesses beyond the
-tenth are not read; a repeated guess is credited again (`duplicates="once"`: not).
+(best), or among the guesses (oot). As in SemEval-2007 task 10 (McCarthy, Navigli 2007), an image without guesses
+counts in the recall (MC12's figure) with credit 0, not in the precision; a repeated guess is credited again
+(`duplicates="once"`: not).
 
-Precision, recall and F1 of ten keywords (MC12 Table 2): precision and recall are means over images, F1 is
-their harmonic mean, which follows from the table's figures.
-
-The standard evaluation keeps only guesses and gold keywords in a `vocabulary` (`frequent_words`);
-include-infrequent keeps all (`vocabulary=None`). An image without a gold keyword is undefined. Keywords match
-when equal: bring them to one form first (`keyword_forms`).
+`annotations` holds each image's guesses, best first, `gold` its tag counts. The standard evaluation keeps only
+what is in a `vocabulary` (`frequent_words`). An image without a gold keyword is undefined. Keywords match when
+equal: bring them to one form first (`keyword_forms`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -54,11 +51,10 @@ NO_GUESS = "images without guesses"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordScore:
-    """Precision and recall of one of the measures of SemEval-2007 task 10.
+    """Means of the `images` (images,) float64 credits, which are 0 where not attempted.
 
-    images: (images,) float64 credit, nan if undefined, 0 if not attempted. `recall` is the mean over the
-    `counted` defined images, `precision` over the `attempted` ones. `repeated` counts attempted images with a
-    repeated guess.
+    `recall` is over the `counted` defined images, `precision` over the `attempted` ones. `repeated` counts
+    attempted images with a repeated guess.
     """
 
     precision: float
@@ -74,11 +70,10 @@ class KeywordScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeywordOverlap:
-    """Precision, recall and F1 of a number of keywords.
+    """Precision, recall and F1 of (images,) float64, with counts as in `KeywordScore`; a repeated guess counts once.
 
-    image_precision, image_recall, image_f1: (images,) float64; no guess leaves only the recall defined. `f1`
-    is the harmonic mean of `precision` and `recall` (MC12), `mean_f1` the mean over images. Counts as in
-    `KeywordScore`; a repeated guess counts once.
+    No guess leaves only the recall defined. `f1` is the harmonic mean of `precision` and `recall` (MC12),
+    `mean_f1` the mean over images.
     """
 
     precision: float
@@ -103,10 +98,7 @@ def keyword_best(
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
-    """Return the credit of the best keyword (MC12 section 6.2, "best normal").
-
-    `annotations` holds each image's guesses, best first, `gold` its tag counts.
-    """
+    """Return the credit of the best keyword (MC12 section 6.2, "best normal")."""
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
     made = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
@@ -120,10 +112,7 @@ def keyword_best_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return how often the first guess is the single most frequent tag (MC12 section 6.2, "best mode").
-
-    `modes` replaces the most frequent tag of each image; None for images without one.
-    """
+    """Return how often the first guess is the single most frequent tag, or that of `modes` (MC12 section 6.2)."""
     task = _task(annotations, gold, vocabulary)
     wanted = _modes(task, modes)
     hits = [bool(own) and own[0] == mode for own, mode in zip(task.guesses, wanted, strict=True)]
@@ -140,10 +129,7 @@ def keyword_oot(
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
-    """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal").
-
-    A repeated guess may raise an image's credit above 1, as in the task's program.
-    """
+    """Return the credit of up to `guesses` keywords in any order (MC12 section 6.2, "oot normal")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, duplicates, guesses)
     made = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
@@ -158,7 +144,7 @@ def keyword_oot_mode(
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
-    """Return how often the single most frequent tag is among the guesses (MC12 section 6.2, "oot mode")."""
+    """Return how often the single most frequent tag, or that of `modes`, is a guess (MC12 section 6.2, "oot mode")."""
     guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
@@ -174,7 +160,7 @@ def keyword_f1(
     guesses: int = GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
-    """Return precision, recall and F1 of the first `guesses` keywords against the gold ones (MC12 section 5.2)."""
+    """Compare the first `guesses` keywords with the gold ones (MC12 section 5.2)."""
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
     counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
@@ -221,7 +207,6 @@ class _Task:
     is_repeated: Flags
 
     def credits(self) -> Floats:
-        """Return (images,) float64: sum over the guesses of |a in R_j| / |R_j|; 0 without tags."""
         hits = [sum(map(tags.get, own, repeat(0))) for own, tags in zip(self.guesses, self.gold, strict=True)]
         return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
 
@@ -259,7 +244,6 @@ def _task(
 
 
 def _modes(task: _Task, given: Sequence[str | None] | None) -> Sequence[str | None]:
-    """Return the single most frequent tag of every image, or None."""
     if given is None:
         return [_mode(tags) for tags in task.gold]
     if len(given) != len(task.gold):
@@ -308,7 +292,6 @@ def _reason(marks: Mapping[str, Flags]) -> str:
 
 
 def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
-    """Return the signature fields of the evaluation."""
     fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
     if vocabulary is not None:
         fields["vocabulary"] = given_words(frozenset(vocabulary))
@@ -324,7 +307,7 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
-    """Raise InvalidInput unless `gold` counts each image's tags; images without tags are allowed."""
+    """Raise InvalidInput unless `gold` counts each image's tags, if any."""
     check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):

@@ -4,15 +4,14 @@
                                                               or       word.pos item ::: answer;... (out of ten)
 
 As in the task's program: of the gold, answers with the letters "pn" (proper noun) are dropped; an item counts
-with two answers left, or one that two people gave. An answer is a run of ASCII letters, digits, underscores,
-hyphens, apostrophes and blanks, two characters or more, before its count (of "11.27 kilograms": "27
-kilograms"); one apostrophe is removed. The mode is the first answer, unless a later one has the same count.
-System answers: "non-" and "non " join what follows, hyphens become blanks, one apostrophe is removed. A gold
-answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of an item's
-lines the first counts; unknown items are ignored.
+with two answers left, or one that two people gave. An answer is a run of `_ANSWER`'s characters before its count
+(of "11.27 kilograms": "27 kilograms"); one apostrophe is removed. The mode is the first answer, unless a later one
+has the same count. System answers: "non-" and "non " join what follows, hyphens become blanks, one apostrophe is
+removed. A gold answer with a hyphen is credited under its spelling with a blank, but such a mode is never hit. Of
+an item's lines the first counts.
 
 Two differences: for a line without an answer the program reads those of the line before, here the item is not
-attempted, as the task describes; items without any readable answer are in its total, here they are left out.
+attempted; items without any readable answer are in its total, here they are left out.
 """
 
 import re
@@ -43,16 +42,12 @@ _NON = re.compile(r"non[\s-](.*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionGold:
-    """Votes of each item's answers, and its mode or None."""
-
     answers: Mapping[str, Mapping[str, int]]
     modes: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SubstitutionScores:
-    """Scores of a system file, as shares."""
-
     normal: KeywordScore
     mode: KeywordScore
 
@@ -87,7 +82,7 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
 
 
 def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:
-    """Read the normalised answers of a system file for "best" or "oot". Raises InvalidFile."""
+    """Read the answers of a system file for one of MEASURES. Raises InvalidFile."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     found: dict[str, tuple[str, ...]] = {}
@@ -109,7 +104,7 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
 def substitution_scores(
     answers: Mapping[str, tuple[str, ...]], gold: SubstitutionGold, measure: str
 ) -> SubstitutionScores:
-    """Score one system for "best" or "oot"; the images of the scores are the gold items in order."""
+    """Score one system; the images of the scores are the gold items in order."""
     if measure not in MEASURES:
         raise UnknownName("measure", measure, MEASURES)
     normal, mode = (keyword_best, keyword_best_mode) if measure == "best" else (keyword_oot, keyword_oot_mode)

@@ -1,11 +1,9 @@
 """METEOR's alignment of a candidate with a reference, and its statistics.
 
-Lavie, Denkowski 2009; Denkowski, Lavie 2011: every word is matched at most once; most words matched, then
-fewest chunks, then the smallest sum of distances between the starts of matches. A match without competitors
-is taken at once, the others are searched.
-
-The beam search (`search`) walks the reference from left to right and keeps the `BEAM` best partial alignments, of
-equals the first. As in the official program, whose behaviour decides what is found:
+Lavie, Denkowski 2009; Denkowski, Lavie 2011: most words matched, each at most once, then fewest chunks, then the
+smallest sum of distances between the starts of matches. A match without competitors is taken at once. For the
+others a beam search walks the reference from left to right and keeps the `BEAM` best partial alignments, of equals
+the first. As in the official program:
 
 - A match of n words counts n on each side in the exact stage, and n / 2 rounded down in the others, so that a single
   stem or synonym counts nothing and is taken only if it costs no chunk and no distance.
@@ -52,7 +50,7 @@ WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
 
 class Pair(NamedTuple):
-    """The candidate's number and length, and the bounds of the reference's words."""
+    """The candidate's text and length, and the bounds of the reference's words."""
 
     text: int
     length: int
@@ -63,11 +61,10 @@ class Pair(NamedTuple):
 class Workspace(NamedTuple):
     """Arrays reused by every alignment.
 
-    For each word of the reference: chosen (longest, COLUMNS) the match taken, or one of no words; ends,
-    counts of the matches that begin there; taken: covered by a match taken before the search. cover_1,
-    cover_2: matches that cover each word. states: (2, BEAM, USED + limbs) partial alignments of this step and
-    the next. offers (BEAM, OFFER), ranks (BEAM,): the best offers, and their order. choices: (any, COLUMNS +
-    2).
+    For each word of the reference: chosen (longest, COLUMNS) the match taken, or one of no words; ends, counts of
+    the matches that begin there; taken: covered by a match taken before the search. cover_1, cover_2: matches
+    that cover each word. states: (2, BEAM, USED + limbs) partial alignments of this step and the next. offers
+    (BEAM, OFFER), ranks (BEAM,): the best offers, and their order.
     """
 
     chosen: Matches
@@ -108,7 +105,7 @@ def search(
     matches: Matches,
     first: int,
 ) -> Matches:
-    """Complete what is chosen; `matches` holds those of the words from `first` on, and is returned."""
+    """Complete what is chosen; `matches` holds those of the words from `first` on."""
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
     offers, ranks, choices = work.offers, work.ranks, work.choices
     length_2 = pair.end - pair.begin
@@ -203,7 +200,7 @@ def _offer_choices(
     first: int,
     end: int,
 ) -> int:
-    """Offer every continuation of the partial alignments at a word; return the number of offers kept."""
+    """Offer every continuation at a word; return the number of offers kept."""
     taken, offers, ranks = work.taken, work.offers, work.ranks
     kept = 0
     for path in range(live):
@@ -318,10 +315,7 @@ def align(
     matches: Matches,
     statistics: Ints,
 ) -> Matches:
-    """Write the statistics (FIELDS,) of the best alignment of two texts.
-
-    Return the matches' array, which may have grown.
-    """
+    """Write the statistics (FIELDS,) of the best alignment; return the array of matches, which may have grown."""
     begin_1, begin_2 = lookup.starts[candidate_text], lookup.starts[reference_text]
     length_1, length_2 = (
         lookup.starts[candidate_text + 1] - begin_1,
@@ -365,10 +359,7 @@ def _take_only_choices(
     pair: Pair,
     matches: Matches,
 ) -> tuple[int, bool, Matches]:
-    """Take the matches without competitors.
-
-    Return the word from which on `matches` is filled, and whether any choice is left.
-    """
+    """Take the matches without competitors; return where `matches` begins, and whether any choice is left."""
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
     length_2 = pair.end - pair.begin

@@ -4,8 +4,6 @@ The search tries matches in this order, and keeps the first of equally good alig
 synonyms, each from left to right in the candidate; then phrases of the reference with a paraphrase in the
 candidate, short ones first, then by the table; then phrases of the candidate that may stand for one of the
 reference, from left to right, short ones first, by the table.
-
-Which words match at all (`relations`) is found once per vocabulary; synonyms are those of WordNet.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
+from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.meteor.tables import Phrases, Synonyms
 from evaluation.metrics.text.snowball import snowball_stems
-from evaluation.metrics.text.words import Numbers, child, ranges, starts_of
+from evaluation.metrics.text.words import Numbers, child, ranges
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")
@@ -34,10 +32,7 @@ _SHORT = 2  # letters; such words have no other basic form
 
 
 class Relations(NamedTuple):
-    """The words that word w matches, itself included: `words[starts[w]:starts[w + 1]]`.
-
-    stages: the stage of each match; a word that matches in two stages is listed twice.
-    """
+    """The words that word w matches, itself included, once for each stage: `words[starts[w]:starts[w + 1]]`."""
 
     starts: Ints
     words: Numbers
@@ -62,7 +57,7 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
 
 
 def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
-    """Return all ordered pairs of different words with a common set; `words` and `sets` are aligned."""
+    """Return all ordered pairs of different words with a common set."""
     order = np.argsort(sets, kind="stable")
     words, sets = words[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
@@ -118,10 +113,7 @@ PHRASE_BITS, PLACE_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """Common data of all captions: words (as in `Words`), matching words, and phrases.
-
-    is_function: (vocabulary,) function words. enough: number of matches at which to pause.
-    """
+    """Common data of all captions; the search pauses after `enough` matches."""
 
     words: Numbers
     starts: Ints
@@ -134,9 +126,9 @@ class Lookup(NamedTuple):
 class Candidate(NamedTuple):
     """Positions of the candidate's words and phrases, as linked lists from left to right that end with -1.
 
-    first_place (vocabulary,), next_place (longest,): of words. first_found (phrases,), next_found,
-    found_places: of phrases. replaceable, replacing: (phrases,) the last text with a phrase that may stand
-    for this one, or that this one may stand for; they skip long lists.
+    first_place (vocabulary,), next_place: of words. first_found (phrases,), next_found, found_places: of phrases.
+    replaceable, replacing: (phrases,) the last text with a phrase that may stand for this one, or that this one
+    may stand for.
     """
 
     first_place: Numbers
@@ -205,9 +197,8 @@ def find_matches(
 ) -> tuple[Matches, int]:
     """Find the matches of a text, entered before, with the words from `begin` to before `end`.
 
-    Fill `matches` (any size, COLUMNS), word by word, or a larger array; `ends` (end - begin,) gets the end of
-    each word's matches. Return the array and the word where it stopped, at the end or after more than
-    `lookup.enough` matches.
+    Fill `matches` (any size, COLUMNS), or a larger array, and the `ends` of each word's. Return the array and the
+    word where it stopped.
     """
     phrases = lookup.phrases
     count = 0

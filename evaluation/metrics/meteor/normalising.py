@@ -51,7 +51,6 @@ _CUT = re.compile(r"[ \t\n\f\r]+")
 
 
 def normalised_line(line: str, abbreviations: Mapping[str, bool]) -> list[str]:
-    """Return the words of a line, in lower case."""
     text = f" {line.strip(_CONTROL)} "
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
@@ -160,7 +159,7 @@ def _spliced(
     made: Numbers,
     made_ends: Ints,
 ) -> tuple[Numbers, Ints]:
-    """Return the texts with the new words of each run, and new numbers of the others."""
+    """Return the texts with the new words of each run, and the new number of every other word."""
     size = words.size
     for index in range(runs.size):
         size += made_ends[runs[index] + 1] - made_ends[runs[index]] - (ends[index] - begins[index])
@@ -185,5 +184,5 @@ def _spliced(
 
 
 def _stand_in(word: str) -> str:
-    """Return a plain word with the same effect on full stops, which depends on the first letter."""
+    """Return a plain word with the same effect on full stops."""
     return "a" if "a" <= word[:1] <= "z" else "0" if "0" <= word[:1] <= "9" else "A"

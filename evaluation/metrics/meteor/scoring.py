@@ -1,10 +1,8 @@
-"""METEOR 1.5 (Denkowski, Lavie 2014; V15 eq. 16-20): statistics of the best reference, and scores.
+"""METEOR 1.5 (Denkowski, Lavie 2014; V15 eq. 16-20), with the official parameters for English (task "rank").
 
 With matches weighted by their stage, content words by delta and function words by 1 - delta:
 
     F = P R / (alpha P + (1 - alpha) R),  Pen = gamma (chunks / matches) ^ beta,  METEOR = (1 - Pen) F
-
-Parameters are those of the official release for English (task "rank").
 """
 
 from dataclasses import dataclass, replace
@@ -54,12 +52,7 @@ _WEIGHTS = np.array(WEIGHTS)
 
 @dataclass(frozen=True, slots=True)
 class MeteorStatistics:
-    """The counts behind METEOR, to be summed for a corpus figure.
-
-    counts: (n, 21) int64 of each candidate with its best reference: words of candidate and reference,
-    function words of each; for each stage matched content words of candidate and reference, function words of
-    each; chunks.
-    """
+    """The counts behind METEOR of each candidate with its best reference; columns as in `alignment`."""
 
     counts: NDArray[np.int64]
 
@@ -83,9 +76,9 @@ def stages_named(name: str, tables: Tables) -> int:
 def meteor_statistics(
     comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = ENOUGH
 ) -> MeteorStatistics:
-    """Align every candidate with its references by the first `stages` stages, and keep the best reference.
+    """Align every candidate with its references by the first `stages` stages; of equal references the first counts.
 
-    The first of equals is kept. Only about `enough` matches of two long texts are held at once.
+    Only about `enough` matches of two long texts are held at once.
     """
     words = comparison.once(
         ("meteor", view, tables.digest), lambda: normalised(comparison.words(view), tables.abbreviations)
@@ -100,15 +93,11 @@ def meteor_statistics(
 
 
 def meteor_scores(statistics: MeteorStatistics) -> Floats:
-    """Return (n,) float64: METEOR of every row."""
     return _scores(statistics.counts, _WEIGHTS)
 
 
 def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
-    """Return the statistics of the corpus as those of one caption.
-
-    A perfect match's only chunk is not counted, as it costs nothing there.
-    """
+    """Return the corpus as one caption; a perfect match's only chunk costs nothing."""
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)
     total[0, CHUNKS] -= np.count_nonzero(_perfect(counts))
@@ -127,7 +116,6 @@ def _perfect(counts: NDArray[np.int64]) -> Flags:
 def _best_references(
     lookup: Lookup, group_of: Ints, group_starts: Ints, weights: Floats
 ) -> NDArray[np.int64]:
-    """Return (n, FIELDS) int64: statistics of every candidate with its best reference."""
     best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
     longest = longest_reference = 1
     for text in range(lookup.starts.size - 1):
@@ -207,7 +195,7 @@ def _score(terms: Terms) -> float:
 
 
 def explain_meteor(case: Case) -> Explanation:
-    """Explain METEOR: the best reference's score, split over stages by the weight of their matches."""
+    """Explain METEOR by the stages of the best reference's matches."""
     tables = find_tables()
     stages = stages_named(str(case.settings["stages"]), tables)
     candidate, *references = case.comparison.texts

@@ -5,8 +5,6 @@ file beside it. The package pycocoevalcap 1.2 ships both (requirements-meteor.tx
 
     QUORUM_METEOR_DATA   a folder, a jar or pycocoevalcap's wheel; `none` for no tables
     QUORUM_METEOR_CACHE  a folder for the parsed tables; default: `quorum` in the user's cache folder
-
-Parsed tables are cached in one file. Without a writable folder each process parses them again.
 """
 
 import os
@@ -29,19 +27,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
+from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.errors import InvalidFile
-from evaluation.metrics.text.words import (
-    Numbers,
-    Table,
-    Words,
-    child,
-    empty_trie,
-    ranges,
-    starts_of,
-    trie_bits,
-)
+from evaluation.metrics.text.words import Numbers, Table, Words, child, empty_trie, ranges, trie_bits
 
 DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
@@ -68,11 +57,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Synonyms:
-    """WordNet in the program.
-
-    entries: the number of each entry. sets: synonym sets of all entries, starts (entries + 1,). bases: basic
-    forms of irregular words.
-    """
+    """WordNet in the program: `entries` by number, their `sets`, and the basic forms of irregular words."""
 
     entries: Mapping[str, int]
     sets: Numbers
@@ -82,11 +67,10 @@ class Synonyms:
 
 @dataclass(frozen=True, slots=True)
 class Paraphrases:
-    """The table, with numbered phrases.
+    """Numbered phrases, by the numbers of their `words` in `vocabulary`.
 
-    words: numbers into `vocabulary` of all phrases, starts (phrases + 1,). The first phrases have
-    paraphrases: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in the order of the
-    table.
+    The first phrases have paraphrases: those of phrase p are `targets[target_starts[p]:target_starts[p + 1]]`, in
+    the order of the table.
     """
 
     vocabulary: list[str]
@@ -108,11 +92,7 @@ class Paraphrases:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables; empty without a source.
-
-    abbreviations: whether each keeps its full stop only before a number. digest: names the source's content,
-    or "none".
-    """
+    """The tables; `abbreviations` tell whether each keeps its full stop only before a number."""
 
     digest: str
     function_words: frozenset[str]
@@ -140,7 +120,7 @@ class _Source:
 
 
 def find_tables() -> Tables:
-    """Return the tables of `QUORUM_METEOR_DATA` or an installed pycocoevalcap, or NOTHING. Raises InvalidFile."""
+    """Return the tables found, or NOTHING. Raises InvalidFile."""
     source = _source(os.environ.get(DATA, ""))
     return _read(source) if source else NOTHING
 
@@ -174,7 +154,7 @@ def _beside(folder: Path) -> str | None:
 
 
 def _installed() -> _Source | None:
-    """Return the files of an installed package, which is never imported."""
+    """Look for an installed package, which is never imported."""
     spec = PathFinder.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(place) / "meteor" / JAR).is_file():
@@ -207,7 +187,6 @@ def _read(source: _Source) -> Tables:
 
 
 def _members(source: _Source) -> dict[str, bytes]:
-    """Return the tables in the jar, by name."""
     try:
         with source.open(source.jar) as file, ZipFile(file) as jar:
             if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
@@ -224,7 +203,7 @@ def _members(source: _Source) -> dict[str, bytes]:
 
 
 def _tail(source: _Source) -> bytes:
-    """Return the checksum and length at the end of the gzip file, which identify its content."""
+    """Return the end of the gzip file, whose checksum and length identify its content."""
     if source.paraphrases is None:
         return b""
     try:
@@ -271,10 +250,7 @@ def _synonyms(found: Arrays, lines: list[str]) -> Synonyms:
 
 
 def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
-    """Read a gzip file of triples of lines: a probability, which is not used, a phrase, a paraphrase.
-
-    Raises InvalidFile.
-    """
+    """Read a gzip file of triples of lines: a probability, which is not used, a phrase, a paraphrase."""
     try:
         sources, targets = _phrases(packed_text)
     except (pa.ArrowInvalid, OSError):
@@ -343,7 +319,6 @@ def _load(digest: str) -> Arrays | None:
 
 
 def _save(digest: str, arrays: Arrays) -> None:
-    """Cache the arrays of a source atomically."""
     path = _path(digest)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -358,7 +333,6 @@ def _save(digest: str, arrays: Arrays) -> None:
 
 
 def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """Join texts without line breaks into one array."""
     return np.frombuffer("\n".join(texts).encode("utf-8"), dtype=np.uint8)
 
 
@@ -370,7 +344,7 @@ class Phrases(NamedTuple):
     """The phrases of the captions that have paraphrases there.
 
     phrase_of_node: the phrase that ends at a node of `trie`, or -1. Phrase p may be replaced by
-    `targets[target_starts[p]:target_starts[p + 1]]`, and stands for `sources[source_starts[p]:source_starts[p
+    `targets[target_starts[p]:target_starts[p + 1]]`, and may stand for `sources[source_starts[p]:source_starts[p
     + 1]]`, whose positions in `targets` are `places`.
     """
 
@@ -386,26 +360,15 @@ class Phrases(NamedTuple):
 
 
 def no_phrases() -> Phrases:
-    nothing, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    root = np.full(1, -1, dtype=np.int32)
-    return Phrases(
-        empty_trie(1),
-        trie_bits(1),
-        root,
-        nothing,
-        starts,
-        nothing,
-        starts,
-        nothing,
-        np.zeros(0, dtype=np.int64),
-    )
+    none, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    return Phrases(*_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
 
 
 def phrases_in(words: Words, table: Paraphrases) -> Phrases:
-    """Return the paraphrase table, reduced to the phrases of the captions.
+    """Reduce the paraphrase table to the phrases of the captions.
 
     Phrases whose words all occur go into a trie, one walk over the captions marks those that occur, and a smaller
-    trie keeps these with their paraphrases in the order of the table.
+    trie keeps these.
     """
     number_of = {word: number for number, word in enumerate(words.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
@@ -444,14 +407,13 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
 
 
 def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
-    """Return which phrases have known words only."""
     sizes = table.starts[phrases + 1] - table.starts[phrases]
     words = known[table.words[ranges(table.starts[phrases], sizes)]]
     return np.asarray(np.bitwise_and.reduceat(words, np.cumsum(sizes) - sizes))
 
 
 def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return both sides, numbers below `size`, renumbered without gaps, and the old numbers."""
+    """Renumber both sides, numbers below `size`, without gaps; return the old numbers too."""
     used = np.zeros(size, dtype=np.bool_)
     used[left] = used[right] = True
     new = np.cumsum(used) - 1
@@ -482,7 +444,6 @@ def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
 def _occurring(
     words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
-    """Return (phrases,) bool: which phrases occur in a text."""
     seen = np.zeros(phrases, dtype=np.bool_)
     for text in range(starts.size - 1):
         for begin in range(starts[text], starts[text + 1]):

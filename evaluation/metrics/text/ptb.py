@@ -1,13 +1,11 @@
 """The tokenizer of the MS COCO caption evaluation, without Java.
 
 The evaluation runs Stanford's PTBTokenizer (CoreNLP 3.4.1) with `-preserveLines -lowerCase` and drops
-punctuation. The rules were found by running that program on every character of the basic plane, every short
-word as an abbreviation, and some thousand spellings. At each place the longest match wins, lookahead
+punctuation. The rules were found by running that program. At each place the longest match wins, lookahead
 included, then the first rule.
 
-Two differences are deliberate. The program reads line by line, so that a carriage return or U+2028 in a
-caption shifts all later captions to other images: here every line break is a blank. The evaluation later
-splits tokens at blanks, so tokens that hold one (`1 1/2`) hold U+00A0, as in the program.
+In the program a carriage return or U+2028 in a caption shifts all later captions to other images; here every line
+break is a blank. Tokens that hold a blank (`1 1/2`) hold U+00A0, as in the program.
 """
 
 import re
@@ -190,7 +188,7 @@ def tokens(caption: str) -> list[str]:
 
 
 def piece(piece: str) -> list[str] | None:
-    """Return the words of a blank-separated piece, or None if its neighbours may change them."""
+    """Cut a blank-separated piece; None if its neighbours may change its words."""
     if _PLAIN.fullmatch(piece):
         word = piece.rstrip(".,").lower()
         if word not in _NOT_PLAIN:

@@ -33,7 +33,6 @@ _STEP_4 = _pairs(
 
 
 def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
-    """Return a pattern of the longest suffix that a word ends in."""
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?:{'|'.join(longest_first)})$")
 

@@ -1,13 +1,11 @@
-"""Porter's stemmer in three forms, and stop words and irregular forms of the ROUGE script.
+"""Porter's stemmer in three forms, and stop words and irregular forms of the ROUGE script. Words are lower-case.
 
-Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program differs from
-his paper: words of one or two letters stay, `bli` becomes `ble` (paper: `abli` -> `able`), and `logi` becomes
-`log`. V15's scores of PASCAL-50S and the ROUGE script use the program, later re-implementations follow the
-paper.
+Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. Porter's released program, which V15 and the
+ROUGE script use, differs from his paper: words of one or two letters stay, `bli` becomes `ble` (paper: `abli` ->
+`able`), and `logi` becomes `log`.
 
 The ROUGE-1.5.5 script leaves words of up to three letters alone, and its step 4 removes -ment, then -ent or
--ion, from what other suffixes left (`governmental` -> `govern`). With -m it first looks up WordNet's
-irregular forms (`children` -> `child`).
+-ion, from what other suffixes left (`governmental` -> `govern`). With -m it first looks up irregular forms.
 """
 
 import re
@@ -41,7 +39,6 @@ _STEP_4_SCRIPT = (
 
 
 def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
-    """Return a pattern of a stem and the longest suffix."""
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?P<stem>.*?)(?P<suffix>{'|'.join(longest_first)})", re.DOTALL)
 
@@ -134,22 +131,22 @@ def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, st
 
 
 def porter_1980(words: Sequence[str]) -> list[str]:
-    """Return the stems of lower-case words by Porter's paper."""
+    """Stem by Porter's paper."""
     return [_stem(word, _STEP_2) for word in words]
 
 
 def porter(words: Sequence[str]) -> list[str]:
-    """Return the stems of lower-case words by Porter's released program."""
+    """Stem by Porter's released program."""
     return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in words]
 
 
 def rouge_stems(words: Sequence[str]) -> list[str]:
-    """Return the stems of lower-case words by the ROUGE-1.5.5 script without its irregular forms."""
+    """Stem by the ROUGE-1.5.5 script without its irregular forms."""
     return [_rouge_stem(word) for word in words]
 
 
 def rouge_wordnet_stems(words: Sequence[str]) -> list[str]:
-    """Return the stems of lower-case words by the ROUGE-1.5.5 script with -m."""
+    """Stem by the ROUGE-1.5.5 script with -m."""
     irregular = wordnet_exceptions()
     return [irregular.get(word) or _rouge_stem(word) for word in words]
 
@@ -166,11 +163,7 @@ def smart_stop_words() -> frozenset[str]:
 
 @cache
 def wordnet_exceptions() -> Mapping[str, str]:
-    """Return the irregular forms of WordNet 2.0 in the ROUGE-1.5.5 script: form -> lemma.
-
-    Of the lists (adjectives, adverbs, nouns, verbs) the later wins, and in a list the later line. Only forms
-    of four or more letters and digits are included.
-    """
+    """Return the irregular forms of WordNet 2.0 in the ROUGE-1.5.5 script: form -> lemma; the later line wins."""
     lines = _data("wordnet_2_0_exceptions.txt").splitlines()
     return MappingProxyType(dict(line.split() for line in lines if not line.startswith("#")))
 

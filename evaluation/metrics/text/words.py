@@ -1,8 +1,7 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
 Arrow cuts the texts at blanks; the tokenizer sees each distinct piece once. Only a caption with a piece that
-depends on its neighbours is tokenised as a whole. Tokenizers have names and versions, line breaks of every kind
-are blanks:
+depends on its neighbours is tokenised as a whole. Line breaks of every kind are blanks. Tokenizers:
 
     ptb    that of the MS COCO caption evaluation (see `ptb`)
     space  captions that are tokens already, separated by blanks
@@ -10,7 +9,7 @@ are blanks:
     rouge  that of the ROUGE-1.5.5 script (Lin 2004)
     v15    that of V15's published scores: lower case, runs of letters, digits, underscores
 
-`CHANGES` names what is done to words between tokenising and counting. Kernels count n-grams in a trie (`empty_trie`).
+`CHANGES` names what is done to words between tokenising and counting.
 """
 
 import re
@@ -24,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evaluation.arrays import Flags, Ints
+from evaluation.arrays import Flags, Ints, starts_of
 from evaluation.compiled import compiled
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import ptb, stemming
@@ -34,11 +33,7 @@ FIRST = "1.0"
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """A tokenizer.
-
-    `tokens(caption)` returns its words. `piece(piece)` returns the words of a blank-separated piece, or None
-    if they depend on its neighbours, so that each distinct piece is cut once.
-    """
+    """`tokens` cuts a caption, `piece` a blank-separated piece, unless its words depend on its neighbours (None)."""
 
     name: str
     version: str
@@ -47,7 +42,7 @@ class Tokenizer:
 
     @property
     def label(self) -> str:
-        """Return its name in signatures, with the version unless it is the first."""
+        """Return its name in signatures."""
         return self.name if self.version == FIRST else f"{self.name}-{self.version}"
 
 
@@ -107,10 +102,7 @@ BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a blo
 
 
 class Words:
-    """Tokenised texts as word numbers.
-
-    words: (tokens,) int32, text after text. starts: (texts + 1,) int64. vocabulary: the word of each number.
-    """
+    """Tokenised texts: `words` (tokens,) int32, text after text, and `starts` (texts + 1,) int64."""
 
     def __init__(self, words: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
         self.words = words
@@ -123,7 +115,6 @@ class Words:
         return np.diff(self.starts)
 
     def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "Words":
-        """Return the texts with every word of the vocabulary changed, for example stemmed."""
         numbers: dict[str, int] = {}
         new = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
         return Words(np.array(new, dtype=np.int32)[self.words], self.starts, list(numbers))
@@ -136,11 +127,7 @@ class Words:
 
 
 class Pieces:
-    """Texts cut at blanks, before tokenising.
-
-    numbers: (pieces,) int32, text after text. starts: (texts + 1,) int64. distinct: the text of each number.
-    Blanks at the ends of a text give empty pieces.
-    """
+    """Texts cut at blanks, as `Words` are; blanks at the ends of a text give empty pieces."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -183,7 +170,6 @@ class Pieces:
     def _with_whole(
         self, words: Numbers, starts: Ints, whole: Ints, tokenizer: Tokenizer, known: dict[str, int]
     ) -> tuple[Numbers, Ints]:
-        """Insert the texts `whole`, which are tokenised as a whole."""
         parts, lengths, at = [], np.diff(starts), 0
         for text in whole.tolist():
             own = [known.setdefault(token, len(known)) for token in tokenizer.tokens(self._texts[text])]
@@ -204,7 +190,6 @@ def _arrow(texts: list[str]) -> pa.Array:
 
 @compiled
 def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
-    """Return the words that are not dropped, and the new starts."""
     left = np.empty(words.size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
     place = 0
@@ -247,13 +232,8 @@ def encode(texts: Iterable[str], tokenizer: Tokenizer) -> Words:
     return Pieces(list(texts)).words(tokenizer)
 
 
-def starts_of(lengths: Sequence[int] | NDArray[np.integer]) -> Ints:
-    """Return (lists + 1,) int64: the starts of adjacent lists, and the end of the last one."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-
-
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Return the numbers starts[0] to starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
+    """Return starts[0] to starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if ends.size else 0
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
@@ -310,7 +290,7 @@ Table = NDArray[np.int32]
 
 @compiled
 def trie_bits(nodes: int) -> int:
-    """Return the table's size, as a power of two, for at most half full with so many nodes."""
+    """Return the size of a table that so many nodes fill by half at most, as a power of two."""
     bits = 4
     while (1 << bits) < 2 * nodes:
         bits += 1
@@ -319,17 +299,16 @@ def trie_bits(nodes: int) -> int:
 
 @compiled
 def empty_trie(nodes: int) -> Table:
-    """Return a trie of n-grams in one hash table that is never cleared.
+    """Return a trie of n-grams in one hash table; node 0 is the root.
 
-    Node 0 is the root. A row is (owner, node, word, child); rows of other owners count as free, so that the next
-    group of captions starts with an empty trie at no cost.
+    A row is (owner, node, word, child). Rows of other owners count as free, so that nothing need be cleared.
     """
     return np.full((1 << trie_bits(nodes), 4), -1, dtype=np.int32)
 
 
 @compiled
 def child(trie: Table, bits: int, owner: int, node: int, word: int, new: int) -> int:
-    """Return the child of a node by a word; else store `new` and return it, or return -1 if that is -1."""
+    """Return the child of a node by a word; without one, return `new`, and store it unless it is -1."""
     mask = (1 << bits) - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(node) * 1540483477 + np.int64(word) * 739982445

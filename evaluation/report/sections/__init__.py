@@ -1,4 +1,4 @@
-"""Sections of a report, computed alike for a study and for a release. Pure."""
+"""Sections of a report, computed alike for a study and for a release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from judgments.studies.generation import Progress, no_progress
 
 
 def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[Section]:
-    """Return the sections that apply to the study, in order."""
     return [
         people.collection(inputs),
         people.agreement(inputs),

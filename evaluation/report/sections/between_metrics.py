@@ -1,4 +1,4 @@
-"""Metrics against each other: correlation matrices over all judged candidates (WG16 §4)."""
+"""Correlations of metrics with each other over all judged candidates (WG16 §4)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
-    """Show r, rho and tau-b between every two metrics, and with people for captions.
-
-    Floor: 0. Ceiling for captions: one judge against the mean of the others.
-    """
+    """Show r, rho and tau-b between every two metrics, and with people for captions."""
     if len(inputs.scores) < 2:
         return None
     flat = {name: own.ravel() for name, own in inputs.scores.items()}
@@ -64,7 +61,6 @@ def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
 def _matrix(
     inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
 ) -> Plot:
-    """Plot a coefficient's matrix, with people in a separate row."""
     end, coefficient, place = NAMES[which]
     value = {(row[0], row[1]): row[place] for row in rows}
     cells = [

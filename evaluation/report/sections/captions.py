@@ -1,4 +1,4 @@
-"""Single captions: metrics' correlation with people, kappa at thresholds; open answers."""
+"""Single captions: metrics against people, and open answers."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
 People = Mapping[str, Estimate]  # a coefficient -> what one judge reaches
 PEOPLE = "one judge"
 LAST = -2.0  # sort undefined coefficients below all others
+MOST_CAPTIONS = 25
+FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def ceilings(inputs: ReportInputs) -> People:
@@ -53,7 +55,6 @@ def no_ceiling(inputs: ReportInputs) -> str:
 
 
 def metrics(inputs: ReportInputs, one_judge: People) -> Section:
-    """Show Kendall's tau-b and Spearman's rho of each metric with people."""
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     found = inputs.evaluation.result["metrics"]
@@ -86,7 +87,7 @@ def metrics(inputs: ReportInputs, one_judge: People) -> Section:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str]) -> list[Table]:
-    """Compare metrics by Williams' tests of every two metrics' r with people, Holm-adjusted."""
+    """Compare metrics by Williams' tests of every two metrics' r with people."""
     people = inputs.people
     if people is None:
         return []
@@ -135,7 +136,7 @@ def thresholds(inputs: ReportInputs) -> Section | None:
 
 
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
-    """Return threshold -> kappa of one judge with the others; {} if units have no others."""
+    """Return threshold -> kappa of one judge with the others."""
     if inputs.kind.is_open:
         return {}
     counted = inputs.table.counted
@@ -164,10 +165,6 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
         apart=int(bool(people)),
         levels=(Level("chance", 0.0), Level("full agreement", 1.0, dashed=False)),
     )
-
-
-MOST_CAPTIONS = 25
-FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
 
 
 def sections(inputs: ReportInputs) -> list[Section]:

@@ -1,4 +1,4 @@
-"""Human ceilings for metrics. Pure."""
+"""Human ceilings for metrics."""
 
 from __future__ import annotations
 
@@ -26,15 +26,12 @@ def _sign(values: NDArray[Any]) -> Ints:
     return np.sign(np.round(values, 9)).astype(np.int64)
 
 
-def halves_of_votes(
-    unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int, splits: int = SPLITS
-) -> dict[str, Estimate]:
+def halves_of_votes(unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int) -> dict[str, Estimate]:
     """Return pair kind ("all" for all) -> how often two random halves of people agree on a pair's winner.
 
     V15 §7.4 splits the references of a pair; so do we for pairs of several units, and the votes for pairs
-    of one. A half's winner wins most of its units (or votes). Pairs with a tied or empty half are
-    excluded from that split. The value is the mean over ``splits``; the interval is Wilson's for that
-    mean over the mean number of pairs.
+    of one. A half's winner wins most of its units (or votes); a tied or empty half drops the pair. The value
+    is the mean over ``SPLITS`` splits, with Wilson's interval over the mean number of pairs.
     """
     pair_of = {row.pk: row.pair for row in units if row.pair is not None}
     kind_of = {row.pair: row.kind for row in units}
@@ -57,7 +54,7 @@ def halves_of_votes(
     }
     generator = np.random.default_rng(seed)
     same: dict[str, list[tuple[int, int]]] = {name: [] for name in wanted}
-    for _ in range(splits):
+    for _ in range(SPLITS):
         # Equal halves of each pair: the lower half of a random order.
         order = np.lexsort((generator.random(len(parts)), group))
         starts = np.searchsorted(group[order], np.arange(len(pairs)))
@@ -93,8 +90,7 @@ def one_against_mean(
 ) -> Estimate:
     """Correlate each judgment with the mean of the unit's other judgments.
 
-    Percentile bootstrap intervals over units, as judgments of one unit are dependent; none without
-    ``resamples``.
+    Percentile bootstrap intervals are over units, as judgments of one unit are dependent.
     """
     group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:
@@ -119,14 +115,7 @@ def one_against_mean(
 
 
 def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
-    """Merge units that have equal counts of patterns.
-
-    Args:
-        unit, pattern: (N,) numbers from 0 of each judgment.
-
-    Returns:
-        (U, P) sparse counts of patterns, and (U,) number of units.
-    """
+    """Merge units with equal counts of patterns; return (U, P) sparse counts and (U,) number of units."""
     ones = np.ones(len(unit), dtype=np.int64)
     counts = sparse.csr_array((ones, (unit, pattern)))
     # Compare rows by random 64-bit sums: whole rows would need all their zeros.
@@ -139,10 +128,9 @@ def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
 def one_against_cut(
     unit: Ints, value: Floats, cuts: Sequence[float], *, seed: int, resamples: int
 ) -> dict[float, Estimate]:
-    """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others.
+    """Return cut -> Cohen's kappa of each judgment with the mean of the unit's others, both cut there.
 
-    Both are cut there into yes and no (H13 tables 8 to 10, with a person as the metric). Percentile
-    bootstrap intervals over units.
+    This is H13 tables 8 to 10 with a person as the metric. Percentile bootstrap intervals over units.
     """
     group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:

@@ -1,4 +1,4 @@
-"""Candidate pairs: metrics against people, the number of references, and the tournament of systems."""
+"""Candidate pairs: metrics against people, references, and the tournament of systems."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ MOST_DRAWS, TEXTS_SCORED = 20, 40_000
 MOST_CURVES = 8
 # Pair kind ("all" for all pairs) -> human level and its name.
 Ceilings = Mapping[str, tuple[str, Estimate]]
+MOST_SHOWN = 40
+HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
 
 
 def ceilings(inputs: ReportInputs) -> Ceilings:
@@ -57,7 +59,6 @@ def ceilings(inputs: ReportInputs) -> Ceilings:
 
 
 def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
-    """Show each metric's accuracy by pair kind, and which metrics differ."""
     if inputs.evaluation is None:
         return section("metrics", empty=inputs.why_not)
     accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
@@ -119,7 +120,7 @@ def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
 
 
 def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
-    """Compare metrics by McNemar's tests, Holm-adjusted over all pairs of metrics of a kind."""
+    """Compare metrics by McNemar's tests."""
     decided = inputs.winners != 0
     right = {
         name: metric_winners(inputs.scores[name][:, 0], inputs.scores[name][:, 1]) == inputs.winners
@@ -151,7 +152,7 @@ def _of_kind(inputs: ReportInputs, kind: str) -> Flags:
 
 
 def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
-    """Show accuracy by number of references (V15 figure 3); None without enough of them."""
+    """Show accuracy by number of references (V15 figure 3)."""
     texts = inputs.texts() if inputs.evaluation is not None else None
     if texts is None or inputs.evaluation is None:
         return None
@@ -217,12 +218,8 @@ def _references_section(
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 
 
-MOST_SHOWN = 40
-HUMAN = ("people", "human")  # captions of no system, with PASCAL-50S's name for them
-
-
 def systems(inputs: ReportInputs) -> Section | None:
-    """Show fractions of wins and Bradley-Terry strengths; None if no two systems meet."""
+    """Show fractions of wins and Bradley-Terry strengths."""
     rows = []
     for pair in inputs.consensus.pairs:
         one, two = inputs.systems[pair.key]
@@ -296,7 +293,7 @@ def _fraction(found: TournamentResult, place: int) -> Estimate:
 def _by_metrics(
     inputs: ReportInputs, pks: list[int], first: list[str], second: list[str], people: TournamentResult
 ) -> Table | None:
-    """Compute the same tournament by each metric, and correlate it with people's."""
+    """Compute the tournament by each metric, and correlate it with people's."""
     if inputs.pks is None or not inputs.scores:
         return None
     at = {pk: place for place, pk in enumerate(inputs.pks)}

@@ -60,7 +60,6 @@ def collection(inputs: ReportInputs) -> Section:
 
 
 def agreement(inputs: ReportInputs) -> Section:
-    """Show alpha over all units, by pair kind and by pairs of workers."""
     found = inputs.aggregation.result["agreement"]
     alpha = found["alpha"]
     if alpha["value"] is None:
@@ -176,7 +175,7 @@ def _by_workers(inputs: ReportInputs) -> Plot | None:
 
 
 def _equal_by_chance(values: Floats) -> float:
-    """Return the probability that two random answers are equal: the sum of squared shares."""
+    """Return the probability that two random answers are equal."""
     _, counts = np.unique(values, return_counts=True)
     return float(((counts / counts.sum()) ** 2).sum())
 

@@ -1,4 +1,4 @@
-"""Systems that propose captions: grades of their first captions, rankings, and paired tests."""
+"""Systems that propose captions: grades, rankings, and paired tests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,23 @@ from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_valu
 from evaluation.statistics.meta import clusters_of_p_values, wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 
+# Task -> table name, title suffix, description, query, ranked item.
+TASKS = {
+    ANNOTATION: (
+        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
+    ),
+    SEARCH: (
+        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
+    ),
+}  # fmt: skip
+MOST_CURVES = 8
+MEANS = "interval"  # the level of what is averaged
+NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
+
 
 def paired_p(names: Sequence[str], test: Callable[[str, str], float]) -> Floats:
-    """Return the (K, K) two-sided p of all pairs; nan on the diagonal and where undefined."""
+    """Return the (K, K) p of all pairs; nan on the diagonal and where undefined."""
     p = np.full((len(names), len(names)), np.nan)
     for one in range(len(names)):
         for two in range(one):
@@ -38,7 +52,7 @@ def cluster_tables(
     name: str = "clusters",
     **for_note: Any,
 ) -> list[Table]:
-    """Return a table of ranks and letters, and one of its tests; [] for fewer than two.
+    """Return a table of ranks and letters, and one of its tests; [] for fewer than two items.
 
     Args:
         groups: group -> (K,) values and (K, K) p, Holm-adjusted together.
@@ -75,8 +89,7 @@ def letters_of(differs: Flags) -> list[str]:
     """Return the letters of K ordered items from a symmetric (K, K) table of differences.
 
     Insert-and-absorb: start with one column of everything; for each differing pair, split every column
-    with both into two without one of them, and drop contained columns. Past 52 columns, letters are
-    numbered.
+    with both into two without one of them, and drop contained columns.
     """
     count = len(differs)
     columns: list[frozenset[int]] = [frozenset(range(count))]
@@ -102,26 +115,8 @@ def letters_of(differs: Flags) -> list[str]:
     ]
 
 
-# Task -> table name, title suffix, description, query, ranked item.
-TASKS = {
-    ANNOTATION: (
-        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
-    ),
-    SEARCH: (
-        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
-    ),
-}  # fmt: skip
-MOST_CURVES = 8
-MEANS = "interval"  # the level of what is averaged
-NEAR = 1e-9  # let a mean of thirds reach its nominal threshold
-THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thresholds of thirds truncated to two digits
-
-
 def grades(inputs: ReportInputs) -> Section | None:
-    """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1).
-
-    None if no proposed caption was judged, or answers are not averaged.
-    """
+    """Show shares of first captions that reach each mean grade, and which systems differ (H13 table 1)."""
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
     first = _first_captions(inputs) if cuts and inputs.kind.aggregation.level == MEANS else {}
     if not first:
@@ -206,7 +201,7 @@ def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
 
 
 def _clusters(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]) -> list[Table]:
-    """Compare systems by McNemar's tests at each threshold, on images with both first captions judged."""
+    """Compare systems by McNemar's tests on images with both first captions judged."""
 
     def p(one: str, two: str, cut: float) -> float:
         shared = [image for image in first[one] if image in first[two]]

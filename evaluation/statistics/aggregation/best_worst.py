@@ -1,8 +1,8 @@
 """Best-worst scaling: scores of items from which of a few was named best and which worst.
 
-The score is the share of showings as best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015;
-counting of Orme 2009). Split-half reliability: Kiritchenko, Mohammad 2016 and 2017. One answer orders all
-pairs of its items but those among the middle ones (`implied_comparisons`), to fit a Bradley-Terry model.
+Columns are (N,) lists of shown items, and the best and the worst of each list. The score is the share of showings
+as best minus that as worst, from -1 to 1 (Louviere, Flynn, Marley 2015; counting of Orme 2009). Split-half
+reliability: Kiritchenko, Mohammad 2016 and 2017.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_HALVES = "no two items have answers in both halves, with scores that differ"
 
 @dataclass(frozen=True, slots=True)
 class BestWorstResult:
-    """K items, ascending, with (K,) counts and scores (best - worst) / shown, from `answers` answers."""
+    """(K,) items, counts and scores (best - worst) / shown, from `answers` answers."""
 
     items: NDArray[Any]
     shown: Ints
@@ -40,11 +40,10 @@ class BestWorstResult:
 
 @dataclass(frozen=True, slots=True)
 class SplitHalfResult:
-    """Correlation between scores of two random halves of the answers, the mean of `splits` splits.
+    """Correlation between scores of two random halves of the answers: mean and deviation over `splits` splits.
 
-    `..._deviation` are standard deviations over splits. There is no Spearman-Brown correction, as usual in
-    the field. `items`: mean number of items with answers in both halves. `undefined` splits have no
-    coefficient.
+    There is no Spearman-Brown correction, as usual in the field. `items`: mean number of items with answers in
+    both halves. `undefined` splits have no coefficient.
     """
 
     pearson: float
@@ -75,7 +74,6 @@ class _Answers:
 def best_worst_scores(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> BestWorstResult:
-    """Return scores from (N,) lists of shown items, and the (N,) best and worst of them."""
     rows = _read(shown, best, worst)
     size = len(rows.names)
     times = np.bincount(rows.item, minlength=size)
@@ -89,7 +87,7 @@ def best_worst_scores(
 def implied_comparisons(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Return implied winners and losers: the best beats all others, and all others beat the worst."""
+    """Return winners and losers, for Bradley-Terry: the best beats all others, and all others beat the worst."""
     rows = _read(shown, best, worst)
     winners: list[Any] = []
     losers: list[Any] = []

@@ -1,13 +1,10 @@
-"""Bradley-Terry: strengths of items from how often they beat each other.
+"""Bradley-Terry: strengths of items from how often they beat each other, with Wald intervals.
 
 Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties are half a win each way, or have a
-parameter (Davidson 1970, eq. 2.4): i and j tie with probability nu sqrt(s_i s_j) over s_i + s_j + nu sqrt(s_i
-s_j). The advantage of what is shown first can be fitted as well: it multiplies the strength (after Davidson,
-Beaver 1977). Maximum likelihood by Newton's method; Wald intervals from the inverse of the information matrix.
-
-Tables are (K, K) counts with the row's item shown first: `first` of its wins, `second` of the column's,
-`tied`. With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances of the three outcomes are
-exp(d), exp(-d) and nu over their sum; nu = 0 without ties. The likelihood is concave in theta, log(nu) and order.
+parameter nu (Davidson 1970, eq. 2.4). The advantage of what is shown first multiplies the strength (after
+Davidson, Beaver 1977). With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances that the
+first wins, the second wins, or they tie are exp(d), exp(-d) and nu over their sum. The likelihood is concave in
+theta, log(nu) and order.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
-    encode,
+    encode_both,
     floats_of,
     is_real,
     one_of,
@@ -50,10 +47,30 @@ _NONE_LEFT = 1e-9
 # A direction in which the likelihood rises for ever rises by one at least, but for the solver's tolerance.
 _RISES = 1e-6
 
+TIE_MODELS = ("half", "davidson")
+
+NO_GAMES = "there are fewer than two items"
+UNBOUNDED = (
+    "the items fall into {} groups between which all comparisons went one way or there are none ({}), "
+    "so the best-fitting strengths are infinite; a prior above zero makes them finite"
+)
+RISING = (
+    "the likelihood rises for ever as strengths and {} grow together, so the best-fitting ones are infinite; "
+    "a prior above zero makes them finite"
+)
+CONFOUNDED = (
+    "no items were shown in both orders, directly or by way of others, so the order effect cannot be told from "
+    "their strengths"
+)
+NO_TIES = "no comparison was tied, so nu is zero and has no interval"
+
+# How many groups, and items of a group, a reason names.
+_MOST_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Counts of comparisons by outcome, with the row's item shown first."""
+    """(K, K) counts of comparisons by outcome, with the row's item shown first."""
 
     first: Floats
     second: Floats
@@ -71,7 +88,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The maximum, and the covariance of (theta, log_nu if free, order if free)."""
+    """`covariance` is that of theta, then of log_nu and of order where they are free."""
 
     peak: Parameters
     covariance: Floats
@@ -82,7 +99,7 @@ class Fit:
 
 
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    """Return (K, K) log-probabilities of a win of the first, of the second, and of a tie, in full precision."""
+    """Return (K, K) log-probabilities that the first wins, that the second wins, and of a tie."""
     difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
     if at.log_nu == -math.inf:
         return log_expit(difference), log_expit(-difference), np.full_like(difference, -math.inf)
@@ -93,17 +110,14 @@ def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
 
 
 def groups_of(tables: Tables) -> tuple[int, Ints]:
-    """Return the strongly connected groups of items: an edge a win, two a tie (Ford 1957)."""
+    """Return the number and (K,) codes of strongly connected groups: an edge is a win, two a tie (Ford 1957)."""
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")
     return int(count), groups.astype(np.int64)
 
 
 def order_is_strength(tables: Tables) -> bool:
-    """Return whether strengths alone can explain an order effect: theta_i - theta_j = 1 for all i shown before j.
-
-    The items must be connected.
-    """
+    """Return whether connected items have strengths with theta_i - theta_j = 1 for all i shown before j."""
     shown = (tables.first + tables.second + tables.tied) > 0
     pairs = shown.astype(np.float64)
     met = pairs + pairs.T
@@ -115,8 +129,8 @@ def order_is_strength(tables: Tables) -> bool:
 def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
     """Return whether the likelihood of connected items has no maximum because of ties or the order effect.
 
-    It rises in a direction in which no observed outcome becomes less likely beside the others of its pair,
-    and one becomes more likely: a linear program, rarely needed.
+    It rises for ever in a direction in which no observed outcome becomes less likely beside the others of its
+    pair, and one becomes more likely.
     """
     won = (tables.first + tables.second.T) > 0
     both = (tables.first > 0) & (tables.second > 0)
@@ -156,11 +170,7 @@ def has_no_maximum(tables: Tables, ties: bool, order: bool) -> bool:
 
 
 def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> Fit:
-    """Find the maximum, which must exist, by Newton's method from equal strengths with halved, bounded steps.
-
-    Converged if the last step moved no parameter by more than `tolerance`, or than that part of its standard
-    error; the error is then about its square.
-    """
+    """Find the maximum, which must exist, by Newton's method with halved, bounded steps."""
     at = _start(tables, ties)
     items = len(at.theta)
     free = np.r_[np.ones(items, dtype=bool), ties, order]
@@ -216,7 +226,7 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
     """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
 
-    No differences of nearly equal numbers, so that one win in a million million counts.
+    No nearly equal numbers are subtracted, so that one win in a million million counts.
     """
     first, second, tie = (np.exp(chance) for chance in chances)
     games = tables.first + tables.second + tables.tied
@@ -251,36 +261,15 @@ def _constrained(information: Floats, items: int) -> Floats:
     return constrained
 
 
-TIE_MODELS = ("half", "davidson")
-
-NO_GAMES = "there are fewer than two items"
-UNBOUNDED = (
-    "the items fall into {} groups between which all comparisons went one way or there are none ({}), "
-    "so the best-fitting strengths are infinite; a prior above zero makes them finite"
-)
-RISING = (
-    "the likelihood rises for ever as strengths and {} grow together, so the best-fitting ones are infinite; "
-    "a prior above zero makes them finite"
-)
-CONFOUNDED = (
-    "no items were shown in both orders, directly or by way of others, so the order effect cannot be told from "
-    "their strengths"
-)
-NO_TIES = "no comparison was tied, so nu is zero and has no interval"
-
-# How many groups, and items of a group, a reason names.
-_MOST_NAMED = 5
-
-
 @dataclass(frozen=True, slots=True)
 class BradleyTerryResult:
     """Strengths of K items, nan if no finite ones fit best.
 
-    strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high are on that scale.
-    covariance: (K, K) of log_strength. order: (K,) positions from strongest to weakest. groups: (K,) the
-    items' groups, within which wins or ties lead from each item to each; strengths need a single group. nu:
-    Davidson's tie parameter (0 without ties, nan for "half"). order_effect: log of the factor for being shown
-    first. `gradient`: largest remaining derivative of the log-likelihood. `note`: why an interval is nan.
+    strength: (K,) with sum 1. log_strength: (K,) with mean 0; standard_error, low, high, covariance (K, K) are
+    on that scale. order: (K,) positions from strongest to weakest. groups: (K,), within which wins or ties lead
+    from each item to each; strengths need a single group. nu: 0 without ties, nan for "half". order_effect: log
+    of the factor for being shown first. gradient: largest remaining derivative of the log-likelihood. note: why
+    an interval is nan.
     """
 
     strength: Floats
@@ -311,10 +300,7 @@ class BradleyTerryResult:
     signature: str = ""
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
-        """Return the chance that `first` beats `second` if one wins, and its interval.
-
-        Arguments are positions in `items`; neither is shown first.
-        """
+        """Return the chance that position `first` in `items` beats `second` if one wins, and its interval."""
         self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         variance = (
@@ -327,7 +313,7 @@ class BradleyTerryResult:
         return middle, low, high
 
     def tie_probability(self, first: int, second: int) -> float:
-        """Return the chance of a tie (Davidson 1970) of two positions in `items`, neither shown first."""
+        """Return the chance of a tie of two positions in `items`, neither shown first (Davidson 1970)."""
         self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         return float(self.nu / (2 * np.cosh(difference / 2) + self.nu))
@@ -351,11 +337,10 @@ def bradley_terry(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> BradleyTerryResult:
-    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j, with zero diagonal.
+    """Fit strengths to a (K, K) table: wins[i, j] = how often i beat j; `ties` is symmetric.
 
-    `ties` (K, K, symmetric) follow `tie_model`, "half" or "davidson". `items` names the rows. `prior` adds
-    that many wins each way to every pair. Converged if the last step moved no parameter by more than
-    `tolerance`, or than that part of its standard error.
+    `tie_model` is "half" or "davidson". `prior` adds that many wins each way to every pair. Converged if the
+    last step moved no parameter by more than `tolerance`, or than that part of its standard error.
     """
     table = _square(wins, "wins")
     drawn = np.zeros_like(table)
@@ -390,19 +375,19 @@ def bradley_terry_of_comparisons(
     max_iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> BradleyTerryResult:
-    """Fit strengths to (N,) items and (N,) winners: 1 (first), 2 (second) or 0 (a tie).
+    """Fit strengths to (N,) items and winners; options as in `bradley_terry`.
 
-    With `order_effect` the `first` column was shown first, and its advantage is fitted. Other options:
-    `bradley_terry`.
+    With `order_effect` the `first` column was shown first, and its advantage is fitted.
     """
-    names, tables = _ordered_tables(first, second, winners)
+    names, _, _, _, counts = encode_comparisons(first, second, winners)
+    tied, won, lost = counts.astype(np.float64)
     settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
-    return _fitted(tables, names, settings)
+    return _fitted(Tables(won, lost, tied), names, settings)
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return (K,) items, ascending, and the (K, K) table of wins of (N,) winners and losers."""
-    items, first, second = _encode_both(winners, losers, "winners", "losers")
+    """Return (K,) items and their (K, K) table of wins."""
+    items, first, second = _encode_items(winners, losers, "winners", "losers")
     table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))
 
@@ -410,10 +395,10 @@ def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[A
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
-    """Return (K,) items, ascending, (N,) codes of both items, outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
+    """Return (K,) items, (N,) codes of both, (N,) outcomes 1, 2 or 0, and (3, K, K) counts by outcome."""
     from evaluation.statistics.aggregation.kernels import tally
 
-    items, one, two = _encode_both(first, second, "first", "second")
+    items, one, two = _encode_items(first, second, "first", "second")
     outcome = outcomes_of(winners)
     same_length(first=one, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
@@ -424,29 +409,14 @@ def encode_comparisons(
     return items, one, two, outcome, counts
 
 
-def _ordered_tables(
-    first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
-) -> tuple[NDArray[Any], Tables]:
-    items, _, _, _, counts = encode_comparisons(first, second, winners)
-    tied, won, lost = counts.astype(np.float64)
-    return items, Tables(won, lost, tied)
-
-
-def _encode_both(
+def _encode_items(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Number the names of both columns together."""
-    names, one = encode(first, name)
-    others, two = encode(second, other)
-    same_length(**{name: one, other: two})
-    if names.dtype == others.dtype and names.dtype.kind != "O":
-        items, places = encode(np.concatenate([names, others]), name)
-    else:
-        items, places = encode([*names.tolist(), *others.tolist()], name)
+    items, one, two = encode_both(first, second, name, other)
     if 3 * len(items) ** 2 > LARGEST_TABLE:
         most = math.isqrt(LARGEST_TABLE // 3)
         raise BadValue(f"{name} and {other} hold {len(items):,} different items, expected {most:,} at most")
-    return items, places[: len(names)][one], places[len(names) :][two]
+    return items, one, two
 
 
 def _square(counts: ArrayLike, name: str) -> Floats:

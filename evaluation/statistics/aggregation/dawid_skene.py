@@ -50,13 +50,13 @@ _ALIKE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class DawidSkeneResult:
-    """The fitted model of U units, W workers and L labels.
+    """The fitted model.
 
-    posterior: (U, L) probabilities. winner: (U,) position in `labels`, -1 for a tie. prior: (L,) shares.
-    confusion: (W, L, L) probability of the given label (last axis) by the true one; even for a label that
-    never occurs. converged: neither the last step nor the expected sum of all further ones moves a
-    probability by more than `tolerance`; change: the last step's largest move. accuracy: (W,) over the
-    labels' shares. judgments: (W,). `note` warns if the data cannot tell errors from truth.
+    posterior: (U, L). winner: (U,) position in `labels`, -1 for a tie. prior: (L,) shares. confusion: (W, L, L)
+    probability of the given label (last axis) by the true one; even for a label that never occurs. accuracy:
+    (W,) over the labels' shares. judgments: (W,). converged: neither the last step, whose largest move is
+    `change`, nor the expected sum of all further ones moves a probability by more than `tolerance`. note: a
+    warning if the data cannot tell errors from truth.
     """
 
     units: NDArray[Any]
@@ -96,12 +96,11 @@ def dawid_skene(
     max_iterations: int = 2000,
     tolerance: float = 1e-10,
 ) -> DawidSkeneResult:
-    """Fit the model to three (N,) columns, one judgment a row.
+    """Fit the model to three (N,) columns; a repeated judgment counts twice.
 
-    `labels` fixes the scale (default: the answers that occur, ascending). `model` is "full" (a confusion
-    table a worker) or "one-coin". `smoothing` adds that many answers of each kind to every worker (one-coin:
-    right ones, and as many for each wrong label). It finds the local maximum uphill from the votes. A
-    repeated judgment counts twice.
+    `labels` is the scale, by default what occurs. `model` is "full" (a confusion table a worker) or "one-coin".
+    `smoothing` adds that many answers of each kind to every worker (one-coin: right ones, and as many for each
+    wrong label). It finds the local maximum uphill from the votes.
     """
     from evaluation.statistics.aggregation.kernels import expect, share_votes, sort_answers
 
@@ -197,7 +196,7 @@ class _Parameters:
 
 
 def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
-    """Extrapolate three steps (Varadhan, Roland 2008, eq. 8 with step length SqS3)."""
+    """Extrapolate three steps (Varadhan, Roland 2008, eq. 8)."""
     step = [second.prior - first.prior, second.errors - first.errors]
     bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
     length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
@@ -211,7 +210,7 @@ def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Param
 
 
 def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
-    """Return the log-prior of the smoothing, which EM climbs together with the log-likelihood."""
+    """Return the log-prior of the smoothing, which EM climbs with the log-likelihood."""
     if not smoothing:
         return 0.0
     imagined = smoothing if model == "full" else smoothing / len(at.prior)
@@ -219,7 +218,7 @@ def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
 
 
 def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
-    """M step: return (W, given label, true label) error rates from expected answers of that shape."""
+    """Do the M step: return (W, given label, true label) error rates from expected answers."""
     width = counts.shape[-1]
     if model == "full":
         # Equation 2.3; a label that is nowhere true says nothing of the worker.
@@ -237,8 +236,7 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
 def _at_rest(changes: list[float], tolerance: float) -> bool:
     """Return whether the last step and the expected sum of all further ones are within the tolerance.
 
-    Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Growing
-    steps leave a saddle, however small they are.
+    Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
     """
     if len(changes) < 2:
         return False

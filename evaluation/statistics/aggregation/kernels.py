@@ -1,7 +1,6 @@
 """Compiled loops of expectation maximisation and of counting comparisons.
 
-Rows are sorted by unit: those of unit u are starts[u] to starts[u + 1]. An answer is one number, worker * L +
-given label: the row of the tables.
+The answers of unit u are starts[u] to starts[u + 1]; each is one number, worker * L + given label.
 """
 
 import math
@@ -24,7 +23,7 @@ def sort_answers(
     starts: Ints,
     answers: Ints,
 ) -> None:
-    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,) by a counting sort."""
+    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,)."""
     for row in range(len(units)):
         starts[units[row] + 1] += 1
     for unit in range(len(starts) - 1):
@@ -44,10 +43,9 @@ def share_votes(
     prior: Floats,
     counts: Floats,
 ) -> None:
-    """Fill `posterior` (U, L) with the shares of votes, and sum it up.
+    """Fill `posterior` (U, L) with the shares of votes, and sum it up into `prior` (L,) and `counts` (W * L, L).
 
-    `posterior`, `prior` (L,) and `counts` (W * L, L) are zeros at first; counts[a] becomes the sum of the
-    posteriors of the units with answer a.
+    All are zeros at first. counts[a] becomes the sum of the posteriors of the units with answer a.
     """
     labels = len(prior)
     for unit in range(len(posterior)):
@@ -73,10 +71,9 @@ def expect(
     prior: Floats,
     counts: Floats,
 ) -> tuple[float, float]:
-    """Do the E step in place, and sum up what the next M step needs.
+    """Do the E step in place; return the largest change of a probability, and the log-likelihood.
 
-    log_errors: (W * L, L) log-probability of an answer by true label. `prior` and `counts` are zeros at
-    first. Return the largest change of a probability, and the log-likelihood.
+    log_errors: (W * L, L) log-probability of an answer by true label. The sums are those of `share_votes`.
     """
     labels = len(log_prior)
     joint = np.empty(labels)

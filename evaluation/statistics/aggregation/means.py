@@ -1,7 +1,7 @@
 """Mean grades of units: plain, weighted, and standardised by rater as WMT does.
 
-Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): raters use a scale differently, so a rating
-becomes z = (x - mean of the rater) / (standard deviation of the rater) before ratings of a unit are averaged.
+Graham, Baldwin, Moffat, Zobel 2013; Bojar et al. 2016 (WMT16): a rating becomes z = (x - mean of the rater) /
+(standard deviation of the rater) before ratings of a unit are averaged.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ _LIGHT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StandardisedResult:
-    """Means of U units, raw and standardised by rater.
+    """Mean of (U,) n ratings, and mean z of the z_n ratings whose raters have one.
 
-    n, mean: (U,) ratings. z_n, z: (U,) ratings of raters with a z, and the mean of those. rater_mean,
-    rater_deviation: (R,), with n - 1. `left_out` raters have no z: one rating, or all equal.
+    rater_mean, rater_deviation (with n - 1): (R,). `left_out` raters have no z: one rating, or all equal.
     """
 
     units: NDArray[Any]
@@ -59,7 +58,7 @@ class StandardisedResult:
 def standardised_mean(
     units: Iterable[Any], raters: Iterable[Any], values: Iterable[Any]
 ) -> StandardisedResult:
-    """Return the mean rating of each unit, raw and as z-scores, of three (N,) columns."""
+    """Return the mean rating of each unit, raw and as z-scores."""
     unit_names, unit = encode(units, "units")
     rater_names, rater = encode(raters, "raters")
     rating = finite_column(values, "values")
@@ -89,10 +88,9 @@ def standardised_mean(
 
 @dataclass(frozen=True, slots=True)
 class MeanResult:
-    """Mean grade of U units, judgments, and their standard deviation (n - 1).
+    """(U,) mean grades of n judgments, and standard deviations (n - 1).
 
-    weight: (U,) sums of weights, or None. With weights the deviation divides by sum(w) - sum(w^2) / sum(w),
-    which is n - 1 for equal ones.
+    With sums of weights the deviation divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal ones.
     """
 
     units: NDArray[Any]
@@ -112,7 +110,7 @@ def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
 
 @signed("weighted-mean")
 def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
-    """Return the mean grade of each unit with (N,) weights of judgments, from zero on."""
+    """Return the mean grade of each unit with (N,) weights from zero on."""
     return _mean(units, values, judgment_weights(weights))
 
 
@@ -121,14 +119,9 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     grades = finite_column(values, "values")
     same_length(units=unit_codes, values=grades)
     n = np.bincount(unit_codes, minlength=len(names))
-    weight: Floats = n.astype(np.float64)
-    weighted: Floats = np.ones(len(grades))
-    if weights is not None:
-        weighted = weights
-        same_length(units=unit_codes, weights=weighted)
-        weight = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(
-            np.float64, copy=False
-        )
+    weighted = np.ones(len(grades)) if weights is None else weights
+    same_length(units=unit_codes, weights=weighted)
+    weight: Floats = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(np.float64)
     # Grades of any size, without overflow: a power of two changes no digit.
     size = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
     scaled = np.ldexp(grades, -size)

@@ -1,10 +1,8 @@
 """Rankings of items: Borda's count of rankings, and the tournament of paired comparisons.
 
 Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; ties of the sums are
-ordered by the median of the ranks.
-
-Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons, a system's fraction
-is sum_j w_ij / sum_j n_ij, by people or by a metric (`meta.metric_winners`).
+ordered by the median of the ranks. Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their
+comparisons, a system's fraction is sum_j w_ij / sum_j n_ij.
 """
 
 from __future__ import annotations
@@ -48,11 +46,10 @@ TOO_FEW = "there are fewer than two {}, which give no interval"
 
 @dataclass(frozen=True, slots=True)
 class BordaResult:
-    """The joint ranking of N items.
+    """The joint ranking of (N,) items.
 
-    points: (N,) sums. median: (N,) median ranks from 0. order: (N,) positions in `items`, best first. rank:
-    (N,) from 0; items equal in points and median share the smallest. tied: (N,) whether an item shares its
-    rank.
+    points: sums. median: median ranks from 0. order: positions in `items`, best first. rank: from 0; items
+    equal in points and median share the smallest, and are `tied`.
     """
 
     items: NDArray[Any]
@@ -114,11 +111,10 @@ def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
 
 @dataclass(frozen=True, slots=True)
 class TournamentResult:
-    """Fractions of comparisons won by K systems, with an interval over `resampled` units.
+    """Fractions of comparisons won by (K,) systems, with an interval over `resampled` rows or clusters.
 
-    wins, losses, tied: (K,). table: (K, K) fraction of comparisons with the column's system that the row's
-    won. compared: (K, K) comparisons. order: (K,) positions from the largest fraction, nan last.
-    undefined_resamples: (K,).
+    table: (K, K) fraction of comparisons with the column's system that the row's won. compared: (K, K)
+    comparisons. order: (K,) positions from the largest fraction, nan last.
     """
 
     systems: NDArray[Any]
@@ -155,11 +151,10 @@ def tournament(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> TournamentResult:
-    """Return fractions of wins of (N,) systems from (N,) winners: 1, 2, or 0 for a tie.
+    """Return fractions of wins of (N,) systems.
 
     A tie is "half" a win each, "no-win" (but a comparison, as V15 count a metric's tie), or "set-aside". The
-    bootstrap resamples rows, or whole `clusters` (N,), such as images or workers. `resamples=0` gives no
-    intervals.
+    bootstrap resamples rows, or whole `clusters` (N,), such as images. `resamples=0` gives no intervals.
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
@@ -215,7 +210,7 @@ def tournament(
 
 
 def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    """Return (K, K) wins of the row's system, and comparisons, under the rule for ties."""
+    """Return (K, K) wins of the row's system, and comparisons."""
     met = beaten + beaten.T
     if ties == "set-aside":
         return beaten, met
@@ -251,7 +246,6 @@ def _redrawn_clusters(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return (resamples, K) fractions of resampled clusters."""
     clusters, systems = shape
     half = 0.5 if ties == "half" else 0.0
     counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)

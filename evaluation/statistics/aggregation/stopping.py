@@ -1,9 +1,8 @@
 """When no further vote can change an outcome: early stopping without loss.
 
-In V15 section 3 three people judge each triplet, and a candidate wins a pair with most of its triplets. Two
-equal votes of three decide a triplet, and a lead of more triplets than are left decides the pair. An outcome
-is 1 (first), -1 (second) or 0 (a tie); a range holds the lowest and highest outcome still possible, equal
-once it is decided.
+In V15 section 3 three people judge each triplet, and a candidate wins a pair with most of its triplets. An
+outcome is 1 (first), -1 (second) or 0 (a tie); a range holds the lowest and highest outcome still possible,
+equal once it is decided.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Signs = NDArray[np.int8]
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:
-    """Return the range of a majority of two answers, with up to `remaining` more votes."""
+    """Return the range of a majority with up to `remaining` more votes."""
     lead = first - second
     return _sign(lead - remaining), _sign(lead + remaining)
 
@@ -45,9 +44,9 @@ def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
 
 
 def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
-    """Return the exact mean number of votes until `range_of(first, second, remaining)` is decided.
+    """Return the exact mean number of votes, of up to `votes`, until `range_of(first, second, remaining)` is decided.
 
-    Each of up to `votes` votes is for the first answer with the chance `accuracy`.
+    Each is for the first answer with the chance `accuracy`.
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
@@ -74,7 +73,7 @@ class StoppingResult:
     """Votes used by early stopping, against full depth on the same votes.
 
     share: votes used / votes at full depth; error: its standard error over pairs. flipped: pairs with another
-    outcome than at full depth. tied: pairs tied at full depth. right: share of right outcomes.
+    outcome than at full depth; tied: there. right: share of right outcomes.
     """
 
     share: float
@@ -135,7 +134,7 @@ def simulate_stopping(
 
 
 def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
-    """Return (pairs,) votes used and outcomes of `cast` (pairs, references, votes) with 1 and -1."""
+    """Return (pairs,) votes used and outcomes of (pairs, references, votes) with 1 and -1."""
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won less triplets lost, among those that ended

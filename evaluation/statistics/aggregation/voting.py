@@ -1,8 +1,4 @@
-"""Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair.
-
-Takes one judgment a row: `units` (N,) names, `values` (N,) answers. Results list the units in ascending
-order.
-"""
+"""Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair."""
 
 from __future__ import annotations
 
@@ -50,12 +46,12 @@ TRIPLET_TIES = ("set-aside", "count")
 
 @dataclass(frozen=True, slots=True)
 class MajorityResult:
-    """The most frequent answer of each of U units, among L labels.
+    """The most frequent answer of each unit.
 
     counts: (U, L) votes. winner: (U,) position in `labels`, -1 if a tie decides nothing. share: (U,) of the
     most frequent answer. margin: (U,) share minus the runner-up's. tie: (U,) whether labels share the lead,
-    whatever the rule decided. `seed` is None unless the rule is "random". weight: (U, L) sums of weights, or
-    None; share, margin and tie are then of weights, and a unit of weight zero has no winner.
+    whatever the rule decided. weight: (U, L) sums of weights, of which share, margin and tie are then made; a
+    unit of weight zero has no winner.
     """
 
     units: NDArray[Any]
@@ -84,8 +80,6 @@ class MajorityResult:
 
 @dataclass(frozen=True, slots=True)
 class RelevanceResult:
-    """(U,) yes votes, judgments, share of yes and relevance of units."""
-
     units: NDArray[Any]
     yes: Ints
     n: Ints
@@ -106,8 +100,8 @@ def majority_vote(
 ) -> MajorityResult:
     """Return the most frequent answer of each unit.
 
-    `labels` fixes the scale (default: the answers that occur, ascending). `ties` decides "none", the "lowest"
-    tied label on the scale, or a "random" one.
+    `labels` is the scale, by default what occurs. `ties` decides "none", the "lowest" tied label, or a "random"
+    one.
     """
     return _vote(units, values, None, labels, ties, seed)
 
@@ -122,17 +116,14 @@ def weighted_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """Return the answer with the largest sum of (N,) weights of each unit, as `majority_vote` does.
-
-    `accuracy_weights` gives weights of workers. Sums that differ by a part in 10^9 are tied.
-    """
+    """Return the answer with the largest sum of (N,) weights; sums that differ by a part in 10^9 are tied."""
     return _vote(units, values, judgment_weights(weights), labels, ties, seed)
 
 
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
-    """Return (W,) weights of workers with `right` of `seen` control items right, (W,) each.
+    """Return (W,) weights of workers with (W,) `right` of `seen` control items right.
 
-    The accuracy is Laplace's p = (right + 1) / (seen + labels). The rule "accuracy" takes p; "log-odds" takes
+    With p = (right + 1) / (seen + labels), the rule "accuracy" takes p; "log-odds" takes
     log(p (labels - 1) / (1 - p)), best for independent workers (Nitzan, Paroush 1982), and at least zero.
     """
     one_of(rule, ("log-odds", "accuracy"), "rule")
@@ -170,28 +161,13 @@ def _vote(
     if weights is not None:
         same_length(units=unit_codes, weights=weights)
         sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
-    if not len(names):
-        nothing, no_place = np.empty(0), np.empty(0, dtype=np.int64)
-        no_tie = np.empty(0, dtype=bool)
-        return MajorityResult(
-            names,
-            scale,
-            counts,
-            no_place,
-            nothing,
-            nothing,
-            no_tie,
-            ties,
-            None,
-            None if weights is None else sums,
-        )
     total = sums.sum(axis=1)
     empty = total == 0
-    most = sums.max(axis=1)
+    most = sums.max(axis=1, initial=0)
     leading = sums >= (most if weights is None else most * (1 - _ROUNDING))[:, np.newaxis]
     tie = leading.sum(axis=1) > 1
     runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
-    winner = leading.argmax(axis=1)
+    winner = leading.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
     reported = None
     if ties == "none":
         winner = np.where(tie, -1, winner)
@@ -218,7 +194,7 @@ def _vote(
 
 
 def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
-    """Return whether (U,) `yes` of `n` reach a share such as (2, 3), in exact whole numbers."""
+    """Return (U,) whether `yes` of `n` reach a share such as (2, 3), in exact whole numbers."""
     share = one_per_row(at_least_share, "the share")
     if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
@@ -239,7 +215,7 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
 def relevance_vote(
     units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
 ) -> RelevanceResult:
-    """Return the share of yes (0 or 1) of each unit, and its relevance (H13 section 4.3.2: two thirds)."""
+    """Return the share of yes (1, else 0) of each unit, and its relevance (H13 section 4.3.2)."""
     names, unit_codes = encode(units, "units")
     answers = finite_column(values, "values")
     same_length(units=unit_codes, values=answers)
@@ -265,10 +241,9 @@ def _counts(values: ArrayLike, name: str) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """Wins, losses and ties of the first candidate in the triplets of P pairs, and the winners.
+    """Wins, losses and ties of the first candidate in the triplets of (P,) pairs, and the winners.
 
-    winner: (P,) 1, 2, or 0 for a tie. share: (P,) the winner's part of all triplets (of a tie: the larger
-    one). margin: (P,) |wins - losses| over all triplets.
+    share: the larger part of all triplets. margin: |wins - losses| over all triplets.
     """
 
     pairs: NDArray[Any]
@@ -284,7 +259,7 @@ class PairResult:
 
 
 def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
-    """Return (N,) winners as whole numbers: 1, 2, or 0 for a tie."""
+    """Return (N,) int64 winners. Raises BadValue."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
@@ -299,9 +274,9 @@ def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
 
 @signed("pair-winners")
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
-    """Return the winner of each pair by majority (V15 section 3), from (N,) pairs and triplet winners 1, 2 or 0.
+    """Return the winner of each pair by majority of its (N,) triplets (V15 section 3).
 
-    `triplet_ties` sets tied triplets aside, or counts them: a winner then needs more than half of all.
+    `triplet_ties` is "set-aside", or "count": a winner then needs more than half of all.
     """
     one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
     names, codes = encode(pairs, "pairs")

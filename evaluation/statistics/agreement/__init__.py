@@ -1,5 +1,8 @@
 """How much judges agree beyond chance.
 
+`reliability_data` is a (raters, units) table in which nan or None is missing, or `Ratings`, which
+`ratings_of_judgments` makes of one judgment a row.
+
 `agreement(data, coefficient, over=...)` returns any coefficient with its interval: `Alpha`, `AlphaOfParts`
 (Krippendorff), `CohenKappa`, `FleissKappa`, `Gwet`, `Percent`. Each also has a function for its value alone
 (`krippendorff_alpha`) and one for a signed result (`alpha_interval`).

@@ -5,8 +5,7 @@ and m_u its judgments, units with m_u < 2 are dropped, and
 
     alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
 
-with d the squared distance of the level. The ordinal distance is the interval distance of mid-ranks. Sums of
-squared differences follow from moments; only the ratio level needs a table of values by values.
+with d the squared distance of the level. The ordinal distance is the interval distance of mid-ranks.
 
 Alpha of parts compares answers of several values (links of words to boxes, best and worst options) part by
 part. The parts of a unit depend on each other, so resamples draw whole units.
@@ -61,10 +60,7 @@ NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two oppos
 
 
 def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
-    """Return Krippendorff's alpha of a (raters, units) table in which nan or None is missing, or of `Ratings`.
-
-    `level` is one of LEVELS.
-    """
+    """Return Krippendorff's alpha at one of LEVELS."""
     return Alpha(level).sample(reliability_data).value()
 
 
@@ -78,7 +74,7 @@ def alpha_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return `krippendorff_alpha` with an interval (see `agreement`)."""
+    """Return `krippendorff_alpha` with the interval of `agreement`."""
     return agreement(
         reliability_data, Alpha(level), over=over, confidence=confidence, resamples=resamples, seed=seed
     )
@@ -96,7 +92,7 @@ def alpha_of_judgments(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return alpha of (N,) columns, one judgment a row. Values are numbers, or anything at the nominal level.
+    """Return alpha of (N,) columns, one judgment a row; at the nominal level the values need not be numbers.
 
     Raises DuplicateJudgment if a worker judged a unit twice.
     """
@@ -117,10 +113,9 @@ def alpha_of_parts(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """Return alpha over parts of units, from (N,) columns with one value of one part a row.
+    """Return alpha of (N,) columns with one value of one part a row; the result counts whole units and answers.
 
-    `units`, `pairable` and `judgments` of the result count whole units and answers. Raises DuplicateJudgment
-    if a worker gave a part two values.
+    Raises DuplicateJudgment if a worker gave a part two values.
     """
     columns = (units, parts, workers, values)
     return agreement(columns, AlphaOfParts(level), confidence=confidence, resamples=resamples, seed=seed)
@@ -206,7 +201,10 @@ class AlphaOfParts:
 
 
 class AlphaOfWeights:
-    """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values."""
+    """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values.
+
+    Sums of squared differences follow from moments; only the ratio level needs a table of values by values.
+    """
 
     def __init__(self, patterns: Patterns, level: str) -> None:
         self._counts = patterns.counts
@@ -236,7 +234,7 @@ class AlphaOfWeights:
         return 1 - ratio((n - 1) * observed, expected)
 
     def _within(self, mean: Floats) -> Floats:
-        """Return for each pattern the sum of squared deviations from the unit's mean."""
+        """Return (P,) sums of squared deviations from the unit's mean."""
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
@@ -275,7 +273,7 @@ def _ratio_distance(first: Floats, second: Floats) -> Floats:
 
 
 def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
-    """Return the sum of n_v n_w d(v, w) over the ordered pairs of values of each pattern."""
+    """Return (P,) sums of n_v n_w d(v, w) over the ordered pairs of values of each pattern."""
     counts = patterns.counts
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     total = np.zeros(counts.shape[0])
@@ -290,7 +288,7 @@ def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
 
 
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
-    """Return the sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
+    """Return (B,) sums of n_v n_w d(v, w) over all ordered pairs of values, of (B, V) totals."""
     expected = np.zeros(len(totals))
     step = max(1, _PAIRS // max(len(values), 1))
     for start in range(0, len(values), step):

@@ -1,15 +1,12 @@
 """Agreement coefficients with intervals: a coefficient reads the data, `agreement` resamples them.
 
-Raters drawn with replacement occur twice, and agree with their copies perfectly, which would lift every
-resample above the figure (Snijders, Borgatti 1999; McCullagh 2000 shows that no resampling of rows and
-columns is exact). Here **a rater is never compared with a copy**. With w_r draws of rater r, an answer counts
-w_r times and a pair w_r w_s times, for different raters r and s alone:
+A rater who is drawn twice is never compared with their copy, with which they agree perfectly (Snijders, Borgatti
+1999). With w_r draws of rater r, the mean distance of a unit's answers is
 
-    sum_{r != s} w_r w_s d(v_r, v_s) / (m^2 - q),  m = sum w_r,  q = sum w_r^2,
+    sum_{r != s} w_r w_s d(v_r, v_s) / (m^2 - q),  m = sum w_r,  q = sum w_r^2.
 
-the usual mean over pairs if nobody was drawn twice. A unit left with one rater (m^2 = q) drops out. Drawing
-units as well is the pigeonhole bootstrap (Owen 2007, *Annals of Applied Statistics* 1), whose interval is
-rather too wide.
+A unit left with one rater (m^2 = q) drops out. Drawing units as well is the pigeonhole bootstrap (Owen 2007,
+*Annals of Applied Statistics* 1).
 """
 
 from __future__ import annotations
@@ -51,10 +48,9 @@ OfRaters = Callable[[Floats, Floats], float]
 
 @dataclass(frozen=True, slots=True)
 class ReadData:
-    """The data as a coefficient reads them: units by pattern, and its value for any weights of the patterns.
+    """The data as a coefficient reads them: (P,) units by pattern, and its value for any weights of the patterns.
 
-    frequency: (P,) units of each pattern. width: numbers per resample that `of_units` makes. pairable: units
-    with two judgments or more. reason: why the value is nan, if it is. note: a warning about a defined value.
+    `width` numbers are made per resample. For the other fields see `AgreementResult`.
     """
 
     of_units: OfUnits
@@ -82,7 +78,6 @@ class ReadData:
         )
 
     def value(self) -> float:
-        """Return the coefficient of the data; nan if undefined."""
         if not len(self.frequency):
             return math.nan
         return float(self.of_units(self.frequency[np.newaxis].astype(np.float64))[0])
@@ -97,8 +92,7 @@ class Coefficient(Protocol):
     @property
     def level(self) -> str: ...
 
-    def sample(self, data: Any) -> ReadData:
-        """Read the data."""
+    def sample(self, data: Any) -> ReadData: ...
 
 
 @runtime_checkable
@@ -107,16 +101,15 @@ class RaterCoefficient(Coefficient, Protocol):
 
     judged_at_least: int
 
-    def of_raters(self, ratings: Ratings) -> OfRaters:
-        """Return the coefficient as a function of how often each rater and each unit counts."""
+    def of_raters(self, ratings: Ratings) -> OfRaters: ...
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementResult:
     """An agreement coefficient with its interval.
 
-    `units`, `raters` and `judgments` count the data, `pairable` the units with two judgments or more. `over`
-    is what was resampled: units, raters, or both. `note` warns of a defined but doubtful value.
+    `pairable` units have two judgments or more. `over` is what was resampled: units, raters, or both. `note`
+    warns of a defined but doubtful value.
     """
 
     statistic: str
@@ -147,10 +140,7 @@ def agreement(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """Return a coefficient of the data with its interval.
-
-    `over` is what is resampled: "units" (for these raters), "raters" (for these units), or "both".
-    """
+    """Return a coefficient with its interval; `over` is one of OVER, the others stay as they are."""
     check_confidence(confidence)
     one_of(over, OVER, "over")
     if over != "units" and not isinstance(coefficient, RaterCoefficient):
@@ -219,7 +209,7 @@ def _draw_raters(
 
 
 def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
-    """Return one unit of each group with equal answers of every rater, and the groups' sizes, if that can pay."""
+    """Return one unit for all with equal answers of every rater, and how many there are, if that can pay."""
     base, raters, units = len(ratings.labels) + 1, len(ratings.raters), len(ratings.units)
     if raters * math.log2(base) > _BITS:
         return ratings, np.ones(units, dtype=np.int64)
@@ -265,7 +255,7 @@ class WeightedUnits:
         return sums
 
     def disagreement(self, weights: Floats, kind: int, positions: Floats) -> Floats:
-        """Return (U,) sums of w_r w_s d over the ordered pairs of each unit's answers."""
+        """Return (U,) sums of w_r w_s d over ordered pairs of answers."""
         from evaluation.statistics.agreement.kernels import unit_disagreement
 
         apart, sizes, most = np.empty((3, self._judged.shape[0]))

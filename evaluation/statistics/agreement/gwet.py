@@ -1,24 +1,17 @@
-"""Percent agreement, and Gwet's AC1 and AC2, which skewed answers do not pull towards zero as they do alpha
-and kappa (Gwet 2008, *British Journal of Mathematical and Statistical Psychology* 61; 2014, *Handbook of
-Inter-Rater Reliability*).
+"""Percent agreement, and Gwet's AC1 and AC2.
+
+Unlike alpha and kappa, AC stays high where nearly all answers are the same (Gwet 2008, *British Journal of
+Mathematical and Statistical Psychology* 61; 2014, *Handbook of Inter-Rater Reliability*).
 
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
     AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
 
-with r_ik the judges who put unit i into category k, r_i all its judges, n' the units with r_i >= 2, n all
-units, q the categories, and T_w the sum of all weights (q for identity).
+with r_ik of the r_i judges of unit i in category k, n' the units with r_i >= 2, n all units, q the categories, and
+T_w the sum of all weights.
 
-The weight w(k, l) = 1 - d(k, l) / D is the partial agreement of two categories (Cohen 1968), with D the
-distance of the lowest and the highest:
-
-| weights | distance d of k and l |
-|---|---|
-| identity | 1 if they differ (D = 1) |
-| linear, quadratic, radical | difference, its square, its square root |
-| ratio | ((k - l) / (k + l))^2 |
-| ordinal | pairs of positions from k to l: s (s + 1) / 2 for s steps |
-
-Numbers count by value, text by its position in the given categories; ordinal weights always take positions.
+The weight w(k, l) = 1 - d(k, l) / D is the partial agreement of two categories (Cohen 1968), with d one of
+`kernels.distance` and D that of the lowest and the highest. Numbers count by value, text by its position in the
+given categories; ordinal weights always take positions.
 """
 
 from __future__ import annotations
@@ -64,19 +57,9 @@ class Scale:
     positions: Floats
     longest: float
 
-    def total_weight(self) -> float:
-        """Return the sum of w(k, l) over all ordered pairs of categories."""
-        from evaluation.statistics.agreement.kernels import all_distances
-
-        size = len(self.positions)
-        return size**2 - float(all_distances(self.kind, self.positions, np.ones(size))) / self.longest
-
 
 def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
-    """Return the scale of the labels that occur (V,), or of the given categories, which must hold them all.
-
-    Text categories are in the given order, numbers ascending.
-    """
+    """Return the scale of the labels that occur (V,), or of the given categories, which must hold them all."""
     from evaluation.statistics.agreement import kernels
 
     if weights not in WEIGHTS:
@@ -109,10 +92,10 @@ def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | Non
 def percent_agreement(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return the share of agreeing pairs of judges of a (raters, units) table, nan or None missing, or of `Ratings`.
+    """Return the share of agreeing pairs of judges.
 
-    `weights` other than identity give near misses partial credit. `categories` names the whole scale if its
-    ends may not occur.
+    `weights` other than identity give near misses partial credit. `categories` is the whole scale, by default
+    what occurs.
     """
     return Percent(weights, categories).sample(reliability_data).value()
 
@@ -128,7 +111,7 @@ def percent_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return `percent_agreement` with an interval (see `agreement`)."""
+    """Return `percent_agreement` with the interval of `agreement`."""
     coefficient = Percent(weights, categories)
     return agreement(
         reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
@@ -138,10 +121,7 @@ def percent_interval(
 def gwet_ac(
     reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
 ) -> float:
-    """Return AC1 (identity weights) or AC2 of a (raters, units) table, nan or None missing, or of `Ratings`.
-
-    The default `categories` are those that occur.
-    """
+    """Return AC1 (identity weights) or AC2; arguments as in `percent_agreement`."""
     return Gwet(weights, categories).sample(reliability_data).value()
 
 
@@ -156,7 +136,7 @@ def gwet_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """Return `gwet_ac` with an interval (see `agreement`)."""
+    """Return `gwet_ac` with the interval of `agreement`."""
     coefficient = Gwet(weights, categories)
     return agreement(
         reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
@@ -183,8 +163,6 @@ class Percent:
 
 @dataclass(frozen=True, slots=True)
 class Gwet:
-    """AC1 (identity) and AC2."""
-
     level: str = "identity"
     categories: Sequence[Any] | None = None
     judged_at_least: ClassVar[int] = 1
@@ -258,9 +236,13 @@ def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
 
 def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
     """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories that occur."""
+    from evaluation.statistics.agreement.kernels import all_distances
+
     size = len(scale.positions)
-    # nan for a single category, whatever was observed.
-    factor = scale.total_weight() / (size * (size - 1)) if size > 1 else math.nan
+    factor = math.nan  # for a single category, whatever was observed
+    if size > 1:
+        total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.longest
+        factor = total_weight / (size * (size - 1))
 
     def corrected(observed: Floats, shares: Floats) -> Floats:
         expected = factor * (shares * (1 - shares)).sum(axis=1)

@@ -1,7 +1,7 @@
 """Cohen's kappa for two raters, also weighted, and Fleiss' kappa for a fixed number of raters.
 
-With n_ij of n units put into label i by the first and j by the second rater, and d(i, j) = [i != j], |i - j|
-("linear") or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
+With n_ij of n units labelled i by the first and j by the second rater, and d(i, j) = [i != j], |i - j| ("linear")
+or (i - j)^2 ("quadratic") of the labels' positions (Cohen 1960, 1968; H13 Tables 8 to 10):
 
     kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
 
@@ -27,7 +27,7 @@ from evaluation.statistics.inputs import (
     BadOption,
     BadShape,
     BadValue,
-    encode,
+    encode_both,
     encode_with,
     one_per_row,
     same_length,
@@ -51,8 +51,8 @@ def cohen_kappa(
 ) -> float:
     """Return Cohen's kappa of two raters' (N,) labels without missing answers.
 
-    `weights` is None, "linear" or "quadratic". Positions are those in `labels`; the default are the labels
-    that occur, ascending, so that an unused point of the scale does not count.
+    `weights` is None, "linear" or "quadratic". `labels` is the scale, by default the labels that occur,
+    ascending, so that an unused point does not count.
     """
     return CohenKappa(weights, labels).sample((first, second)).value()
 
@@ -92,8 +92,6 @@ def fleiss_interval(
 
 @dataclass(frozen=True, slots=True)
 class CohenKappa:
-    """Cohen's kappa of two (N,) columns of labels."""
-
     weights: str | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
     name: ClassVar[str] = "cohen-kappa"
@@ -103,7 +101,15 @@ class CohenKappa:
         return self.weights or "nominal"
 
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
-        cells = _Cells(*data, self.weights, self.labels)
+        check_weights(self.weights)
+        if self.labels is None:
+            scale, first, second = encode_both(*data, "first", "second")
+        else:
+            scale = self.labels
+            first = encode_with(one_per_row(data[0], "first"), scale, "first")
+            second = encode_with(one_per_row(data[1], "second"), scale, "second")
+            same_length(first=first, second=second)
+        cells = _Cells(first, second, len(scale), self.weights)
         return ReadData(
             of_units=cells,
             frequency=cells.frequency,
@@ -118,8 +124,6 @@ class CohenKappa:
 
 @dataclass(frozen=True, slots=True)
 class FleissKappa:
-    """Fleiss' kappa of a (units, categories) table of counts."""
-
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
@@ -146,20 +150,11 @@ def check_weights(weights: str | None) -> None:
 class _Cells:
     """The non-empty cells of two raters' table: (B, C) weights to (B,) kappas."""
 
-    def __init__(
-        self,
-        first: Iterable[Any],
-        second: Iterable[Any],
-        weights: str | None,
-        labels: Sequence[Any] | NDArray[Any] | None,
-    ) -> None:
-        check_weights(weights)
+    def __init__(self, first: Ints, second: Ints, labels: int, weights: str | None) -> None:
         self._weights = weights
-        left, right, self.labels = _two_codes(first, second, labels)
-        self.n = len(left)
-        keys = left  # made here, so it may be written over
-        keys *= self.labels
-        keys += right
+        self.labels = labels
+        self.n = len(first)
+        keys = first * labels + second
         if self.labels**2 <= max(1 << 16, 4 * self.n):
             table = np.bincount(keys, minlength=self.labels**2)
             occurring = np.flatnonzero(table)
@@ -185,7 +180,7 @@ class _Cells:
         return 1 - ratio(observed, self._expected(first, second))
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
-        """Return the sum over all cells of both raters' totals times the distance."""
+        """Return (B,) sums over all cells of both raters' totals times the distance."""
         n = first.sum(axis=1)
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)
@@ -201,34 +196,6 @@ class _Cells:
             + n * (second @ position**2)
             - 2 * (first @ position) * (second @ position)
         )
-
-
-def _two_codes(
-    first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | NDArray[Any] | None
-) -> tuple[Ints, Ints, int]:
-    left = first if isinstance(first, np.ndarray) else one_per_row(first, "first")
-    right = second if isinstance(second, np.ndarray) else one_per_row(second, "second")
-    n = same_length(first=left, second=right)
-    if labels is not None:
-        return encode_with(left, labels, "first"), encode_with(right, labels, "second"), len(labels)
-    left_labels, left_codes = encode(left, "first")
-    right_labels, right_codes = encode(right, "second")
-    if n == 0:
-        return left_codes, right_codes, 0
-    together, positions = encode(np.concatenate([left_labels, right_labels]), "labels")
-    split = len(left_labels)
-    return (
-        _moved(left_codes, positions[:split]),
-        _moved(right_codes, positions[split:]),
-        len(together),
-    )
-
-
-def _moved(codes: Ints, positions: Ints) -> Ints:
-    """Turn codes among a rater's own labels into those among both raters' labels."""
-    if positions[-1] == len(positions) - 1:  # they ascend, so each is where it was
-        return codes
-    return positions[codes]
 
 
 def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
 
-# How far apart two answers are (`agreement_weights` and the levels of `alpha` are made of them).
+# How far apart two answers are; the levels of alpha and the weights of `gwet` are made of them.
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 # Levels of alpha, and weights of kappa.
@@ -25,10 +25,9 @@ _BLOCK = 2048
 
 @compiled
 def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) -> bool:
-    """Count each unit's answers in one number: answer v adds 1 << (v - low) * bits to keys[unit].
+    """Count the answers of a (R, U) matrix: answer v adds 1 << (v - low) * bits to keys (U,) and 1 to given (R,).
 
-    matrix: (R, U) float64 of numbers from `low` on, nan missing. keys (U,) and given (R,) int64, zero at
-    first, get the keys, and each rater's answers. Return False if an answer is not whole.
+    Both are zero at first. Return False if an answer is not whole.
     """
     raters, units = matrix.shape
     whole = True
@@ -52,7 +51,6 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) ->
 
 @compiled
 def distance(kind: int, first: float, second: float) -> float:
-    """Return the distance of two positions, by a kind of the constants above."""
     gap = abs(first - second)
     if gap == 0:
         return 0.0
@@ -73,7 +71,7 @@ def distance(kind: int, first: float, second: float) -> float:
 
 @compiled
 def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
-    """Return the sum of squared differences over all ordered pairs of positions (V,), times both amounts (V,)."""
+    """Return `all_distances` of the kind SQUARED; `size` is the sum of the amounts."""
     mean = 0.0
     for place in range(len(positions)):
         mean += amounts[place] * (positions[place] / size)
@@ -85,10 +83,7 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Return the sum of distances over all ordered pairs of ascending positions (V,), times both amounts (V,).
-
-    One pass over the positions; roots and ratios take every pair.
-    """
+    """Return the sum of distances over all ordered pairs of ascending positions (V,), times both amounts (V,)."""
     size = amounts.sum()
     total = 0.0
     if kind == DIFFERENT:
@@ -124,10 +119,10 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Write for each unit the sum of distances of all ordered pairs of its answers, its size, and its largest amount.
+    """Compare each unit's answers, from starts (U + 1,) into codes and amounts (N,), and positions (V,).
 
-    starts: (U + 1,) into codes (N,) and amounts (N,); positions: (V,) of the values. With n_v the amount of
-    value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and max n_v.
+    With n_v the amount of value v, disagreement, sizes and most (U,) get sum n_v n_w d(v, w), sum n_v, and
+    max n_v.
     """
     counted = np.zeros(len(positions))
     found = np.empty(len(positions), dtype=np.int64)
@@ -179,7 +174,7 @@ def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats,
 
 @compiled
 def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
-    """Return the number of pairs of raters with a common unit, and the most answers that one rater's partners gave."""
+    """Return the pairs of raters with a common unit, and the most answers that one rater's partners gave."""
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
@@ -212,10 +207,9 @@ def pair_figures(
     pairs: Ints,
     figures: Floats,
 ) -> None:
-    """Write common units, percent, kappa and alpha of every pair of raters with a common unit.
+    """Fill pairs (P, 3) with two raters and their common units, and figures (P, 3) with percent, kappa, alpha.
 
-    by_unit: starts, raters, codes; by_rater: starts, units, codes. positions: (V,) of the values. Fills pairs
-    (P, 3) with first rater, second rater, units, and figures (P, 3) with percent, kappa, alpha.
+    by_unit: starts, raters, codes; by_rater: starts, units, codes. positions: (V,) of the values.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater
@@ -265,7 +259,7 @@ def pair_figures(
 def two_raters(
     one: NDArray[Any], other: NDArray[Any], positions: Floats, weights: int, level: int, scratch: Floats
 ) -> Floats:
-    """Return percent, kappa and alpha of two raters' codes. scratch: (2, V) of zeros, and left so."""
+    """Return percent, kappa and alpha of two raters' codes; scratch (2, V) is zero before and after."""
     units = len(one)
     first, second = scratch[0], scratch[1]
     found = np.empty(min(2 * units, len(positions)), dtype=np.int64)
@@ -299,7 +293,6 @@ def two_raters(
 def _kappa(
     one: NDArray[Any], other: NDArray[Any], found: Ints, first: Floats, second: Floats, weights: int
 ) -> float:
-    """Return Cohen's kappa if more than one label occurs."""
     n = float(len(one))
     kind = DIFFERENT if weights == PLAIN else ABSOLUTE if weights == LINEAR else SQUARED
     observed = 0.0
@@ -339,7 +332,6 @@ def _alpha(
     positions: Floats,
     level: int,
 ) -> float:
-    """Return Krippendorff's alpha of two raters without missing answers, if more than one value occurs."""
     n = 2.0 * len(one)
     kind = DIFFERENT if level == NOMINAL else RATIO if level == RATIOS else SQUARED
     place = positions

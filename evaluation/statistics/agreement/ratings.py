@@ -30,10 +30,10 @@ _TABLE_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """One judgment a row, with names as numbers; nobody judged a unit twice.
+    """One judgment a row; nobody judged a unit twice.
 
     units (U,), raters (R,), labels (V,): names, ascending. unit, rater, code: (N,) int64 positions among
-    them. All of them occur, except that those of a table keep their places.
+    them.
     """
 
     units: NDArray[Any]
@@ -59,12 +59,11 @@ class Ratings:
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
-# A table of raters by units in which nan or None is missing, or one judgment a row.
 Data = ArrayLike | Ratings
 
 
 def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
-    """Return Ratings of three (N,) columns. Raises DuplicateJudgment if a worker judged a unit twice."""
+    """Number three (N,) columns. Raises DuplicateJudgment if a worker judged a unit twice."""
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     labels, codes = encode(values, "values")
@@ -145,14 +144,14 @@ def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) ->
 
 
 def exact_positions(labels: NDArray[Any]) -> Floats:
-    """Return numbers (V,) as float64, scaled by a power of two so that no square overflows."""
+    """Return (V,) float64, scaled by a power of two so that no square overflows."""
     values = labels.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.ldexp(values, -exponent)
 
 
 def positions_at(level: str, labels: NDArray[Any]) -> Floats:
-    """Return (V,) positions of the labels at a level of alpha: their values, or their order."""
+    """Return (V,) values of the labels, or their order at the nominal and ordinal level."""
     if level in ("interval", "ratio"):
         return exact_positions(labels)
     return np.arange(float(len(labels)))
@@ -160,11 +159,10 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """The distinct ways in which units were answered.
+    """The distinct ways in which units were answered; where hardly two units share one, each unit is a pattern.
 
-    labels: (V,) distinct values, ascending. counts: (P, V) sparse float64, counts of each value. frequency:
-    (P,) units of each pattern. units, raters, judgments count all data. If hardly two units would share a
-    pattern, each unit is one.
+    labels: (V,), ascending. counts: (P, V) sparse float64 answers. frequency: (P,) units. `units`, `raters`
+    and `judgments` count all data.
     """
 
     labels: NDArray[Any]
@@ -175,7 +173,7 @@ class Patterns:
     judgments: int
 
     def sizes(self) -> Floats:
-        """Return (P,) judgments of a unit of each pattern."""
+        """Return (P,) judgments of a unit."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def comparable(self) -> Patterns:
@@ -189,7 +187,6 @@ class Patterns:
 
 
 def patterns_of(data: Data, *, numeric: bool) -> Patterns:
-    """Return patterns of a (raters, units) table, nan or None missing, or of ratings."""
     if isinstance(data, Ratings):
         rows = check_numeric(data) if numeric else data
         raters = int((np.bincount(rows.rater) > 0).sum())
@@ -204,7 +201,7 @@ def patterns_of(data: Data, *, numeric: bool) -> Patterns:
 
 
 def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> Patterns:
-    """Return patterns of (N,) unit codes and (N,) value codes, one judgment a row."""
+    """Return patterns of (N,) codes of units and values."""
     sizes = np.bincount(units)
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= _BITS:
@@ -262,7 +259,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
-    """Return the key of each unit and the number of raters who judged, or None if an answer is not whole."""
+    """Return (U,) keys and the number of raters who judged, or None if an answer is not whole."""
     from evaluation.statistics.agreement.kernels import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)

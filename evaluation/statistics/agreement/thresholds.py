@@ -49,11 +49,11 @@ ONE_SIDE = "both sources say the same about every pair"
 
 @dataclass(frozen=True, slots=True)
 class ThresholdAgreement:
-    """Two sources cut at thresholds: kappa, and precision, recall and F1 of the first against the second.
+    """Kappa, and precision, recall and F1 of the first source against the second.
 
     both, first_only, second_only, neither: pairs by who says yes. `n` pairs were compared; `filled` ones
-    lacked a score, taken as no; `left_out` ones lacked one and were dropped. `reason` and
-    `undefined_resamples` are those of kappa.
+    lacked a score, taken as no; `left_out` ones were dropped. `reason` and `undefined_resamples` are those of
+    kappa.
     """
 
     first_at_least: float
@@ -79,7 +79,7 @@ class ThresholdAgreement:
 
 @dataclass(frozen=True, slots=True)
 class KappaGrid:
-    """Every pair of thresholds, row by row of the first's; `best` has the highest kappa, or is None."""
+    """Every pair of thresholds, row by row of the first's; `best` has the highest defined kappa."""
 
     first_thresholds: tuple[float, ...]
     second_thresholds: tuple[float, ...]
@@ -112,10 +112,10 @@ def threshold_kappa(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> ThresholdAgreement:
-    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
+    """Compare first >= `first_at_least` with second >= `second_at_least`, (N,) scores each.
 
-    nan is a missing score: `missing` refuses it, drops the pair ("leave-out"), or takes it as no, as H13 do
-    for pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first.
+    nan is missing: `missing` refuses it, drops the pair ("leave-out"), or takes it as "no", as H13 do for
+    pairs that the filter removed. The default thresholds are H13's, with the crowd's share of yes first.
     """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
@@ -124,6 +124,7 @@ def threshold_kappa(
     yes_second = at_least(second, second_at_least)
     cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
     table = cells[::-1].astype(np.int64)  # both, first only, second only, neither
+    both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
     intervals = [(math.nan, math.nan, 0)] * 4
@@ -136,17 +137,18 @@ def threshold_kappa(
         for figure, (low, high, _) in zip(value, intervals, strict=True)
     ]
     undefined = math.isnan(value[0])
+    kappa, precision, recall, f1 = estimates
     return ThresholdAgreement(
         first_at_least=float(first_at_least),
         second_at_least=float(second_at_least),
-        kappa=estimates[0],
-        precision=estimates[1],
-        recall=estimates[2],
-        f1=estimates[3],
-        both=int(table[0]),
-        first_only=int(table[1]),
-        second_only=int(table[2]),
-        neither=int(table[3]),
+        kappa=kappa,
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        both=both,
+        first_only=first_only,
+        second_only=second_only,
+        neither=neither,
         n=n,
         filled=filled,
         left_out=left_out,
@@ -176,14 +178,10 @@ def kappa_grid(
     if not len(first_thresholds) or not len(second_thresholds):
         raise BadOption("the grid has no threshold, expected one or more for each source")
     first, second = float_vector(first_scores, "first_scores"), float_vector(second_scores, "second_scores")
-    options: dict[str, Any] = {
-        "missing": missing,
-        "confidence": confidence,
-        "resamples": resamples,
-        "seed": seed,
-    }
     cells = tuple(
-        threshold_kappa(first, second, row, column, **options)
+        threshold_kappa(
+            first, second, row, column, missing=missing, confidence=confidence, resamples=resamples, seed=seed
+        )
         for row in first_thresholds
         for column in second_thresholds
     )

@@ -4,10 +4,7 @@ By unit: with the terms of `alpha`, a unit contributes
 
     contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
 
-and the contributions of all units sum to 1 - alpha.
-
-By pair: percent agreement, Cohen's kappa and Krippendorff's alpha of every two raters on their common units
-alone. The cost grows with the pairs of answers to a unit, so thousands of workers are fine.
+and the contributions of all units sum to 1 - alpha. By pair: every two raters on their common units alone.
 """
 
 from __future__ import annotations
@@ -35,8 +32,7 @@ SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the sam
 class UnitAgreement:
     """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
 
-    share: of the most frequent answer. agreement: share of agreeing pairs of judges. contribution: the unit's
-    part of 1 - alpha at `level`.
+    share: of the most frequent answer. agreement: share of agreeing pairs of judges.
     """
 
     units: NDArray[Any]
@@ -56,7 +52,7 @@ class UnitAgreement:
 
 @signed("agreement-by-unit")
 def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
-    """Return the agreement on each unit of a (raters, units) table, nan or None missing, or of `Ratings`."""
+    """Return the agreement on each unit; `level` is alpha's."""
     from evaluation.statistics.agreement import kernels
 
     one_of(level, LEVELS, "level")
@@ -99,8 +95,8 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
 class PairAgreement:
     """Every two raters with a common unit, (P,) each, in the order of the raters.
 
-    raters: (R,) names. first, second: positions among them, first < second. units: common units. percent,
-    kappa, alpha: on these units. Weights of kappa take positions among all labels of the data.
+    raters: (R,) names. first, second: positions among them, first < second. units: number of common units.
+    Weights of kappa take positions among all labels of the data.
     """
 
     raters: NDArray[Any]
@@ -116,7 +112,7 @@ class PairAgreement:
     signature: str = ""
 
     def matrix(self, figure: str) -> Floats:
-        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units."""
+        """Return (R, R) of one of FIGURES: symmetric, nan on the diagonal and without common units."""
         one_of(figure, FIGURES, "figure")
         table = np.full((len(self.raters), len(self.raters)), np.nan)
         table[self.first, self.second] = getattr(self, figure)
@@ -128,10 +124,7 @@ class PairAgreement:
 def agreement_by_pair(
     reliability_data: Data, level: str = "nominal", weights: str | None = None
 ) -> PairAgreement:
-    """Return agreement of every two raters of a (raters, units) table, nan or None missing, or of `Ratings`.
-
-    `level` is alpha's, `weights` (None, linear, quadratic) kappa's.
-    """
+    """Return percent agreement, kappa and alpha of every two raters; `level` is alpha's, `weights` kappa's."""
     from evaluation.statistics.agreement.kernels import count_pairs, pair_figures
 
     one_of(level, LEVELS, "level")

@@ -1,8 +1,7 @@
 """Correlation coefficients of many groups at once, and of reweighted observations.
 
 The observations of a group are adjacent: group g holds starts[g] to starts[g + 1]. A coefficient is nan for a
-group with fewer than two observations, or with a constant variable. A resample is a weight of each of the
-`Patterns`, so that nothing is sorted again.
+group with fewer than two observations, or with a constant variable.
 """
 
 import math
@@ -33,7 +32,7 @@ def owners(starts: Ints) -> Ints:
 
 
 def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return rows, ascending within each group, columns from 0 on in each, and the groups' (G,) levels."""
+    """Return (N,) rows, ascending within each group, (N,) columns from 0 on in each, and (G,) their levels."""
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
@@ -43,7 +42,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
-    """Return (G,) Pearson correlations, centred and scaled within each group, so that nothing overflows."""
+    """Return (G,) Pearson correlations, scaled within each group, so that nothing overflows."""
     sizes = np.diff(starts)
     first = starts[:-1]
     centred = []
@@ -60,9 +59,9 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
-    """Return (N,) codes of the distinct values of each group, and their (G + 1,) bounds.
+    """Return (N,) codes of the distinct values, ascending from group to group, and (G + 1,) bounds of each group's.
 
-    Codes continue from group to group: group g has bounds[g] to bounds[g + 1], ascending. `groups` ascends.
+    `groups` ascends.
     """
     ordered, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
@@ -71,7 +70,7 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
 
 def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the codes of `group_levels`, ascending, their bounds, and the (N,) positions they belong to."""
+    """Return the codes of `group_levels`, ascending, their bounds, and the (N,) positions where they belong."""
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
     ordered = values[order]
@@ -88,7 +87,7 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def mid_ranks(codes: Ints) -> Floats:
-    """Return (N,) mid-ranks of codes over all groups, which differ from those within by a constant a group."""
+    """Return (N,) mid-ranks over all groups, which differ from those within by a constant a group."""
     counts = np.bincount(codes)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
@@ -121,10 +120,10 @@ def taus(sums: Floats, coefficient: str) -> Floats:
 
 
 class Patterns:
-    """The P distinct pairs of values of two (N,) vectors, ascending.
+    """The distinct pairs of values of two (N,) vectors, to be reweighted without sorting them again.
 
-    rows, columns: (P,) codes of the two values; `columns` has fewer levels. frequency: (P,) observations of
-    each. pattern: (N,) the pattern of each observation.
+    rows, columns: (P,) codes, ascending; `columns` has fewer levels. frequency: (P,) observations. pattern: (N,)
+    the pattern of each observation.
     """
 
     def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
@@ -167,7 +166,7 @@ class Patterns:
 
 
 def _scaled(levels: Floats, values: Floats) -> Floats:
-    """Centre levels by the values' mean and scale them to at most 1, which limits rounding in Pearson's r."""
+    """Centre levels and scale them to at most 1, which limits rounding in Pearson's r."""
     centred = levels - values.mean()
     return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
 

@@ -1,9 +1,7 @@
 """Correlation of metrics with people, for observations of items and systems.
 
-Groupings (Deutsch, Foster, Freitag 2023; Deutsch, Dror, Roth 2021): all observations together, averaged over
-items, averaged over systems, or between the systems' means. Two metrics are compared by permutation
-(PERM-BOTH of Deutsch, Dror, Roth 2021, used by WMT's metrics task), for every coefficient and grouping;
-Williams' test is the counterpart for Pearson's r of independent observations.
+Groupings: Deutsch, Foster, Freitag 2023; Deutsch, Dror, Roth 2021. Two metrics are compared by permutation
+(PERM-BOTH of Deutsch, Dror, Roth 2021, used by WMT's metrics task).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.arrays import Flags, Floats, Ints, ratio
+from evaluation.arrays import Flags, Floats, Ints, ratio, starts_of
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
@@ -62,11 +60,10 @@ UNDEFINED = "the {} metric's correlation is undefined"
 
 @dataclass(frozen=True, slots=True)
 class GroupedCorrelationResult:
-    """A coefficient averaged over groups, with its interval.
+    """A coefficient averaged over groups, with its interval over `resampled` items or systems.
 
-    `value` is the mean of the defined `group_values` (G,), in the order of `group_names`; there is one group
-    without grouping and at the system level. `n` observations were used, `left_out` lacked a value.
-    `resampled`: items or systems.
+    `value` is the mean of the defined `group_values` (G,); there is one group without grouping and at the
+    system level.
     """
 
     coefficient: str
@@ -116,11 +113,11 @@ def grouped_correlation(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> GroupedCorrelationResult:
-    """Return a coefficient of COEFFICIENTS between two (N,) scores of systems' outputs for items.
+    """Return one of COEFFICIENTS between two (N,) scores of systems' outputs for items.
 
     `grouping`: "none" correlates all rows, "item" the systems of each item, "system" the items of each
     system, "system-level" the systems' means. The interval resamples items (a cluster bootstrap), or systems
-    for "system". `missing` refuses nan or drops its row ("leave-out").
+    for "system".
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
@@ -183,11 +180,6 @@ def long_table(
     return x[given], y[given], table
 
 
-def group_starts(groups: Ints) -> Ints:
-    """Return (G + 1,) bounds of adjacent groups 0 to G - 1."""
-    return np.concatenate([[0], np.cumsum(np.bincount(groups))]).astype(np.int64)
-
-
 def rounded(means: Floats, scores: Floats) -> Floats:
     """Round means to 12 digits of the largest score, so that equal means tie."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
@@ -195,7 +187,7 @@ def rounded(means: Floats, scores: Floats) -> Floats:
 
 
 def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
-    """Return a function from (B, I) weights of items to (B, S) means of the systems' scores, nan without weight."""
+    """Return a function from (B, items) weights to (B, systems) mean scores, nan without weight."""
     shape = (len(table.item_names), len(table.system_names))
     sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
     rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
@@ -210,7 +202,7 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
 ) -> tuple[NDArray[Any], _Statistic, Floats]:
-    """Return the groups' names and values, and the averaged coefficient as a function of weights."""
+    """Return the groups' names, the averaged coefficient as a function of weights, and the groups' values."""
     everything = np.array(["all"], dtype=object)
     if not len(x):
         values = np.array([np.nan])
@@ -231,7 +223,7 @@ def _arranged(
         (table.items, table.item_names) if grouping == "item" else (table.systems, table.system_names)
     )
     order = np.argsort(codes, kind="stable")
-    values = group_coefficients(x[order], y[order], group_starts(codes), coefficient)
+    values = group_coefficients(x[order], y[order], starts_of(np.bincount(codes)), coefficient)
     return names, _mean_of(values), values
 
 
@@ -261,19 +253,16 @@ def _mean_of(values: Floats) -> _Statistic:
 
 
 def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
-    """Return (B,) coefficients between the rows of two (B, S) tables, without their nan cells."""
+    """Return (B,) coefficients between the rows of two (B, systems) tables, without their nan cells."""
     given = ~np.isnan(x)
-    sizes = given.sum(axis=1)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return group_coefficients(x[given], y[given], starts, coefficient)
+    return group_coefficients(x[given], y[given], starts_of(given.sum(axis=1)), coefficient)
 
 
 @dataclass(frozen=True, slots=True)
 class PairedCorrelationResult:
     """Two metrics' correlations with people, and p = (c + 1) / (n + 1), for c of n reassignments as extreme.
 
-    `difference` is `first` less `second`. `undefined_reassignments` gave no coefficient and count as extreme,
-    which can only raise p.
+    `undefined_reassignments` gave no coefficient and count as extreme, which can only raise p.
     """
 
     coefficient: str
@@ -308,8 +297,8 @@ def paired_correlation_test(
 ) -> PairedCorrelationResult:
     """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores.
 
-    Scores are standardised; each reassignment swaps the two scores of every output by the toss of a coin.
-    Equal differences count as extreme. `alternative` "greater": the first correlates better.
+    Each reassignment swaps the two standardised scores of every output by the toss of a coin. `alternative`
+    "greater": the first correlates better.
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
@@ -358,7 +347,6 @@ def paired_correlation_test(
 
 
 def _standardised(scores: Floats) -> Floats:
-    """Return scores of mean 0 and deviation 1; zeros if all are equal."""
     if np.all(scores == scores[0]):
         return np.zeros(len(scores))
     centred = scores - scores.mean()
@@ -367,10 +355,7 @@ def _standardised(scores: Floats) -> Floats:
 
 
 class _Swapped:
-    """Both metrics' correlations with people after swaps.
-
-    Rows are ordered by group and people's scores, and scores coded, once: a reassignment sorts nothing.
-    """
+    """Both metrics' correlations with people after swaps, which sort and code nothing again."""
 
     def __init__(
         self, one: Floats, two: Floats, human: Floats, table: Table, coefficient: str, grouping: str
@@ -380,7 +365,7 @@ class _Swapped:
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(one), np.int64))
         order = np.lexsort((human, codes))
         groups = codes[order]
-        self._starts = group_starts(groups)
+        self._starts = starts_of(np.bincount(groups))
         self._one, self._two, self._human = one[order], two[order], human[order]
         if self._by_system:
             self._systems = table.systems[order]
@@ -402,7 +387,6 @@ class _Swapped:
         self._one_codes, self._two_codes = codes.reshape(-1, 2).T
 
     def __call__(self, swapped: Flags) -> tuple[float, float]:
-        """Return the averaged coefficients of both metrics; nan if no group has one."""
         return self._value(swapped), self._value(~swapped)
 
     def _value(self, other: Flags) -> float:

@@ -28,12 +28,11 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 
 @compiled
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """Return (G, 6) sums behind tau-b and tau-c of G groups of weighted observations.
+    """Return (G, 6) sums behind tau-b and tau-c of groups of weighted observations.
 
     Group g holds observations starts[g] to starts[g + 1], ascending by `rows`; `columns` are codes below
-    levels[g]. Columns: concordant less discordant pairs; sum of weights; sums of squared weights of equal
-    rows, and of equal columns; different rows and columns with a weight. The tree gives the weight below and
-    above a column among earlier rows.
+    levels[g]. Sums: concordant less discordant pairs; weights; squared weights of equal rows, and of equal
+    columns; different rows and columns with a weight.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
@@ -79,11 +78,10 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 
 @compiled
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
-    """Return (G, 3) pairs whose scores differ by more than epsilon: in people's order, in the opposite one,
-    tied by people.
+    """Return (G, 3) pairs whose scores differ by more than epsilon: concordant, discordant, tied by people.
 
     Group g holds observations starts[g] to starts[g + 1], ascending by `scores`; `columns` are codes of
-    people's scores below levels[g]. An observation enters the tree once it lies far enough below.
+    people's scores below levels[g].
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 3))
@@ -99,7 +97,7 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         entering = starts[group]
         seen = 0.0
         for observation in range(starts[group], starts[group + 1]):
-            while scores[observation] - scores[entering] > epsilon:
+            while scores[observation] - scores[entering] > epsilon:  # it lies far enough below
                 totals[columns[entering]] += 1.0
                 add_weight(tree, size, columns[entering], 1.0)
                 seen += 1.0

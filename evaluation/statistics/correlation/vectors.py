@@ -1,9 +1,8 @@
 """Correlation of two columns, and Williams' test of two correlations.
 
-Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2); Spearman's rho is r
-of mid-ranks; Kendall's tau: see `coefficients.taus`. Williams' test (Williams 1959, T2 of Steiger 1980; for
-metrics Graham, Baldwin 2014) asks whether one metric correlates better with people than another on the same
-observations.
+Spearman's rho is Pearson's r of mid-ranks; Kendall's tau: see `coefficients.taus`. Williams' test (Williams 1959,
+T2 of Steiger 1980; for metrics Graham, Baldwin 2014) asks whether one metric correlates better with people than
+another on the same observations.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ SAME = "one metric is the other on another scale, so that nothing tells them apa
 
 @dataclass(frozen=True, slots=True)
 class CorrelationResult:
-    """A coefficient, its interval over observations, and its two-sided p; `left_out` observations lacked a value."""
+    """A coefficient, its interval over observations, and its two-sided p."""
 
     coefficient: str
     value: float
@@ -79,15 +78,15 @@ def correlation(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> CorrelationResult:
-    """Return a coefficient of COEFFICIENTS between two (N,) vectors.
+    """Return one of COEFFICIENTS between two (N,) vectors; `resamples` 0 gives no interval.
 
-    `missing` refuses nan or drops the observation ("leave-out"). `resamples` 0 gives no interval. p of
-    Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for n <=
-    33, else normal with the variance for ties of Kendall (1970).
+    p of Pearson and Spearman: density (1 - r^2)^(n/2 - 2) (Student 1908); of Kendall: exact without ties for
+    n <= 33, else normal with the variance for ties of Kendall (1970).
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     check_confidence(confidence)
-    x, y, left_out = _prepare(first, second, missing)
+    x, y, given = paired_observations(first, second, missing)
+    x, y = x[given], y[given]
     generator, reported = generator_of(seed)
     value = p = low = high = math.nan
     undefined = 0
@@ -115,7 +114,7 @@ def correlation(
         high=high,
         p=p,
         n=len(x),
-        left_out=left_out,
+        left_out=int((~given).sum()),
         confidence=float(confidence),
         resamples=resamples,
         undefined_resamples=undefined,
@@ -137,13 +136,7 @@ def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
-    """Return Stuart's tau-c."""
     return correlation(first, second, "kendall-tau-c", resamples=0).value
-
-
-def _prepare(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, int]:
-    x, y, given = paired_observations(first, second, missing)
-    return x[given], y[given], int((~given).sum())
 
 
 def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
@@ -169,13 +162,12 @@ def _undefined(x: Floats, y: Floats) -> str:
 
 
 def _linear_p(r: float, n: int) -> float:
-    """Return the two-sided p of Pearson's r, nearly also of Spearman's, from its beta distribution."""
     # Two observations always lie on a line, whether by value or by rank.
     return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
-    """Return tau and its two-sided p, which tests the numerator that tau-b and tau-c share."""
+    """Return tau and the two-sided p of the numerator that tau-b and tau-c share."""
     n = len(x)
     ends = np.array([0, n])
     rows, columns, levels = kendall_codes(x, y, ends)
@@ -234,8 +226,7 @@ def williams_correlations(first: float, second: float, between: float, n: int) -
     """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` of `n` observations.
 
     t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3), K =
-    1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom. Raises BadValue for impossible
-    correlations.
+    1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise BadValue(f"n is {n!r}, expected a whole number from zero on")

@@ -38,9 +38,8 @@ NO_PAIRS = "no pair has a consensus"
 class AccuracyResult:
     """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
 
-    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie is wrong, as in V15.
-    `value_ties_half` gives a tie half a point. `value_all_pairs` divides by all `pairs`, with half a point
-    for a winner named without a consensus.
+    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie is wrong, as in V15, or half a
+    point in `value_ties_half`. `value_all_pairs` gives half a point for a winner named without a consensus.
     """
 
     kind: str
@@ -61,7 +60,7 @@ class AccuracyResult:
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
-    """Return (P,) 1 or 2 for the candidate with the higher score; 0 for a tie, up to rounding."""
+    """Return (P,) winners by score; a tie is up to rounding."""
     first = score_vector(first_scores, "first_scores")
     second = score_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
@@ -78,11 +77,7 @@ def pair_accuracy(
     *,
     confidence: float = CONFIDENCE,
 ) -> dict[str, AccuracyResult]:
-    """Return the accuracy of a metric by pair kind, and over all pairs as "all".
-
-    Takes (P,) scores of the first and second candidates, (P,) winners (1, 2, or 0 without a consensus) and
-    (P,) kinds.
-    """
+    """Return the accuracy of (P,) scores of both candidates by (P,) pair kind, and over all pairs as "all"."""
     check_confidence(confidence)
     named = metric_winners(first_scores, second_scores)
     consensus = consensus_winners(winners)
@@ -94,7 +89,6 @@ def pair_accuracy(
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
-    """Return (P,) winners of the consensus: 1, 2, or 0 without one."""
     consensus = finite_vector(winners, "winners")
     refuse_values(consensus, ~np.isin(consensus, (0, 1, 2)), "winners", "1, 2, or 0 for none")
     return consensus
@@ -142,11 +136,11 @@ def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> A
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCurve:
-    """Accuracy of a metric on the pairs of one kind, for K numbers of references: arrays are (K,).
+    """Accuracy of a metric on the pairs of one kind, by (K,) number of references.
 
     value: mean over `draws` random subsets of references. low, high: for other pairs (Wilson, of the mean
     number of right pairs: averaging can only narrow it). draws_low, draws_high: for other references
-    (percentiles of the draws); deviation: standard deviation of the draws.
+    (percentiles of the draws), with their standard deviation.
     """
 
     kind: str
@@ -177,8 +171,8 @@ def accuracy_by_references(
 ) -> dict[str, ReferenceCurve]:
     """Return the accuracy by number of references, for each pair kind and as "all".
 
-    `scores` maps a number of references to the scores of the first and second candidates, (D, P) each: D
-    random subsets of that many references, P pairs. `winners` and `kinds` are those of `pair_accuracy`.
+    `scores` maps a number of references to the scores of the first and second candidates, (D, P) each, under D
+    `random_subsets` of that many references.
     """
     check_confidence(confidence)
     consensus = consensus_winners(winners)
@@ -199,10 +193,7 @@ def accuracy_by_references(
 
 
 def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
-    """Return (D, size) positions of `size` of `available` references, drawn without replacement, ascending.
-
-    There is one draw if all are taken.
-    """
+    """Return (D, size) positions of drawn references, ascending; one draw if all `available` are taken."""
     positive(available, "available")
     positive(size, "size")
     positive(draws, "draws")

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.arrays import Floats, Ints, ratio
+from evaluation.arrays import Floats, Ints, ratio, starts_of
 from evaluation.statistics.correlation.coefficients import group_levels, owners
-from evaluation.statistics.correlation.grouped import group_starts
 from evaluation.statistics.correlation.vectors import paired_observations
 from evaluation.statistics.inputs import ROUNDING, BadOption, encode, is_real, positive, same_length
 from evaluation.statistics.resampling import (
@@ -40,11 +39,10 @@ NO_PAIR = "no group has two observations"
 
 @dataclass(frozen=True, slots=True)
 class PairwiseAccuracyResult:
-    """Share of pairs that a metric orders as people do, ties included, averaged over groups.
+    """Share of pairs that a metric orders as people do, ties included, averaged over groups, which are resampled.
 
-    Of the `pairs` within groups: concordant, discordant, tied_both, tied_metric (only), tied_people (only).
-    `epsilon`: the largest gap of a tie; `calibrated`: chosen on these data, from `pairs_searched` pairs.
-    `undefined_groups` of the `groups` have no pair. The interval resamples groups.
+    `tied_metric` and `tied_people` pairs are tied by one alone. `epsilon`: the largest gap of a tie;
+    `calibrated`: chosen on these data, from `pairs_searched` pairs.
     """
 
     value: float
@@ -85,10 +83,9 @@ def pairwise_accuracy(
 ) -> PairwiseAccuracyResult:
     """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and of people.
 
-    Pairs are formed within `groups` (N,): items, to compare systems on each, or systems; the default is one
-    group. `epsilon` is the largest gap of a tie, or "calibrate": the smallest one of highest accuracy among
-    the gaps of all pairs, or of `max_pairs` random ones. `missing` refuses nan or drops its observation
-    ("leave-out").
+    Pairs are formed within `groups` (N,), such as items, to compare systems on each. `epsilon` is the largest gap
+    of a tie, or "calibrate": the smallest one of highest accuracy among the gaps of all pairs, or of `max_pairs`
+    random ones.
     """
     check_confidence(confidence)
     positive(max_pairs, "max_pairs")
@@ -152,14 +149,14 @@ class _Groups:
     def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
         order = np.lexsort((scores, codes))
         self.scores, self.people = scores[order], people[order]
-        self.starts = group_starts(codes)
+        self.starts = starts_of(np.bincount(codes))
         self.sizes = np.diff(self.starts)
         self.pairs = self.sizes * (self.sizes - 1) // 2
         # Less than this apart, two gaps between scores differ by rounding.
         self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
 
     def counts(self, epsilon: float) -> Floats:
-        """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric, by people alone."""
+        """Return (G, 5) pairs: concordant, discordant, tied by both, by the metric alone, by people alone."""
         from evaluation.statistics.correlation.kernels import gap_sums
 
         if not len(self.scores):
@@ -181,8 +178,8 @@ class _Groups:
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
     """Return the best epsilon, and the number of pairs that were tried.
 
-    As epsilon passes the gap of a pair, only that pair changes: it becomes right if people tie it, wrong if
-    the metric ordered it as they do. So sorted gaps and running sums give every accuracy.
+    As epsilon passes the gap of a pair, that pair becomes right if people tie it, wrong if the metric ordered it
+    as they do. So sorted gaps and running sums give every accuracy.
     """
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
@@ -203,7 +200,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
-    """Return positions of the lower and the higher score of pairs, and each pair's weight in the average of groups."""
+    """Return positions of the lower and the higher score of pairs, and their weights in the average of groups."""
     total = int(data.pairs.sum())
     part = ratio(1.0, data.pairs, otherwise=0.0)
     if total > max_pairs:

@@ -1,7 +1,4 @@
-"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2).
-
-Results hold p, never a verdict; `stars` is for tables.
-"""
+"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2)."""
 
 from evaluation.statistics.correlation.vectors import WilliamsResult, williams_correlations, williams_test
 from evaluation.statistics.significance.intervals import BootstrapResult, bootstrap_interval, wilson_interval

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +44,10 @@ ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot corr
 
 # A statistic takes (B, N) values and returns (B,).
 RowStatistic = Callable[[Floats], Floats]
+_ROW_STATISTICS: dict[str, RowStatistic] = {
+    "mean": partial(np.mean, axis=1),
+    "median": partial(np.median, axis=1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,7 @@ def bootstrap_interval(
     """Return the interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
 
     `method` is "percentile", "basic" (2 t - t*_high to 2 t - t*_low), or "bca": the percentiles Phi(z0 + (z0
-    + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value and the
-    acceleration a from leaving each value out (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
+    + z) / (1 - a (z0 + z))), with bias z0 and acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
     check_confidence(confidence)
@@ -108,7 +112,6 @@ def bootstrap_interval(
 def _draws(
     sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """Return (resamples,) values of the statistic."""
     n = len(sample)
     if name == "mean":
         return _mean_draws(sample, resamples, generator)
@@ -123,10 +126,9 @@ def _draws(
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return means of resamples; few different values, such as grades, by how often each is drawn."""
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
-    if len(levels) * _FEW <= n:
+    if len(levels) * _FEW <= n:  # such as grades: draw how often each occurs
         return bootstrap(
             lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
             frequency.astype(np.int64),
@@ -144,11 +146,7 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return medians of resamples without drawing them.
-
-    A draw is ordered[floor(N U)] for uniform U. The k-th smallest U has the distribution Beta(k, N + 1 - k),
-    and the next one is the smallest of N - k above it.
-    """
+    """Return medians of resamples without drawing them: the k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
     n = len(ordered)
     middle = (n + 1) // 2
     lower = generator.beta(middle, n + 1 - middle, resamples)
@@ -201,13 +199,9 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
 
 
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
-    """Return the name and the function of "mean", "median", or a given function.
-
-    A function that does not return one number a row raises BadShape when it is called.
-    """
+    """Return the name and the function, which raises BadShape unless it returns one number a row."""
     if isinstance(statistic, str):
-        one_of(statistic, ("mean", "median"), "statistic")
-        return statistic, _row_mean if statistic == "mean" else _row_median
+        return statistic, _ROW_STATISTICS[one_of(statistic, tuple(_ROW_STATISTICS), "statistic")]
     if not callable(statistic):
         raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
     name = getattr(statistic, "__name__", "a function")
@@ -224,14 +218,6 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
         return values
 
     return name, of_rows
-
-
-def _row_mean(rows: Floats) -> Floats:
-    return rows.mean(axis=1)
-
-
-def _row_median(rows: Floats) -> Floats:
-    return np.asarray(np.median(rows, axis=1), dtype=np.float64)
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:

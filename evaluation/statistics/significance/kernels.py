@@ -39,9 +39,8 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
     """Return (R,) differences of the sides' medians after the items that tossed 1 swapped their scores.
 
-    `values` are the 2 N scores of both sides, ascending; `items` and `sides` tell whose they are; `coins` is
-    (R, bytes). Walking up until each side has more than half of its N scores finds its median without
-    sorting.
+    `values` are the (2 N,) scores of both sides, ascending; `items` and `sides` tell whose they are; `coins` is
+    (R, bytes). A side's median is found where more than half of its scores have been passed.
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2

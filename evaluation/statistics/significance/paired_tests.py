@@ -1,11 +1,8 @@
-"""Tests of two systems' results on the same items: McNemar 1947 (H13 section 4.2.1) for binary outcomes,
-Fisher's randomisation test (Fisher 1935; H13 section 4.2.2) for scores.
+"""Tests of systems' results on the same items.
 
-Several tests at once: adjusted p-values, and clusters of systems.
-
-p-values are adjusted by Holm 1979 or Benjamini, Hochberg 1995. Systems form clusters with ranges of ranks, as
-in WMT (Koehn 2012; Bojar et al. 2013): systems of a higher cluster are significantly better than all those
-below.
+McNemar 1947 (H13 section 4.2.1) for binary outcomes, Fisher's randomisation test (Fisher 1935; H13 section 4.2.2)
+for scores. Several p-values are adjusted by Holm 1979 or Benjamini, Hochberg 1995. Systems form clusters with
+ranges of ranks, as in WMT (Koehn 2012; Bojar et al. 2013).
 """
 
 from __future__ import annotations
@@ -55,13 +52,17 @@ REASSIGNMENTS = 100_000
 _SUMS = 8192
 _Draw = Callable[[np.random.Generator, int], Floats]
 
+CORRECTIONS = ("holm", "benjamini-hochberg", "none")
+# One test a pair of systems: fewer reassignments than for a single test.
+_REASSIGNMENTS = 10_000
+LEVEL = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class McNemarResult:
     """McNemar's test; first_only and second_only are the discordant pairs.
 
-    `exact_p` is the two-sided binomial p (1 without discordant pairs); `statistic` and `p` are chi-square
-    with continuity correction, `plain_statistic` and `plain_p` without.
+    `statistic` and `p` are chi-square with continuity correction, `plain_statistic` and `plain_p` without.
     """
 
     first_only: int
@@ -113,10 +114,7 @@ def _outcomes(values: ArrayLike, name: str) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RandomizationResult:
-    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme.
-
-    `difference` is the statistic of the first less that of the second.
-    """
+    """Fisher's randomisation test: p = (c + 1) / (n + 1), with c of n reassignments as extreme."""
 
     statistic: str
     difference: float
@@ -139,10 +137,9 @@ def randomization_test(
     reassignments: int = REASSIGNMENTS,
     seed: Seed = 0,
 ) -> RandomizationResult:
-    """Test whether two systems' (N,) scores of the same items differ.
+    """Test whether a statistic ("mean", "median", or a function of (B, N) to (B,)) of two (N,) scores differs.
 
-    Each reassignment swaps the two scores of every item by the toss of a coin and compares the difference of
-    the statistic ("mean", "median", or a function of (B, N) to (B,)) with the observed one; equal counts as
+    Each reassignment swaps the two scores of every item by the toss of a coin; an equal difference counts as
     extreme, up to rounding. `alternative` "greater": the first is higher.
     """
     positive(reassignments, "reassignments")
@@ -171,7 +168,6 @@ def _differences(
     reassignments: int,
     generator: np.random.Generator,
 ) -> list[Floats]:
-    """Return the differences of all reassignments, in blocks."""
     n = len(one)
     draw: _Draw
     if name == "mean":
@@ -230,17 +226,8 @@ def _swap_draw(one: Floats, two: Floats, function: RowStatistic) -> _Draw:
     return draw
 
 
-CORRECTIONS = ("holm", "benjamini-hochberg", "none")
-
-# One test a pair of systems: fewer reassignments than for a single test.
-_REASSIGNMENTS = 10_000
-LEVEL = 0.05
-
-
 @dataclass(frozen=True, slots=True)
 class AdjustedPValues:
-    """(N,) adjusted p-values, in the given order; `tests` are defined, `undefined` ones nan."""
-
     values: Floats
     method: str
     tests: int
@@ -250,11 +237,11 @@ class AdjustedPValues:
 
 @signed("adjusted-p")
 def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
-    """Return adjusted p-values of (N,) tests.
+    """Return adjusted p-values of (N,) tests; nan stays nan and does not count in m.
 
     With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), which bounds the chance of
     any false discovery; "benjamini-hochberg" gives min over j >= i of m p_(j) / j, which bounds their
-    expected share. None exceeds 1. nan stays nan and does not count in m.
+    expected share.
     """
     one_of(method, CORRECTIONS, "method")
     given = float_vector(p_values, "p_values")
@@ -285,12 +272,12 @@ def stars(p: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """S systems from the best down, and which of them differ at `level`.
+    """(S,) systems from the best down, and which of them differ at `level`.
 
-    names, values: (S,) systems and scores. clusters: each member beats every member of the clusters below. A
-    system beats another with a higher value and an adjusted p of at most `level`. rank_low, rank_high: (S,) 1
-    + the systems that beat it, and S - the systems it beats. p, adjusted_p: (S, S), nan on the diagonal and
-    without a test. `n` items and `reassignments` of each test are 0 if p-values were given.
+    A system beats another with a higher value and an adjusted p of at most `level`. clusters: each member beats
+    every member of the clusters below. rank_low, rank_high: 1 + the systems that beat it, and S - the systems it
+    beats. p, adjusted_p: (S, S), nan on the diagonal and without a test. `n` items and `reassignments` of each
+    test are 0 if p-values were given.
     """
 
     names: tuple[str, ...]
@@ -320,10 +307,10 @@ def system_clusters(
     reassignments: int = _REASSIGNMENTS,
     seed: Seed = 0,
 ) -> ClusterResult:
-    """Return clusters of S systems from their (S, N) scores of the same N items; higher is better.
+    """Return clusters of systems from their (S, N) scores of the same items; higher is better.
 
-    Every two means are compared by `randomization_test`; p-values are adjusted by `correction`. `missing`
-    refuses nan or drops the item for all systems ("leave-out"). The default `names` are 1 to S.
+    Every two means are compared by `randomization_test`; p-values are adjusted by `correction`, one of
+    CORRECTIONS. "leave-out" drops an item for all systems. The default `names` are 1 to S.
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     positive(reassignments, "reassignments")
@@ -361,10 +348,7 @@ def clusters_of_p_values(
     correction: str = "holm",
     level: float = LEVEL,
 ) -> ClusterResult:
-    """Return clusters from (S,) values, higher is better, and (S, S) two-sided p of any paired test.
-
-    The diagonal is not read; nan elsewhere is a test without p.
-    """
+    """Return clusters from (S,) values and (S, S) two-sided p of any paired test; nan is a test without p."""
     means = score_vector(values, "values")
     p = floats_of(p_values, "p_values").copy()
     if p.shape != (len(means), len(means)):

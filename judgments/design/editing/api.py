@@ -1,4 +1,4 @@
-"""Designs over HTTP: read and changed while a draft, counted before anything is drawn, and the presets."""
+"""Designs and presets over HTTP."""
 
 from __future__ import annotations
 
@@ -59,6 +59,15 @@ class PresetSerializer(serializers.Serializer[Any]):
     ours = serializers.ListField(child=serializers.CharField(), help_text="Keys the paper does not give.")
 
 
+NOT_YOURS = OpenApiResponse(description="Somebody else made it.")
+CHANGED_DESIGN = {
+    (200, "application/json"): OpenApiTypes.OBJECT,
+    400: OpenApiResponse(description="The design is not valid."),
+    409: OpenApiResponse(description="It is frozen, or the slug is taken."),
+    412: OpenApiResponse(description="It was changed since it was read."),
+}
+
+
 class DesignView(APIView):
     """/api/studies/{slug}/design/"""
 
@@ -71,16 +80,11 @@ class DesignView(APIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """The study file, complete, with an ETag to change it by."""
-        return _told(study_for(request, slug))
+        return _design_response(study_for(request, slug))
 
     @extend_schema(
         request=DesignSerializer,
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            400: OpenApiResponse(description="The design is not valid."),
-            409: OpenApiResponse(description="It is frozen, or the slug is taken."),
-            412: OpenApiResponse(description="It was changed since it was read."),
-        },
+        responses=CHANGED_DESIGN,
         parameters=[IF_MATCH],
         operation_id="studies_change_design",
         summary="Replace the design of a draft",
@@ -91,16 +95,11 @@ class DesignView(APIView):
         body = body_of(request)
         toml = toml_of(body)
         design = make_design(body) if toml is None else read_toml(toml)
-        return _told(_change(request, study, design))
+        return _design_response(_change(request, study, design))
 
     @extend_schema(
         request={"application/json": OpenApiTypes.OBJECT},
-        responses={
-            (200, "application/json"): OpenApiTypes.OBJECT,
-            400: OpenApiResponse(description="The design is not valid."),
-            409: OpenApiResponse(description="It is frozen, or the slug is taken."),
-            412: OpenApiResponse(description="It was changed since it was read."),
-        },
+        responses=CHANGED_DESIGN,
         parameters=[IF_MATCH],
         operation_id="studies_patch_design",
         summary="Change some keys of a draft's design",
@@ -108,7 +107,8 @@ class DesignView(APIView):
     def patch(self, request: Request, slug: str) -> Response:
         """RFC 7396: the keys named change, tables key by key; null takes a key back to its default."""
         study = study_for(request, slug, Right.CHANGE)
-        return _told(_change(request, study, make_design(_patched(study.design, body_of(request)))))
+        design = make_design(_patched(study.design, body_of(request)))
+        return _design_response(_change(request, study, design))
 
 
 class PlanView(APIView):
@@ -118,8 +118,7 @@ class PlanView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Units, control items, HITs, judgments and hours, as generating would draw them."""
         study = study_for(request, slug)
-        plan = asdict(plan_study(design_of(study), study.dataset))
-        return Response({name: plan[name] for name in ("units", "controls", "hits", "judgments", "hours")})
+        return Response(PlanSerializer(plan_study(design_of(study), study.dataset)).data)
 
 
 class PresetsView(APIView):
@@ -132,18 +131,7 @@ class PresetsView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Each as a ready design, without pages: there are few."""
-        return Response(
-            [
-                {
-                    "name": name,
-                    "title": preset.title,
-                    "source": preset.source,
-                    "values": preset.values,
-                    "ours": list(preset.ours),
-                }
-                for name, preset in PRESETS.items()
-            ]
-        )
+        return Response([{"name": name, **asdict(preset)} for name, preset in PRESETS.items()])
 
 
 def _tag(design: dict[str, Any]) -> str:
@@ -151,29 +139,27 @@ def _tag(design: dict[str, Any]) -> str:
     return f'"{sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def _told(study: Study) -> Response:
+def _design_response(study: Study) -> Response:
     return Response(study.design, headers={"ETag": _tag(study.design)})
 
 
 @transaction.atomic
 def _change(request: Request, study: Study, design: StudyDesign) -> Study:
-    """Within one transaction: hold the row, compare what was read, store."""
-    wanted = request.headers.get("If-Match")
-    held = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    known = [tag.strip() for tag in wanted.split(",")] if wanted is not None else ["*"]
-    if "*" not in known and _tag(held.design) not in known:
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    known = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
+    if "*" not in known and _tag(locked.design) not in known:
         raise Changed(f"The design of study {study.slug!r} was changed since it was read; read it again.")
-    return change_design(study=held, design=design, user=staff_of(request))
+    return change_design(study=locked, design=design, user=staff_of(request))
 
 
 def _patched(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """JSON Merge Patch (RFC 7396)."""
     result = dict(design)
     for key, value in change.items():
+        below = result.get(key)
         if value is None:
             result.pop(key, None)
         elif isinstance(value, dict):
-            below = result.get(key)
             result[key] = _patched(below if isinstance(below, dict) else {}, value)
         else:
             result[key] = value
@@ -190,9 +176,6 @@ class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
         model = SavedPreset
         fields = ["slug", "title", "description", "values", "made_by", "made_at"]
         read_only_fields = fields
-
-
-NOT_YOURS = OpenApiResponse(description="Somebody else made it.")
 
 
 @extend_schema_view(

@@ -32,9 +32,16 @@ from judgments.studies.generation import plan_study
 from judgments.studies.hits_page import parts_of_plan
 from judgments.studies.study_page import PLAN_PARTS
 
-SHELF = "quorum-looks"
+SHELF = "quorum-looks"  # of the session: preview key -> design
 ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
 KEPT = 4  # two open forms, and what each showed before
+LONGEST_TOML = 200_000
+REQUIREMENT_FIELDS = {
+    COUNTRIES: "workers.countries",
+    APPROVAL_RATE: "workers.approval_above",
+    APPROVED: "workers.approved_at_least",
+    HITS_AT_MOST: "workers.hits_at_most",
+}
 
 
 def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
@@ -63,15 +70,6 @@ def find_preview(session: MutableMapping[str, Any], key: str) -> StudyDesign | N
     return StudyDesign.model_validate(values) if values is not None else None
 
 
-LONGEST_TOML = 200_000
-ASKED_AS = {
-    COUNTRIES: "workers.countries",
-    APPROVAL_RATE: "workers.approval_above",
-    APPROVED: "workers.approved_at_least",
-    HITS_AT_MOST: "workers.hits_at_most",
-}
-
-
 @dataclass(slots=True)
 class EditorPage:
     """The page of a design.
@@ -79,7 +77,6 @@ class EditorPage:
     Attributes:
         base: values of what the form does not ask; they travel with it.
         toml: the study file of the form, or refused text that was typed in its place.
-        toml_problem: why that text was refused.
         key: of the design that preview and numbers show; '' without one.
         asked: whether the person asked for a preview: then the numbers are counted at once.
     """
@@ -117,36 +114,19 @@ class EditorPage:
 def open_editor(
     request: HttpRequest, *, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
-    """Return the form as requested or posted; save nothing."""
+    """Return the form as requested or posted; save nothing but its preview."""
     base = _base_sent(request) or base
     if request.method != "POST":
-        form = DesignForm(base=base, datasets=datasets)
-        asked = request.GET.get("dataset", "")
-        if not base["dataset"] and (asked in datasets or len(datasets) == 1):
-            form.fields["dataset"].initial = asked or datasets[0]
-        values = base | {"dataset": form.fields["dataset"].initial or base["dataset"]}
-        return _with_look(request, EditorPage(form=form, base=base, toml=dump_toml(values)))
-    if "_apply" in request.POST:
-        text = request.POST.get("toml", "")[:LONGEST_TOML]
-        try:
-            base = values_from_toml(text, saved=saved)
-        except DesignError as error:
-            form = DesignForm(request.POST, base=base, datasets=datasets)
-            form.is_valid()
-            desk = EditorPage(form=form, base=base, toml=text, toml_problem=str(error), asked=True)
-        else:
-            form = DesignForm(_as_posted(base, datasets), base=base, datasets=datasets)
-            form.is_valid()
-            desk = EditorPage(form=form, base=base, toml=dump_toml(form.values), asked=True)
-        return _with_look(request, desk)
-    form = DesignForm(request.POST, base=base, datasets=datasets)
-    form.is_valid()
-    desk = EditorPage(form=form, base=base, toml=dump_toml(form.values), asked="_look" in request.POST)
-    return _with_look(request, desk)
+        desk = _unbound(base, datasets, asked=request.GET.get("dataset", ""))
+    else:
+        desk = _bound(request, base, datasets, saved)
+    sketch = desk.form.sketch()
+    if sketch is not None:
+        desk.key = store_preview(request.session, sketch)
+    return desk
 
 
 def answer_script(desk: EditorPage) -> JsonResponse:
-    """Answer a script: problems, study file, and the addresses of preview and numbers."""
     return JsonResponse(
         {
             "problems": [
@@ -181,7 +161,6 @@ def count_now(desk: EditorPage, request: HttpRequest) -> None:
 
 
 def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
-    """Show the plan of a design of this session as a part of a page."""
     design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
@@ -204,7 +183,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     except QuorumError as error:
         context["problem"] = str(error)
     else:
-        problems += _unsaid(design)
+        problems += _not_checkable(design)
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
@@ -220,11 +199,35 @@ def numbers_of(key: str) -> str:
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
-def _with_look(request: HttpRequest, desk: EditorPage) -> EditorPage:
-    sketch = desk.form.sketch()
-    if sketch is not None:
-        desk.key = store_preview(request.session, sketch)
-    return desk
+def _unbound(base: dict[str, Any], datasets: list[str], *, asked: str) -> EditorPage:
+    form = DesignForm(base=base, datasets=datasets)
+    if not base["dataset"] and (asked in datasets or len(datasets) == 1):
+        form.fields["dataset"].initial = asked or datasets[0]
+    values = base | {"dataset": form.fields["dataset"].initial or base["dataset"]}
+    return EditorPage(form=form, base=base, toml=dump_toml(values))
+
+
+def _bound(
+    request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
+) -> EditorPage:
+    """Return the form with what was posted, or with what a study file typed in its place says."""
+    text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
+    data: Any = request.POST
+    if "_apply" in request.POST:
+        try:
+            base = values_from_toml(text, saved=saved)
+            data = _as_posted(base, datasets)
+        except DesignError as error:
+            problem = str(error)
+    form = DesignForm(data, base=base, datasets=datasets)
+    form.is_valid()
+    return EditorPage(
+        form=form,
+        base=base,
+        toml=text if problem else dump_toml(form.values),
+        toml_problem=problem,
+        asked=bool({"_look", "_apply"} & request.POST.keys()),
+    )
 
 
 def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
@@ -250,14 +253,13 @@ def _as_posted(base: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
-def _unsaid(design: StudyDesign) -> list[DesignError]:
-    """Return the requirements that the crowd can neither state nor check, as problems."""
+def _not_checkable(design: StudyDesign) -> list[DesignError]:
     refused = not_stated(design.workers, design.crowd.backend)
     return [
         DesignError(
             f"The crowd {design.crowd.backend!r} cannot state or check “{words}”: the study cannot be opened with it. "
             "Take that off here, or choose another crowd.",
-            field=ASKED_AS[name],
+            field=REQUIREMENT_FIELDS[name],
         )
         for name, words in requirements_of(design.workers).items()
         if words in refused

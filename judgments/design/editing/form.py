@@ -31,6 +31,9 @@ from judgments.design.requirements import QUIZ_PRESETS, REQUIREMENT_PRESETS, Wor
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 
+REQUIREMENTS = "workers.requirements"
+NAMES = ("name", "slug", "dataset")  # what a design to start from lacks
+
 
 class AllOrNumberField(forms.CharField):
     """``all`` or a whole number from 1 on."""
@@ -44,12 +47,16 @@ class AllOrNumberField(forms.CharField):
         return int(text)
 
 
-class LinesField(forms.CharField):
-    """A list of texts, one a line."""
+class TypedField(forms.CharField):
+    """A value that is typed as several lines."""
 
     def __init__(self, *, rows: int, **options: Any) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
+
+
+class LinesField(TypedField):
+    """A list of texts, one a line."""
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
@@ -76,13 +83,12 @@ class PairsField(LinesField):
         return pairs
 
 
-class RowsField(forms.CharField):
-    """A list of tables, typed as in a study file; ``name`` stands in the double brackets."""
+class RowsField(TypedField):
+    """A list of tables, typed as in a study file."""
 
     def __init__(self, name: str, *, rows: int, **options: Any) -> None:
-        self.table = name
-        widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
-        super().__init__(required=False, widget=widget, **options)
+        self.table = name  # in the double brackets
+        super().__init__(rows=rows, **options)
 
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -107,21 +113,12 @@ class SeveralField(forms.MultipleChoiceField):
         super().__init__(widget=UnfoldAdminCheckboxSelectMultipleWidget, **options)
 
 
-REQUIREMENTS = "workers.requirements"
-
-
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    """Return a complete design to start from, without name, slug and dataset.
-
-    Raises:
-        DesignError: no such preset or protocol.
-    """
-    asked: dict[str, Any] = {"name": "new", "slug": "new", "dataset": "new"}
-    asked |= {"preset": preset} if preset else {"protocol": protocol}
-    values = make_design(asked, saved=saved).model_dump(mode="json")
-    return values | {"name": "", "slug": "", "dataset": ""}
+    """Return a complete design to start from, without name, slug and dataset."""
+    asked = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
+    return make_design(asked, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
 
 
 def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
@@ -131,7 +128,7 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
         DesignError: the file is refused for anything else; the sentence begins with the line.
     """
     values = toml_values(text, source="This")
-    open_keys = [key for key in ("name", "slug", "dataset") if not values.get(key)]
+    open_keys = [key for key in NAMES if not values.get(key)]
     try:
         design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
     except DesignError as error:
@@ -172,11 +169,7 @@ class DesignForm(forms.Form):
     design: StudyDesign
 
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
-        """
-        Args:
-            base: the values to start from, a study file as nested dicts with every key.
-            datasets: names to choose from.
-        """
+        """Ask for what ``base`` holds, a study file as nested dicts with every key."""
         super().__init__(data)
         self.base = base
         self.kind = KINDS[base["protocol"]]
@@ -204,7 +197,7 @@ class DesignForm(forms.Form):
         cleaned = super().clean() or {}
         self.values = self._values(cleaned)
         # a stand-in for what is still open, so that its want hides nothing else
-        open_keys = [key for key in ("name", "slug", "dataset") if key in self.errors]
+        open_keys = [key for key in NAMES if key in self.errors]
         for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
             field = self._field_of(problem.field)
             # what the field itself refused was replaced by the value it had before
@@ -215,10 +208,7 @@ class DesignForm(forms.Form):
         return cleaned
 
     def sketch(self) -> StudyDesign | None:
-        """Return a design to preview, with stand-ins for a missing name or slug.
-
-        None if anything else is wrong, or no dataset is chosen.
-        """
+        """Return a design to preview, with stand-ins for a missing name or slug; None if anything else is wrong."""
         if not self.is_bound:
             values = deepcopy(self.base) | {
                 "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
@@ -241,18 +231,10 @@ class DesignForm(forms.Form):
         """Return the errors in the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
-        found += [
-            (self[name], [str(one) for one in self.errors[name]])
-            for name in self.fields
-            if name in self.errors
-        ]
-        return found
+        return found + [(self[name], list(self.errors[name])) for name in self.fields if name in self.errors]
 
     def _take_requirements_off(self) -> None:
-        """Clear what a ready set of requirements filled in, if another one or none is chosen now.
-
-        Leave everything if one of these fields was edited.
-        """
+        """Clear what a ready set of requirements filled in, if another one or none is chosen now, and none edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -273,7 +255,7 @@ class DesignForm(forms.Form):
             return False
 
     def _field_of(self, key: str) -> str | None:
-        """Return the field of a dotted key; for a key within tables, that of the tables."""
+        """Return the field of a dotted key, or of the table around it."""
         while key and html_name(key) not in self.fields:
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
@@ -297,20 +279,16 @@ class DesignForm(forms.Form):
 
 
 def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
-    """Return dotted key -> source, for what the preset asks of workers because its paper does.
-
-    Leave out what the design changed.
-    """
+    """Return dotted key -> source, for what the preset asks of workers because its paper does."""
     preset = PRESETS.get(base.get("preset", ""))
     if preset is None:
         return {}
     asked: dict[str, str] = {}
     named = value_at(preset.values, REQUIREMENTS)
     if named and named == value_at(dict(base), REQUIREMENTS):
-        source = REQUIREMENT_PRESETS[named].source
-        asked |= dict.fromkeys(
-            (REQUIREMENTS, *(f"workers.{key}" for key in REQUIREMENT_PRESETS[named].values)), source
-        )
+        requirements = REQUIREMENT_PRESETS[named]
+        keys = (REQUIREMENTS, *(f"workers.{key}" for key in requirements.values))
+        asked |= dict.fromkeys(keys, requirements.source)
     quiz = value_at(preset.values, "quiz.preset")
     if quiz and quiz == value_at(dict(base), "quiz.preset"):
         asked["quiz.preset"] = QUIZ_PRESETS[quiz].source
@@ -377,7 +355,7 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
 
 
 def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> forms.Field | None:
-    """Return the form field of a list: of tables, of pairs or of texts; None for a key that holds no list."""
+    """Return the form field of a list of tables, of pairs or of texts; None for a key that holds no list."""
     if get_origin(field.annotation) is not tuple:
         return None
     (member, *_) = get_args(field.annotation)
@@ -391,7 +369,7 @@ def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> for
 
 
 def _limits(field: FieldInfo) -> dict[str, Any]:
-    """Return the bounds and the greatest length that the design gives a field, by pydantic's names."""
+    """Return the bounds and the greatest length of a field, by pydantic's names."""
     return {
         name: getattr(rule, name)
         for rule in field.metadata

@@ -66,6 +66,7 @@ RENDERED: dict[str, Callable[[str], str]] = {
     "instructions": render_markdown,
     "consent": render_markdown,
 }
+MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
 def dataset_names(request: HttpRequest) -> list[str]:
@@ -73,7 +74,7 @@ def dataset_names(request: HttpRequest) -> list[str]:
 
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Show the choice of a protocol, then the form with its values."""
+    """Show the choice of a protocol, then the form."""
     saved = saved_presets()
     base = _asked_start(request, saved)
     names = dataset_names(request)
@@ -162,15 +163,12 @@ def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
 def _asked_start(
     request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Return the values of the preset or protocol in the address.
-
-    ``kept`` gives name, slug, dataset and seed.
-    """
+    """Return the values of the preset or protocol in the address, with the names and the seed of ``kept``."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
-    if preset not in {**saved, **PRESETS} and protocol not in KINDS:
-        return None
     if preset not in {**saved, **PRESETS}:
         preset = ""
+    if not preset and protocol not in KINDS:
+        return None
     base = starting_values(preset=preset, protocol=protocol, saved=saved)
     if kept is not None:
         base |= {key: kept[key] for key in ("name", "slug", "dataset", "seed", "registration") if key in kept}
@@ -187,10 +185,10 @@ def _form_context(desk: EditorPage, saved: dict[str, Preset]) -> dict[str, Any]:
     }
 
 
-def _stored(form: DesignForm, store: Any) -> Study | None:
+def _stored(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Study | None:
     """Store the form's design; add a refusal to its field and return None."""
     try:
-        study: Study = store(form.design)
+        return store(form.design)
     except DesignError as error:
         name = html_name(error.field)
         form.add_error(name if name in form.fields else None, str(error))
@@ -198,8 +196,6 @@ def _stored(form: DesignForm, store: Any) -> Study | None:
         form.add_error("slug", str(error))
     except QuorumError as error:
         form.add_error(None, str(error))
-    else:
-        return study
     return None
 
 
@@ -209,7 +205,7 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return the design as titles and labelled values, with Markdown as HTML."""
+    """Return titles, each with its labelled values; Markdown becomes HTML."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
@@ -240,25 +236,15 @@ def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
-    """Fail: the design page is the admin's own change page."""
+def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return redirect(page_address(study, "change"))
 
 
-add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view, group=Group.PREPARE))
+add_page(StudyPage(name="change", label="Design", order=10, view=_to_the_change_page, group=Group.PREPARE))
 add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
 
 
-MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
-
-
-def is_designed(study: Study) -> bool:
-    """Return whether it has a design of its own; published judgments have none."""
-    return study.source == Study.Source.DESIGNED
-
-
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the forms for a copy and for a preset, and the designs to compare with."""
     refusal = take_refusal(request, study)
     number = next_copy(study)
     others = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
@@ -269,7 +255,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "shipped": PRESETS,
         "saved": newest_presets(MOST_OFFERED),
         "earlier": earlier_designs(study),
-        "is_designed": is_designed(study),
+        "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design
     }
     if refusal is not None:
         context[f"sent_{refusal.step.replace('-', '_')}"] = refusal
@@ -305,11 +291,12 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
     """Return the differences by section of the form, with the labels of its fields."""
-    titles: dict[str, tuple[str, str]] = {}
-    for design in (that.design, this.design):
-        for section in sections_for(KINDS[design.protocol]):
-            for key, entry in section.entries.items():
-                titles[key] = (section.title, entry.label)
+    titles = {
+        key: (section.title, entry.label)
+        for design in (that.design, this.design)
+        for section in sections_for(KINDS[design.protocol])
+        for key, entry in section.entries.items()
+    }
     groups: dict[str, list[dict[str, Any]]] = {}
     for rows in tables.values():
         for row in rows:

@@ -1,4 +1,4 @@
-"""The groups of the design form. Labels, help and words of the choices are those of the design's fields."""
+"""The groups of the design form, whose labels and help are those of the design's fields."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ OUTCOME_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The label and the help of a form field."""
-
     label: str
     help: str = ""
 
@@ -54,11 +52,9 @@ def field_of(key: str) -> FieldInfo | None:
 
 
 def extra_of(key: str) -> dict[str, Any]:
-    """Return what the form needs of a key besides label and help; every entry is optional.
+    """Return what the form needs of a key besides label and help.
 
-    Returns:
-        ``words``: value -> words of the choices; ``radio``: whether they are shown as radio buttons; ``rows``: the
-        height of the field.
+    ``words`` are those of the choices, by value; ``radio`` shows them as radio buttons; ``rows`` is the field's height.
     """
     field = field_of(key)
     return dict(field.json_schema_extra) if field and isinstance(field.json_schema_extra, dict) else {}

@@ -1,5 +1,3 @@
-"""Create a study from a study file."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -51,12 +49,12 @@ class Command(QuorumCommand):
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
         with progress_bar() as report:
-            kept = with_titles(
+            found = with_titles(
                 design=design,
                 titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
                 # how long the list is nobody knows before its end
                 progress=lambda read: report(read / (read + 5_000_000), f"{read:,} titles"),
             )
-        count = len(kept.keywords.titles)
+        count = len(found.keywords.titles)
         self.say(f"{count:,} title{'' if count == 1 else 's'} of {path} stand in a text of {design.dataset}.")
-        return kept
+        return found

@@ -1,5 +1,3 @@
-"""Make a token for the HTTP interface."""
-
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -14,8 +12,6 @@ from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
-    """Prints the key, and nothing else, so that a script can keep it; it is told this once."""
-
     help = "Make a token for the HTTP interface and print its key, once (docs/api.md)."
     example = "manage.py create_token grace 'nightly export' --scopes studies:read,exports:write --days 90"
 

@@ -1,5 +1,3 @@
-"""Two designs side by side."""
-
 from argparse import ArgumentParser
 from typing import Any
 
@@ -10,8 +8,6 @@ from judgments.models import Study
 
 
 class Command(QuorumCommand):
-    """Every key in which they differ, and with ``--unified`` a patch of the study files."""
-
     help = (
         "Compare two designs. Each is the slug of a study, SLUG@NUMBER for its design before that entry of its\n"
         "log, the name of a preset, or a study file that ends in .toml."
@@ -40,6 +36,5 @@ class Command(QuorumCommand):
                 self._say_side("+", row.that)
 
     def _say_side(self, mark: str, value: str) -> None:
-        """A value of several lines keeps its lines."""
         for line in value.splitlines():
             self.say(f"  {mark} {line}")

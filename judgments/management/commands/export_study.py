@@ -1,5 +1,3 @@
-"""Write a study's design back as a study file."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,6 @@ from judgments.studies.studies import design_of, find_study
 
 
 class Command(QuorumCommand):
-    """The complete design; `create_study` reads it back."""
-
     help = "Write a study's design as TOML, to a file or to standard output."
     example = "manage.py export_study demo-triplet --output triplet.toml"
 

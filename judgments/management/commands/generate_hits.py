@@ -1,5 +1,3 @@
-"""Draw and store a study's units, controls and HITs."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,6 @@ from judgments.studies.studies import design_of
 
 
 class Command(OperationCommand):
-    """Freezes the design. The same dataset, design and seed give the same HITs on every database."""
-
     operation = generate
     help = "Generate a study's units, controls and HITs."
     example = "manage.py generate_hits triplets-50 --output hits.jsonl"

@@ -1,5 +1,3 @@
-"""Import one system's captions."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,6 @@ from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):
-    """All or nothing; the same file again changes nothing."""
-
     help = "Import one system's captions (docs/formats.md)."
     example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
 

@@ -1,5 +1,3 @@
-"""Import images and reference captions."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,6 @@ from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):
-    """All or nothing; the same file again changes nothing."""
-
     help = "Import images and reference captions (docs/formats.md)."
     example = "manage.py import_dataset flickr8k ../Flickr8k --name flickr8k --images ../Flickr8k/images"
 

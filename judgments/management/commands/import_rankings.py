@@ -1,5 +1,3 @@
-"""Import systems' ranked lists."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,6 @@ from judgments.models import Output
 
 
 class Command(QuorumCommand):
-    """All or nothing; the same file again changes nothing."""
-
     help = """\
 Import systems' ranked lists: a TREC run, one item a line (docs/formats.md#rankings).
 

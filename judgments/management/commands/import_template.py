@@ -1,18 +1,14 @@
-"""Bring a HIT template and its inputs over as a study."""
-
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from common.errors import QuorumError
-from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template, read_source
-from judgments.importers import ImportProblem
+from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template
+from judgments.importers.textio import ImportProblem, read_whole
 from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):
-    """All or nothing: a dataset of the rows, and a draft study of the template."""
-
     help = "Bring a HIT template of Mechanical Turk or Turkle over, with its CSV of inputs (docs/hit-templates.md)."
     example = "manage.py import_template tone template.html inputs.csv --dry-run"
     named_errors = (QuorumError, ImportProblem)
@@ -32,7 +28,7 @@ class Command(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug: str = options["study"]
-        source = read_source(options["template"], encoding=options["encoding"])
+        source = read_whole(options["template"], encoding=options["encoding"])
         if options["dry_run"]:
             found = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
             self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")

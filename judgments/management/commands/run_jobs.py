@@ -1,5 +1,3 @@
-"""Does the waiting jobs in the foreground, for an installation without a worker."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

@@ -14,7 +14,7 @@ from tests.installations import Installation
 def test_both_sides_agree_to_the_cent_after_faults_and_kills(
     seed: int, installation_on: Callable[[str], Installation], database: str
 ) -> None:
-    run = FaultRun(installation_on(database), seed=seed, hits=40, people=2, kills=3, fork=True)
+    run = FaultRun(installation_on(database), seed=seed, hits=40, people=2, kills=3)
     outcome = run.run()
     assert outcome.kills >= 1
     assert sum(outcome.faults.values()) > 40

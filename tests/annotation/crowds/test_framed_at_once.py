@@ -28,7 +28,7 @@ print(json.dumps({
     "workers": Worker.objects.count(),
     "sessions": sorted(CrowdSession.objects.values_list("status", flat=True)),
     "accepted": held.count(),
-    "seats": len(set(held.values_list("seat", flat=True))),
+    "seats": len(set(held.values_list("slot", flat=True))),
     "hit": [hit.required, hit.open_slots, hit.assignments.filter(state="accepted").count()],
 }))
 """

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Assignment, Judgment, Worker
 from judgments.models import CandidatePair, Study, Unit
 from tests.annotation.casting import make_dataset
-from tests.judgments.mturk.result_files import csv_file, row_with
+from tests.judgments.results.result_files import csv_file, row_with
 
 pytestmark = pytest.mark.django_db
 COLUMNS = "image=Input.image,first_text=Input.a,second_text=Input.b,pair=Input.pair,value=Answer.choice"

@@ -15,12 +15,22 @@ from annotation.crowds.delivery import IN_A_ROW, TRIES, carry_out_calls, retry_c
 from annotation.crowds.mturk.client import turk as turk_client
 from annotation.crowds.outbox import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study, open_study
-from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
+from annotation.models import Budget, CrowdCall, CrowdSession, Publication
 from annotation.money.ledger import OverBudget
 from annotation.money.payments import decide_session, pay_bonus
 from common.errors import WrongState
 from judgments.models import Study
-from tests.annotation.crowds.turking import Crowd, books, emulated, kinds_of, one_hit, same_money, sync, up
+from tests.annotation.crowds.turking import (
+    Crowd,
+    Work,
+    books,
+    emulated,
+    kinds_of,
+    one_hit,
+    same_money,
+    sync,
+    up,
+)
 from tests.fakes.mturk import Fault, MTurkEmulator
 
 PLACE = "mturk-sandbox"
@@ -65,20 +75,61 @@ def a_day_passes(turk: MTurkEmulator) -> None:
     began.update(first_started_at=F("first_started_at") - timedelta(hours=25))
 
 
-# --- publishing -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", BROKEN)
-def test_one_hit_whatever_breaks_while_it_is_created(kind: Any, turk: MTurkEmulator) -> None:
-    study = one_hit()
-    with turk.faults.during(Fault(kind, frozenset({CREATE}), times=3)):
+def test_every_step_is_carried_out_once_whatever_breaks(kind: Any, turk: MTurkEmulator) -> None:
+    def broken(*operations: str) -> Any:
+        return turk.faults.during(Fault(kind, frozenset(operations), times=2 * len(operations)))
+
+    study = one_hit(people=1)
+    with broken(CREATE):
         open_study(study=study)
-    assert len(turk.dump()["hits"]) == 1
-    assert [one.external_id for one in up(study)] == [turk.dump()["hits"][0]["hit_id"]]
+    (there,) = turk.dump()["hits"]
+    (publication,) = up(study)
+    assert publication.external_id == there["hit_id"]
     tokens = {call.parameters["UniqueRequestToken"] for call in turk.calls(CREATE) if call.parameters}
     assert tokens == {CrowdCall.objects.get().key}
     same_money(study, turk)
 
+    ask_to_extend(publication=publication, places=1)
+    with broken("CreateAdditionalAssignmentsForHIT"):
+        carry_out(study)
+    assert turk.dump()["hits"][0]["max_assignments"] == Publication.objects.get().places == 2
+    same_money(study, turk)
+
+    works = Crowd(turk, study).do_all("ada", "ben")
+    assert sync(study).discrepancies == []
+    for work, approve in zip(works, (True, False), strict=True):
+        decide_session(session=work.refreshed()[0], approve=approve, why="Too quick.")
+    with broken("ApproveAssignment", "RejectAssignment"):
+        carry_out(study)
+    assert turk.done("ApproveAssignment") == turk.done("RejectAssignment") == 1
+    states = [(session.status, assignment.state) for session, assignment in map(Work.refreshed, works)]
+    assert states == [("approved", "approved"), ("rejected", "rejected")]
+    assert books(study) == (0, 12)
+    same_money(study, turk)
+
+    pay_bonus(session=works[0].session, cents=7, why="Thank you.")
+    with broken("SendBonus"):
+        carry_out(study)
+    assert [(one["cents"], one["reason"]) for one in turk.dump()["bonuses"]] == [(7, "Thank you.")]
+    assert books(study) == (0, 12 + 8)
+    same_money(study, turk)
+
 
 @pytest.mark.parametrize("kind", BROKEN)
+def test_closing_reaches_every_hit_and_gives_the_money_back(kind: Any, turk: MTurkEmulator) -> None:
+    study = one_hit()
+    open_study(study=study)
+    with turk.faults.during(Fault(kind, frozenset({"UpdateExpirationForHIT"}), times=2)):
+        close_study(study=study)
+    assert turk.dump()["hits"][0]["status"] == "Reviewable"
+    assert kinds_of(sync(study)) == []
+    assert books(study) == (0, 0)
+    assert Publication.objects.get().state == "finished"
+    same_money(study, turk)
+
+
+@pytest.mark.parametrize("kind", ["drop_after", "drop_before", "fault_after"])
 def test_one_hit_when_the_token_is_forgotten_before_it_is_asked_again(kind: Any, turk: MTurkEmulator) -> None:
     study = one_hit()
     begin_opening(study=study)
@@ -196,18 +247,6 @@ def test_wrong_keys_stop_a_run_at_the_first_call(
     assert sum(CrowdCall.objects.values_list("attempts", flat=True)) <= 1
 
 
-# --- extending and closing ------------------------------------------------------------------------
-@pytest.mark.parametrize("kind", BROKEN)
-def test_places_are_added_once(kind: Any, turk: MTurkEmulator) -> None:
-    study = one_hit()
-    open_study(study=study)
-    ask_to_extend(publication=up(study)[0], places=2)
-    with turk.faults.during(Fault(kind, frozenset({"CreateAdditionalAssignmentsForHIT"}), times=2)):
-        carry_out(study)
-    assert turk.dump()["hits"][0]["max_assignments"] == Publication.objects.get().places == 4
-    same_money(study, turk)
-
-
 @pytest.mark.parametrize("kind", ["drop_after", "drop_before"])
 def test_places_are_added_once_when_the_token_is_forgotten(kind: Any, turk: MTurkEmulator) -> None:
     study = one_hit()
@@ -233,19 +272,6 @@ def test_the_step_from_nine_to_ten_places_is_refused_before_it_is_asked(turk: MT
     same_money(study, turk)
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-def test_closing_reaches_every_hit_and_gives_the_money_back(kind: Any, turk: MTurkEmulator) -> None:
-    study = one_hit()
-    open_study(study=study)
-    with turk.faults.during(Fault(kind, frozenset({"UpdateExpirationForHIT"}), times=2)):
-        close_study(study=study)
-    assert turk.dump()["hits"][0]["status"] == "Reviewable"
-    assert kinds_of(sync(study)) == []
-    assert books(study) == (0, 0)
-    assert Publication.objects.get().state == "finished"
-    same_money(study, turk)
-
-
 def test_more_time_opens_the_places_that_were_given_back_and_pays_for_them_anew(turk: MTurkEmulator) -> None:
     study = one_hit()
     open_study(study=study)
@@ -260,23 +286,6 @@ def test_more_time_opens_the_places_that_were_given_back_and_pays_for_them_anew(
     same_money(study, turk)
     Crowd(turk, study).do(up(study)[0], "ben")
     assert kinds_of(sync(study)) == []
-    same_money(study, turk)
-
-
-# --- paying ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize("approve", [True, False])
-@pytest.mark.parametrize("kind", BROKEN)
-def test_one_decision_whatever_breaks(kind: Any, approve: bool, turk: MTurkEmulator) -> None:
-    study = one_hit(people=1)
-    session = handed_in(turk, study)
-    decide_session(session=session, approve=approve, why="Too quick.")
-    operation = "ApproveAssignment" if approve else "RejectAssignment"
-    with turk.faults.during(Fault(kind, frozenset({operation}), times=2)):
-        carry_out(study)
-    assert turk.done(operation) == 1
-    session.refresh_from_db()
-    assert session.status == Assignment.objects.get().state == ("approved" if approve else "rejected")
-    assert books(study) == (0, 12 if approve else 0)
     same_money(study, turk)
 
 
@@ -303,18 +312,6 @@ def test_what_was_decided_on_the_crowds_own_pages_is_taken_over(turk: MTurkEmula
     assert sync(study).discrepancies == []
     assert [one.refreshed()[1].state for one in works] == ["approved", "rejected"]
     assert works[1].assignment.reason == "Empty."
-    same_money(study, turk)
-
-
-@pytest.mark.parametrize("kind", BROKEN)
-def test_one_bonus_whatever_breaks(kind: Any, turk: MTurkEmulator) -> None:
-    study = one_hit(people=1)
-    session = handed_in(turk, study)
-    pay_bonus(session=session, cents=7, why="Thank you.")
-    with turk.faults.during(Fault(kind, frozenset({"SendBonus"}), times=2)):
-        carry_out(study)
-    assert [(one["cents"], one["reason"]) for one in turk.dump()["bonuses"]] == [(7, "Thank you.")]
-    assert books(study) == (12, 8)
     same_money(study, turk)
 
 
@@ -362,7 +359,6 @@ def test_an_override_that_the_budget_does_not_reach_is_not_asked(turk: MTurkEmul
     assert books(study) == (0, 0)
 
 
-# --- people ---------------------------------------------------------------------------------------
 def test_blocking_qualifying_and_writing(turk: MTurkEmulator) -> None:
     study = one_hit(people=1)
     session = handed_in(turk, study)

@@ -14,17 +14,14 @@ from defusedxml.ElementTree import fromstring
 from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts, styles_for
 from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
-    KindNotCarried,
-    PictureNotReachable,
     QuestionProblem,
-    QuestionTooLong,
-    write_answers,
 )
 from annotation.work.presentation import WorkedExample, placed
 from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from tests.annotation.crowds.hits import make_hit
+from tests.fakes.mturk.questions import answers_document
 
 HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 CARRIED = [name for name, kind in KINDS.items() if kind.page.self_contained]
@@ -37,12 +34,12 @@ def page_of(protocol: str, **values: Any) -> str:
 
 def read(protocol: str, fields: dict[str, str], **values: Any) -> Any:
     design, hit, units = make_hit(protocol, **values)
-    return answers_of_page(write_answers(fields.items()), design=design, hit=hit, units=units)
+    return answers_of_page(answers_document(list(fields.items())), design=design, hit=hit, units=units)
 
 
 def test_all_kinds_but_grounding_are_carried() -> None:
     assert set(KINDS) - set(CARRIED) == {"grounding"}
-    with pytest.raises(KindNotCarried, match=r'HIT hit-0007: grounding .* "external"'):
+    with pytest.raises(QuestionProblem, match=r'HIT hit-0007: grounding .* "external"'):
         page_of("grounding")
     mturk = {"backend": "mturk", "question": "html"}
     with pytest.raises(DesignError, match="grounding cannot be asked on a page that stands alone"):
@@ -76,7 +73,7 @@ def test_the_papers_hits_take_far_less_than_the_limit(protocol: str, size: dict[
 
 def test_a_hit_that_is_too_large_is_named_with_its_size() -> None:
     design, hit, units = make_hit("triplet", units=60)
-    with pytest.raises(QuestionTooLong, match=r"HIT hit-0007: its question is \d\d,\d\d\d bytes"):
+    with pytest.raises(QuestionProblem, match=r"HIT hit-0007: its question is \d\d,\d\d\d bytes"):
         html_question(design=design, hit=hit, units=units, hosts=HOSTS)
 
 
@@ -109,7 +106,7 @@ def test_captions_are_escaped_and_what_no_xml_holds_does_not_break_the_question(
 def test_a_picture_that_workers_could_not_load_is_named(address: str) -> None:
     design, hit, units = make_hit("graded")
     units[2].item.url = address
-    with pytest.raises(PictureNotReachable, match=r"HIT hit-0007: image 'photo-2\.jpg'"):
+    with pytest.raises(QuestionProblem, match=r"HIT hit-0007: image 'photo-2\.jpg'"):
         html_page(design=design, hit=hit, units=units, hosts=HOSTS)
     design, hit, units = make_hit("triplet")
     units[2].item.url = address
@@ -120,7 +117,7 @@ def test_worked_examples_are_shown_and_their_pictures_must_be_reachable_too() ->
     design, hit, units = make_hit("triplet")
     example = WorkedExample(picture="", scene="A dog", texts=(("A", "A dog runs."),), answer="B", why="")
     assert "A dog runs." in html_page(design=design, hit=hit, units=units, hosts=HOSTS, examples=[example])
-    with pytest.raises(PictureNotReachable, match="worked example 1"):
+    with pytest.raises(QuestionProblem, match="worked example 1"):
         html_page(
             design=design,
             hit=hit,
@@ -150,9 +147,10 @@ def test_a_page_speaks_the_language_that_is_asked_for_whoever_publishes_it() -> 
 def test_a_study_s_consent_is_asked_for() -> None:
     assert 'name="consent" value="1" id="consent" required' in page_of("triplet", consent="You may **stop**.")
     assert 'name="consent"' not in page_of("triplet")
-    assert read("triplet", {"consent": "1"}, consent="You may **stop**.").consented
-    assert not read("triplet", {"u1": "1"}, consent="You may **stop**.").consented
-    assert read("triplet", {"u1": "1"}).consented
+    agreed = read("triplet", {"consent": "1", "u1": "1"}, consent="You may **stop**.")
+    assert agreed == read("triplet", {"u1": "1"})
+    with pytest.raises(AnswersUnreadable, match="did not agree"):
+        read("triplet", {"u1": "1"}, consent="You may **stop**.")
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "best-worst"])
@@ -184,7 +182,7 @@ def test_kinds_without_sides_have_one_layout() -> None:
 def test_a_unit_that_was_struck_after_publishing_keeps_its_place() -> None:
     design, hit, units = make_hit("triplet")
     before = layouts(design=design, hit=hit, units=units)
-    units[1].struck = True
+    units[1].withdrawn = True
     assert layouts(design=design, hit=hit, units=units) == before
 
 
@@ -209,13 +207,13 @@ def test_the_fields_of_the_page_come_back_as_answers(protocol: str) -> None:
     posted = {name.format(n=n): value for n in range(1, len(units) + 1) for name, value in fields.items()}
     for name in posted:
         assert f'name="{name}"' in page
-    found = read(protocol, posted | {"layout": "0", "t1": "2.50", "comment": " Fine. "})
+    found = read(protocol, posted | {"layout": "0", "t1": "2.50", "comment": "Fine."})
     key = "answer" if KINDS[protocol].is_open else "value"
     assert [(one["position"], one[key]) for one in found.answers] == [
         (n, expected) for n in range(1, len(units) + 1)
     ]
     assert found.answers[0]["seconds"] == 2.5
-    assert (found.missing, found.unfinished, found.comment) == ([], {}, "Fine.")
+    assert found.missing == []
 
 
 def test_the_layout_that_was_shown_decides_what_an_answer_means() -> None:
@@ -249,12 +247,11 @@ def test_what_is_left_open_or_contradicts_itself_is_missing() -> None:
     assert found.missing == [1, 2]
 
 
-def test_what_the_kind_refuses_is_kept_apart() -> None:
+def test_what_the_kind_refuses_is_missing() -> None:
     found = read("caption", {"u1": "dog", "u2": "A dog sits near a red barn.", "u3": "  "}, units=3)
-    assert found.unfinished == {1: "dog"}
     assert found.missing == [1, 3]
     found = read("keywords", {"u1": "submarine", "u2-none": "1"}, units=2)
-    assert (found.unfinished, found.missing) == ({1: ["submarine"]}, [1])
+    assert found.missing == [1]
     assert found.answers == [{"position": 2, "answer": []}]
 
 

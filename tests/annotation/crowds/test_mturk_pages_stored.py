@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from annotation.crowds.mturk.pages import answers_of_page, html_question
-from annotation.crowds.mturk.questions import write_answers
 from annotation.models import Judgment
 from annotation.work.claims import claim_assignment
 from annotation.work.presentation import units_of_hit
@@ -13,6 +12,7 @@ from annotation.work.submissions import submit_assignment
 from judgments.models import Item
 from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
+from tests.fakes.mturk.questions import answers_document
 
 HOSTS = ("https://workersandbox.mturk.com",)
 
@@ -35,7 +35,9 @@ def test_a_submission_through_mechanical_turk_is_stored_in_the_units_own_order(
     units = units_of_hit(hit.pk)
     assert html_question(design=design, hit=hit, units=units, hosts=HOSTS)
     fields = [(f"u{n}", "1") for n in range(1, len(units) + 1)]
-    found = answers_of_page(write_answers([*fields, ("layout", layout)]), design=design, hit=hit, units=units)
+    found = answers_of_page(
+        answers_document([*fields, ("layout", layout)]), design=design, hit=hit, units=units
+    )
     assignment.order, assignment.flips = found.layout.order, found.layout.sides
     assignment.save(update_fields=["order", "flips"])
     submit_assignment(assignment=assignment, answers=found.answers)
@@ -58,7 +60,7 @@ def test_ticks_of_a_self_contained_page_are_stored_for_every_caption_of_its_pict
     assert claim.assignment.hit is not None
     design, units = design_of(study), units_of_hit(claim.assignment.hit.pk)
     none = [(f"none{n}", "1") for n in range(1, len(units) + 1)]
-    found = answers_of_page(write_answers([*none]), design=design, hit=claim.assignment.hit, units=units)
+    found = answers_of_page(answers_document(none), design=design, hit=claim.assignment.hit, units=units)
     assert found.missing == []
     submit_assignment(assignment=claim.assignment, answers=found.answers)
     assert set(Judgment.objects.values_list("value", flat=True)) == {0}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from annotation.crowds.mturk.questions import (
     MOST_BYTES,
     QuestionProblem,
-    QuestionTooLong,
     external_question,
     html_question_of,
     storable,
@@ -29,13 +28,13 @@ def content_of(question: str) -> str:
 
 def test_a_frame_holds_the_address_with_all_its_parameters() -> None:
     url = "https://quorum.example.org/mturk/?study=a&hit=b%26c"
-    question = external_question(url=url, hit="h1", frame_height=600)
+    question = external_question(url=url, hit="h1")
     assert "study=a&amp;hit=b%26c" in question
     found = fromstring(question)
     assert found.tag == f"{EXTERNAL}ExternalQuestion"
     assert [(part.tag, part.text) for part in found] == [
         (f"{EXTERNAL}ExternalURL", url),
-        (f"{EXTERNAL}FrameHeight", "600"),
+        (f"{EXTERNAL}FrameHeight", "0"),
     ]
 
 
@@ -71,15 +70,9 @@ def test_a_machine_s_own_address_may_do_without_https_where_that_is_said() -> No
         external_question(url="http://127.0.0.1:8000/", hit="h")
 
 
-@pytest.mark.parametrize("height", [-1, 1.5, True, "600"])
-def test_a_frame_has_a_height_in_whole_pixels(height: int) -> None:
-    with pytest.raises(QuestionProblem, match="frame height"):
-        external_question(url="https://example.org/", hit="h", frame_height=height)
-
-
 def test_a_page_stands_in_cdata_and_may_hold_its_end() -> None:
     page = "<!doctype html><p>]]></p><p>]]]]>></p><script>a[b[0]]>1</script>]]"
-    question = html_question_of(page, hit="h1", frame_height=0)
+    question = html_question_of(page, hit="h1")
     assert "<HTMLContent><![CDATA[<!doctype html>" in question
     assert content_of(question) == page
     assert fromstring(question).findtext(f"{HTML}FrameHeight") == "0"
@@ -94,5 +87,5 @@ def test_any_page_comes_out_as_it_went_in_but_for_what_xml_cannot_hold(page: str
 def test_the_limit_is_one_of_bytes_and_names_the_hit_and_its_size() -> None:
     most = MOST_BYTES - len(html_question_of("", hit="h").encode())
     assert len(html_question_of("é" * (most // 2) + "e" * (most % 2), hit="h").encode()) == 65_535
-    with pytest.raises(QuestionTooLong, match=r"HIT hit-9: its question is 65,5\d\d bytes .* takes 65,535"):
+    with pytest.raises(QuestionProblem, match=r"HIT hit-9: its question is 65,5\d\d bytes .* takes 65,535"):
         html_question_of("é" * (most // 2 + 1), hit="hit-9")

@@ -12,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.crowds.mturk.qualifications import (
-    does_not_have,
     is_master,
     percent_needed,
     qualification_test,
     requirements_of,
     score_at_least,
 )
-from annotation.crowds.mturk.questions import QuestionProblem, QuestionTooLong, RequirementProblem
+from annotation.crowds.mturk.questions import QuestionProblem
 from judgments.countries import COUNTRIES
 from judgments.design.requirements import Quiz, Workers, passes
 
@@ -103,20 +102,19 @@ def test_a_quiz_that_asks_nothing_or_known_items_makes_no_test() -> None:
 
 def test_a_test_that_is_too_long_says_how_long_it_is() -> None:
     long = [{"text": "ü" * 1000, "options": ["ü" * 900, f"{n}"], "answer": 1} for n in range(30)]
-    with pytest.raises(QuestionTooLong, match=r"test of the quiz is 1\d\d,\d\d\d bytes"):
+    with pytest.raises(QuestionProblem, match=r"test of the quiz is 1\d\d,\d\d\d bytes"):
         qualification_test(quiz(questions=long, ask=30), seed=1, title="x")
 
 
 def test_requirements_are_what_boto3_takes() -> None:
     workers = Workers(countries=("US", "GB"), approval_above=0.95, approved_at_least=500, hits_at_most=3)
-    more = [score_at_least("3QUIZ", 80), does_not_have("3EXCLUDED"), is_master(live=False)]
+    more = [score_at_least("3QUIZ", 80), is_master(live=False)]
     asked = requirements_of(workers, more=more)
     assert [(one["QualificationTypeId"], one["Comparator"]) for one in asked] == [
         ("00000000000000000071", "In"),
         ("000000000000000000L0", "GreaterThan"),
         ("00000000000000000040", "GreaterThanOrEqualTo"),
         ("3QUIZ", "GreaterThanOrEqualTo"),
-        ("3EXCLUDED", "DoesNotExist"),
         ("2ARFPLSP75KLA8M8DH1HTEQVJT3SY6", "Exists"),
     ]
     assert asked[0]["LocaleValues"] == [{"Country": "US"}, {"Country": "GB"}]
@@ -142,13 +140,13 @@ def test_an_approval_rate_is_asked_for_in_whole_percent(above: float, percent: i
 
 
 def test_what_nobody_fulfils_or_the_service_does_not_take_is_refused() -> None:
-    with pytest.raises(RequirementProblem, match="nobody has more than 100"):
+    with pytest.raises(QuestionProblem, match="nobody has more than 100"):
         requirements_of(Workers(approval_above=1))
     assert len(requirements_of(Workers(countries=tuple(COUNTRIES)[:30]))[0]["LocaleValues"]) == 30
-    with pytest.raises(RequirementProblem, match="names 31 countries; Mechanical Turk takes 30"):
+    with pytest.raises(QuestionProblem, match="names 31 countries; Mechanical Turk takes 30"):
         requirements_of(Workers(countries=tuple(COUNTRIES)[:31]))
-    nine = [does_not_have(f"3NOT{n}") for n in range(9)]
+    nine = [score_at_least(f"3QUIZ{n}", 1) for n in range(9)]
     assert len(requirements_of(Workers(countries=("US",)), more=nine)) == 10
-    with pytest.raises(RequirementProblem, match="11 requirements"):
+    with pytest.raises(QuestionProblem, match="11 requirements"):
         requirements_of(Workers(countries=("US",), approved_at_least=1), more=nine)
     assert requirements_of(Workers(hits_at_most=4)) == []

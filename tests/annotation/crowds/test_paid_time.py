@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.crowds.people import pseudonym
 from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Judgment
 from annotation.money.costs import overclaims_of, pay_of_sessions, wages_of
@@ -31,10 +32,11 @@ DAY = "2025-03-01"
 CALLS = 60.0  # seconds that the calls of a test itself may take
 
 
-def paying(turk: MTurkEmulator, *, reward: int = 14, units: int = 10, **crowd: Any) -> Study:
+def paying(turk: MTurkEmulator, *, reward: int = 14, people: int = 2, **crowd: Any) -> Study:
     """One HIT of ten units."""
     study = one_hit(
-        units_per_hit=units,
+        people=people,
+        units_per_hit=10,
         sampling={"pairs": {"MM": 5}, "references": 2},
         crowd={"reward_cents": reward, "floor_cents_per_hour": FLOOR, **crowd},
     )
@@ -99,54 +101,29 @@ def test_a_claim_of_a_day_an_answer_is_not_paid(turk: MTurkEmulator) -> None:
     assert (claim.worker, claim.claimed, claim.seen) == (pay.worker, 10 * A_DAY, 35.0)
 
 
-def test_what_the_server_saw_is_paid_of_a_claim_above_it(turk: MTurkEmulator) -> None:
-    study = paying(turk, reward=2)
-    hand_in(Crowd(turk, study).accept(up(study)[0], "eve"), seconds=A_DAY, took=35)
+def test_the_least_of_the_claim_the_servers_clock_and_the_lease_is_paid(turk: MTurkEmulator) -> None:
+    study = paying(turk, people=6, reward=2, lease_minutes=10)
+    crowd, publication = Crowd(turk, study), up(study)[0]
+    for name, seconds, took in (
+        ("honest", 12.5, 180),
+        ("rounded", 10.3, 100),  # clocks may differ a little
+        ("greedy", A_DAY, 35),
+        ("away", A_DAY, 5_000),
+        ("instant", 60.0, 0),
+        ("silent", None, 180),
+    ):
+        hand_in(crowd.accept(publication, name), seconds=seconds, took=took)
+    names = {pseudonym(study.place, f"A{name.upper()}"): name for name in crowd.people}
 
-    (pay,) = pay_of_sessions(study)
-
-    assert pay.top_up_cents == 7  # 8.75 cents, rounded up, less 2
-
-
-def test_an_honest_worker_is_paid_as_before(turk: MTurkEmulator) -> None:
-    study = paying(turk)
-    hand_in(Crowd(turk, study).accept(up(study)[0], "ada"), seconds=12.5, took=180)
-
-    (pay,) = pay_of_sessions(study)
-
-    assert (pay.seconds, pay.top_up_cents) == (125.0, 32 - 14)  # 31.25 cents
-    assert overclaims_of(study) == []
-
-
-def test_clocks_may_differ_a_little(turk: MTurkEmulator) -> None:
-    study = paying(turk)
-    hand_in(Crowd(turk, study).accept(up(study)[0], "ada"), seconds=10.3, took=100)
-
-    assert [pay.seconds for pay in pay_of_sessions(study)] == [100.0]
-    assert overclaims_of(study) == []
-
-
-def test_no_time_is_no_wage(turk: MTurkEmulator) -> None:
-    study = paying(turk)
-    hand_in(Crowd(turk, study).accept(up(study)[0], "ada"), seconds=None, took=180)
-
-    assert pay_of_sessions(study) == []
-    assert overclaims_of(study) == []
-
-
-def test_a_claim_without_any_time_of_the_server_is_shown_and_not_paid(turk: MTurkEmulator) -> None:
-    study = paying(turk)
-    hand_in(Crowd(turk, study).accept(up(study)[0], "eve"), seconds=60.0, took=0)
-
-    assert pay_of_sessions(study) == []
-    assert [(one.claimed, one.seen) for one in overclaims_of(study)] == [(600.0, 0.0)]
-
-
-def test_no_more_than_the_lease_is_paid(turk: MTurkEmulator) -> None:
-    study = paying(turk, lease_minutes=10)
-    hand_in(Crowd(turk, study).accept(up(study)[0], "eve"), seconds=A_DAY, took=5_000)
-
-    assert [pay.seconds for pay in pay_of_sessions(study)] == [600.0]
+    paid = {names[pay.worker]: (pay.seconds, pay.top_up_cents) for pay in pay_of_sessions(study)}
+    assert paid == {
+        "honest": (125.0, 32 - 2),  # 31.25 cents
+        "rounded": (100.0, 25 - 2),
+        "greedy": (35.0, 9 - 2),  # 8.75 cents
+        "away": (600.0, 150 - 2),
+    }
+    claims = {names[claim.worker]: (claim.claimed, claim.seen) for claim in overclaims_of(study)}
+    assert claims == {"greedy": (10 * A_DAY, 35.0), "away": (10 * A_DAY, 600.0), "instant": (600.0, 0.0)}
 
 
 def test_a_lease_that_was_made_longer_counts_with_it(turk: MTurkEmulator) -> None:

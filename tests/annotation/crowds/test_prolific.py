@@ -31,7 +31,6 @@ from tests.fakes.prolific import Fault, ProlificEmulator, Refusal, World
 pytestmark = pytest.mark.django_db
 
 
-# --- putting it up --------------------------------------------------------------------------------
 def test_opening_puts_one_study_up_with_a_place_per_session(panel: Panel, prolific: ProlificEmulator) -> None:
     [there] = prolific.world.studies.values()
     assert (there.status, there.places, there.reward) == ("ACTIVE", PLACES, REWARD)
@@ -201,7 +200,6 @@ def test_who_lost_a_call_to_another_runner_asks_nothing_more(prolific: ProlificE
     assert [one.status for one in prolific.world.studies.values()] == ["UNPUBLISHED"]
 
 
-# --- more places, and the end ---------------------------------------------------------------------
 @pytest.mark.parametrize("fault", [None, *LOST])
 def test_places_are_added_once(panel: Panel, prolific: ProlificEmulator, fault: Fault | None) -> None:
     prolific.faults.plan("update study", fault)

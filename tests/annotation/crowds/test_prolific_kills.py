@@ -11,7 +11,6 @@ from typing import Any
 from tests.annotation.crowds.prolific_panel import REWARD
 from tests.annotation.crowds.prolific_scenes import BONUS, REJECTED
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
-from tests.fault_runs.run import Fork
 from tests.installations import Installation
 
 PRICE = REWARD + 50
@@ -30,12 +29,12 @@ def scene(installation: Installation, call: str) -> dict[str, Any]:
 def kill_in_the_middle(installation: Installation, prolific: ProlificEmulator, *, after: int) -> None:
     """A real process compares; it is killed once so many more calls were carried out, if it lives so long."""
     limit = prolific.calls.total() + after
-    process = Fork(installation, "sync_crowd", "shapes-there")
+    process = installation.start("manage", "sync_crowd", "shapes-there", log="sync.log")
     end = time.monotonic() + PATIENCE
-    while process.runs() and prolific.calls.total() < limit:
+    while process.is_alive() and prolific.calls.total() < limit:
         assert time.monotonic() < end, "a comparison that does not end"
         time.sleep(0.001)
-    process.kill()
+    installation.stop()
 
 
 def to_the_end(installation: Installation, prolific: ProlificEmulator) -> None:

@@ -27,7 +27,6 @@ from tests.fakes.prolific import Fault, ProlificEmulator
 pytestmark = pytest.mark.django_db
 
 
-# --- deciding -------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [
@@ -132,7 +131,6 @@ def test_after_the_ids_were_deleted_nobody_can_be_paid_from_here(panel: Panel) -
     assert "were deleted here" in only_call(panel, Ability.APPROVE).problem
 
 
-# --- bonuses --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [("get submission", Fault.DROP_BEFORE), *(("set up bonuses", fault) for fault in (None, *LOST))],
@@ -149,13 +147,12 @@ def test_a_bonus_is_paid_once_whatever_is_lost_before_paying(
     assert panel.books() == (PLACES * PRICE, 40) == (PLACES * PRICE, prolific.world.spent_cents)
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP_AFTER, Fault.ERROR_AFTER])
 def test_a_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
-    panel: Panel, prolific: ProlificEmulator, fault: Fault
+    panel: Panel, prolific: ProlificEmulator
 ) -> None:
     prolific.world.bonus_delay = 300
     session = panel.finish("aa1")
-    prolific.faults.plan("pay bonuses", fault)
+    prolific.faults.plan("pay bonuses", Fault.DROP_AFTER)
     pay_bonus(session=session, cents=30, why="Below the floor.")
     for _ in range(3):
         assert go_on(panel.study).waiting == 1
@@ -166,12 +163,11 @@ def test_a_bonus_whose_answer_was_lost_is_found_and_not_paid_again(
     assert panel.books() == (PLACES * PRICE, 40)
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP_BEFORE, Fault.ERROR_BEFORE])
 def test_a_bonus_of_which_nobody_can_tell_is_left_to_a_person_with_its_money_kept(
-    panel: Panel, prolific: ProlificEmulator, fault: Fault
+    panel: Panel, prolific: ProlificEmulator
 ) -> None:
     session = panel.finish("aa1")
-    prolific.faults.plan("pay bonuses", fault)
+    prolific.faults.plan("pay bonuses", Fault.DROP_BEFORE)
     pay_bonus(session=session, cents=30, why="Below the floor.")
     go_on(panel.study)
     call = only_call(panel, Ability.BONUS)

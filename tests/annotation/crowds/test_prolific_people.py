@@ -37,8 +37,7 @@ from tests.judgments.desk import do, page, words
 pytestmark = pytest.mark.django_db
 
 
-# --- people ---------------------------------------------------------------------------------------
-@pytest.mark.parametrize("fault", [None, *LOST])
+@pytest.mark.parametrize("fault", LOST)
 def test_who_is_blocked_sees_no_study_of_this_installation(
     panel: Panel, prolific: ProlificEmulator, fault: Fault | None
 ) -> None:
@@ -97,7 +96,6 @@ def test_groups_need_a_workspace(panel: Panel, settings: Settings) -> None:
     assert ProlificBackend().balance("prolific") is None
 
 
-# --- looking --------------------------------------------------------------------------------------
 def test_work_is_told_with_the_states_there(panel: Panel, prolific: ProlificEmulator) -> None:
     panel.finish("aa1")
     panel.arrive("aa2")
@@ -159,7 +157,6 @@ def test_a_budget_below_the_price_opens_nothing(prolific: ProlificEmulator) -> N
     assert prolific.world.studies == {}
 
 
-# --- the way there and back -----------------------------------------------------------------------
 def test_a_person_comes_from_prolific_works_goes_back_and_is_paid(
     panel: Panel, prolific: ProlificEmulator
 ) -> None:
@@ -181,7 +178,6 @@ def test_a_person_comes_from_prolific_works_goes_back_and_is_paid(
     assert panel.books() == ((PLACES - 1) * PRICE, PRICE) == panel.books_there()
 
 
-# --- the page Crowd -------------------------------------------------------------------------------
 def test_on_the_page_of_the_crowd_a_person_says_what_became_of_a_bonus(
     panel: Panel, prolific: ProlificEmulator, client: Client
 ) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from annotation.crowds.mturk.pages import answers_of_page, html_page
-from annotation.crowds.mturk.questions import PictureNotReachable, write_answers
+from annotation.crowds.mturk.questions import QuestionProblem
 from annotation.work.presentation import units_of_hit
 from judgments.models import HIT, Item, Study
 from judgments.studies.studies import design_of
+from tests.fakes.mturk.questions import answers_document
 from tests.templating import TONE, make_template_study
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +42,7 @@ def test_a_template_can_be_asked_on_a_page_that_needs_no_server(tmp_path: Path) 
     assert "assets.crowd.aws" not in page
     assert "media-src https:" in page
     fields = {"u1-0": "pos", "u1-1-1": "rude", "u1-2": "41", "u1-3": "Ulm", "u1-4": "So.", "layout": "0"}
-    found = answers_of_page(write_answers(fields.items()), design=design, hit=hit, units=units)
+    found = answers_of_page(answers_document(list(fields.items())), design=design, hit=hit, units=units)
     assert found.missing == []
     assert found.answers[0]["answer"] == {
         "tone": "pos", "flags": ["rude"], "age": 41, "place": "Ulm", "why": "So.",
@@ -56,5 +57,5 @@ def test_a_picture_of_a_row_must_be_one_that_workers_there_can_load(tmp_path: Pa
     page = html_page(design=design, hit=hit, units=units_of_hit(hit.pk), hosts=hosts)
     assert 'src="https://pictures.example.org/a.jpg"' in page
     Item.objects.update(picture="uploaded.jpg", url="")
-    with pytest.raises(PictureNotReachable, match="row-1"):
+    with pytest.raises(QuestionProblem, match="row-1"):
         html_page(design=design, hit=hit, units=units_of_hit(hit.pk), hosts=hosts)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from annotation.quality.detectors.agreement import (
+from annotation.quality.detectors.chances import (
     alternation_chance,
     alternations,
     at_least,
     at_most,
     longest_run,
-    median,
     run_chance,
 )
 
@@ -72,8 +71,3 @@ def test_groups_are_ordered_apart() -> None:
     assert alternation_chance([(1, 1), (1, 1)], 3) == 0.0
     # (2, 2): 1, 2 or 3 changes in 2, 2 and 2 of 6 orders
     assert alternation_chance([(2, 2), (2, 2)], 6) == pytest.approx(1 / 9)
-
-
-def test_the_median_of_nothing_is_nan() -> None:
-    assert median([3.0, float("nan"), 1.0]) == 2.0
-    assert np.isnan(median([]))

@@ -18,9 +18,6 @@ def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
     return np.random.default_rng(seed).random(n) < chance
 
 
-# --- one side ----------------------------------------------------------------------------------
-
-
 def test_always_the_left_is_found_on_the_first_page() -> None:
     found = make_rule("side-bias", {}).examine(of([1.0] * 20))
     assert found is not None
@@ -48,9 +45,6 @@ def test_kinds_without_sides_have_no_side_bias() -> None:
     assert make_rule("side-bias", {}).examine(of([1.0] * 60, answers=RELEVANCE)) is None
 
 
-# --- the same answer ---------------------------------------------------------------------------
-
-
 def test_the_same_box_over_and_over_is_found_where_others_differ() -> None:
     truth = drawn(3, 60, 0.4)
     others = {unit: [(float(yes), 5.0)] * 2 for unit, yes in enumerate(truth)}
@@ -76,9 +70,6 @@ def test_the_same_number_on_a_slider_is_found() -> None:
     assert found.evidence["run"] == 30
 
 
-# --- to and fro --------------------------------------------------------------------------------
-
-
 def test_left_right_left_right_is_found() -> None:
     found = make_rule("alternation", {}).examine(of([1.0, 2.0] * 20))
     assert found is not None
@@ -99,9 +90,6 @@ def test_sides_that_are_balanced_on_short_pages_are_no_fault() -> None:
 def test_two_grades_in_turn_are_found_and_a_page_of_all_grades_is_left_out() -> None:
     assert make_rule("alternation", {}).examine(of([1.0, 4.0] * 15, answers=GRADED)) is not None
     assert make_rule("alternation", {}).examine(of([1.0, 2.0, 3.0, 4.0] * 15, answers=GRADED)) is None
-
-
-# --- too fast ----------------------------------------------------------------------------------
 
 
 def test_answers_under_the_floor_are_too_fast() -> None:
@@ -126,9 +114,6 @@ def test_answers_of_one_step_share_its_time() -> None:
     # ten boxes under one image: the time stands at the last of them
     seconds = ([0.0] * 9 + [30.0]) * 2
     assert make_rule("too-fast", {}).examine(of([0.0] * 20, answers=RELEVANCE, seconds=seconds)) is None
-
-
-# --- agreement ---------------------------------------------------------------------------------
 
 
 def test_somebody_who_answers_against_the_others_is_found() -> None:
@@ -166,9 +151,6 @@ def test_units_on_which_the_others_are_split_decide_nothing() -> None:
     assert make_rule("disagreement", {"of_crowd": 1.0}).examine(of([1.0, 2.0] * 20, others=others)) is None
 
 
-# --- control items, repeated items, pasted text --------------------------------------------------
-
-
 def test_a_share_of_control_items_below_the_threshold_is_found_when_it_is_sure() -> None:
     half = [1.0, 0.0] * 15
     found = make_rule("control-accuracy", {}).examine(of([1.0] * 30, right=half))
@@ -203,9 +185,6 @@ def test_pasted_text_is_found_and_a_single_one_is_not() -> None:
     rule = make_rule("pasted-text", {})
     assert rule.examine(of([NAN] * 4, pasted=[1.0, 1.0, 0.0, 1.0])) is not None
     assert rule.examine(of([NAN] * 4, pasted=[1.0, 0.0, 0.0, 0.0])) is None
-
-
-# --- all of them -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", RULES)

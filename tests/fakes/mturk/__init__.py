@@ -7,12 +7,10 @@ On one port of 127.0.0.1:
 
 - `/` with X-Amz-Target: the requester's operations, and queues for boto3's sqs client;
 - `/worker/hits?worker=AWORKER`: the workers' site, HTML for people and JSON for scripts (`Turker`);
-- `/mturk/externalSubmit`: where forms go; `/mturk/preview?groupId=…`: the link that requesters pass on;
-- `/_emulator/{clock,faults,ledger,counts,log,dump,workers,queues,subscriptions,events}`: GET reads, POST with
-  JSON steers, for tests in other processes.
+- `/mturk/externalSubmit`: where forms go; `/mturk/preview?groupId=…`: the link that requesters pass on.
 
-What it leaves out: file uploads, review policies, layouts, Masters' rules, previews counted as pending, and
-several requesters (one emulator is one account at one place; sandbox and live are two).
+What it leaves out: operations that Quorum does not use, Masters' rules, previews counted as pending, and several
+requesters (one emulator is one account at one place; sandbox and live are two).
 """
 
 from tests.fakes.mturk.clock import Clock

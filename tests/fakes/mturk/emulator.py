@@ -4,6 +4,7 @@ with MTurkEmulator(seed=1, clock=Clock(at=noon)) as emulator:
     client = boto3.client("mturk", endpoint_url=emulator.endpoint_url, region_name="us-east-1", …)
 """
 
+import dataclasses
 import threading
 import uuid
 from collections.abc import Iterable
@@ -11,7 +12,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.fakes.mturk.clock import Clock
-from tests.fakes.mturk.control import Control, dump
 from tests.fakes.mturk.faults import Fault, FaultPlan
 from tests.fakes.mturk.herald import Herald
 from tests.fakes.mturk.server import Server
@@ -47,12 +47,11 @@ class MTurkEmulator:
         self.faults = FaultPlan(faults, seed=seed)
         self.queues = Queues(self.clock, _message_id)
         self.topics = Topics(self.clock, _message_id)
-        self.herald = Herald(self.queues, self.topics, self.world.new_id)
+        self.herald = Herald(self.queues, self.world.new_id)
         self.world.herald = self.herald
         self.service = Service(self.world, self.faults, self.queues)
         self.site = Site(self.world)
         self.web = Web(self.site, self.faults)
-        self.control = Control(self.world, self.faults, self.service, self.herald)
         self._server = Server(port, self)
         self.endpoint_url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.site.base_url = self.queues.base_url = self.topics.base_url = self.endpoint_url
@@ -73,7 +72,6 @@ class MTurkEmulator:
     ) -> None:
         for turker in self._turkers:
             turker.close()
-        self.topics.close()
         self._server.close()
         self._thread.join()
         if self._server.failures and error is None:
@@ -94,13 +92,13 @@ class MTurkEmulator:
             self.world.settle()
 
     def dump(self) -> dict[str, Any]:
-        """All rows, as `/_emulator/dump` shows them."""
+        """All rows: HITs, turns (returned and abandoned ones too), bonuses, blocks and mails."""
         with self.world.lock:
             self.world.settle()
-            return dump(self.world)
+            return _dump(self.world)
 
     def ledger(self) -> dict[str, Any]:
-        """The account in cents, as `/_emulator/ledger` shows it."""
+        """The account in cents."""
         with self.world.lock:
             self.world.settle()
             return self.world.ledger.as_json()
@@ -117,3 +115,32 @@ class MTurkEmulator:
 
 def _message_id() -> str:
     return str(uuid.uuid4())
+
+
+def _dump(world: World) -> dict[str, Any]:
+    return {
+        "hits": [
+            {
+                "hit_id": hit.hit_id,
+                "hit_type_id": hit.type.hit_type_id,
+                "status": hit.status,
+                "annotation": hit.annotation,
+                "max_assignments": hit.max_assignments,
+                "expiration": hit.expiration,
+                "turns": [
+                    {
+                        "assignment_id": turn.assignment_id,
+                        "worker_id": turn.worker_id,
+                        "state": turn.state,
+                        "accepted": turn.accepted,
+                        "submitted": turn.submitted,
+                    }
+                    for turn in hit.turns
+                ],
+            }
+            for hit in world.hits.values()
+        ],
+        "bonuses": [dataclasses.asdict(bonus) for bonus in world.bonuses],
+        "blocks": {worker_id: reason for worker_id, (_, reason) in world.blocks.items()},
+        "mails": world.mails,
+    }

@@ -5,9 +5,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 Kind = Literal[
     "drop_before",  # the connection closes, nothing was carried out
@@ -27,8 +26,7 @@ class Fault:
     """A way of going wrong, and when it happens.
 
     Of the calls to `operations` (all of the requester's, when empty; `externalSubmit`, a worker's form, must be
-    named) the first `skip` pass; of the rest a `share` goes wrong,
-    `times` at most. With `per_second`, calls beyond that rate by the service's clock are throttled instead.
+    named) the first `skip` pass; of the rest a `share` goes wrong, `times` at most.
     """
 
     kind: Kind
@@ -37,12 +35,8 @@ class Fault:
     times: int | None = None
     skip: int = 0
     seconds: float = 0.0
-    per_second: float | None = None
-    burst: float = 1.0
     happened: int = field(default=0, init=False)
     _passed: int = field(default=0, init=False, repr=False)
-    _tokens: float = field(default=0.0, init=False, repr=False)
-    _filled: datetime | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -50,9 +44,8 @@ class Fault:
         if not 0 <= self.share <= 1:
             raise ValueError("the share of calls that go wrong lies between 0 and 1")
         self.operations = frozenset(self.operations)
-        self._tokens = self.burst
 
-    def strikes(self, operation: str, draw: random.Random, now: datetime) -> bool:
+    def strikes(self, operation: str, draw: random.Random) -> bool:
         """Whether this call goes wrong."""
         if self.operations and operation not in self.operations:
             return False
@@ -61,25 +54,9 @@ class Fault:
         self._passed += 1
         if self._passed <= self.skip:
             return False
-        by_rate = self.per_second is not None
-        struck = self._over_rate(now) if by_rate else draw.random() < self.share
+        struck = draw.random() < self.share
         self.happened += struck
         return struck
-
-    def _over_rate(self, now: datetime) -> bool:
-        if self._filled is not None:
-            passed = (now - self._filled).total_seconds()
-            self._tokens = min(self.burst, self._tokens + passed * (self.per_second or 0))
-        self._filled = now
-        if self._tokens >= 1:
-            self._tokens -= 1
-            return False
-        return True
-
-    def as_json(self) -> dict[str, Any]:
-        """Its settings and how often it happened."""
-        told = {name: value for name, value in asdict(self).items() if not name.startswith("_")}
-        return told | {"operations": sorted(self.operations)}
 
 
 class FaultPlan:
@@ -90,13 +67,6 @@ class FaultPlan:
         self._draw = random.Random(seed)
         self._faults = list(faults)
         self.counts: Counter[str] = Counter()
-
-    def replace(self, faults: Iterable[Fault], seed: int | None = None) -> None:
-        """Other faults from now on."""
-        with self._lock:
-            self._faults = list(faults)
-            if seed is not None:
-                self._draw = random.Random(seed)
 
     @contextmanager
     def during(self, *faults: Fault) -> Iterator[None]:
@@ -109,24 +79,18 @@ class FaultPlan:
             with self._lock:
                 self._faults = before
 
-    def strike(self, operation: str, now: datetime, *, if_named: bool = False) -> Fault | None:
+    def strike(self, operation: str, *, if_named: bool = False) -> Fault | None:
         """What goes wrong with this call, if anything; `if_named`: only faults that name the operation."""
         with self._lock:
             for fault in self._faults:
                 if if_named and operation not in fault.operations:
                     continue
-                if fault.strikes(operation, self._draw, now):
+                if fault.strikes(operation, self._draw):
                     self.counts[fault.kind] += 1
                     return fault
             return None
 
-    def as_json(self) -> dict[str, Any]:
-        """The faults in force and all that happened so far."""
-        with self._lock:
-            return {"faults": [fault.as_json() for fault in self._faults], "counts": dict(self.counts)}
 
-
-# The mixture that an unreliable network and a busy service make: `share` of all calls in all.
 def mixed(share: float, operations: Iterable[str] = ()) -> list[Fault]:
     """Equal parts of every fault that loses an answer or refuses a call; `share` of calls altogether."""
     kinds: tuple[Kind, ...] = (

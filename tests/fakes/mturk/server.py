@@ -1,4 +1,4 @@
-"""HTTP: one port for the requester's API, the workers' site, queues, and the control of the emulator."""
+"""HTTP: one port for the requester's API, the workers' site and queues."""
 
 import contextlib
 import socket
@@ -11,12 +11,9 @@ from email.utils import format_datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
 
-from tests.fakes.mturk.control import PREFIX, Control
 from tests.fakes.mturk.replies import Reply
 from tests.fakes.mturk.service import Service
-from tests.fakes.mturk.sns import CERTIFICATE_PATH, Topics, certificate
 from tests.fakes.mturk.web import Web, visit
 
 LARGEST_BODY = 2_000_000
@@ -27,8 +24,6 @@ class Parts(Protocol):
 
     service: Service
     web: Web
-    control: Control
-    topics: Topics
 
 
 class Server(ThreadingHTTPServer):
@@ -86,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        """Pages, the certificate, confirmations."""
+        """Pages."""
         self._answer(b"")
 
     def do_POST(self) -> None:
@@ -106,25 +101,9 @@ class Handler(BaseHTTPRequestHandler):
         target = self.headers.get("X-Amz-Target")
         if target:
             self._send(parts.service.call(target, body, self.headers.get("Authorization", "")))
-        elif self.path.startswith(PREFIX):
-            self._send(parts.control.answer(self.path, body))
-        elif self.path == CERTIFICATE_PATH:
-            self._send(Reply(200, certificate(), "application/x-pem-file"))
-        elif self.path.startswith("/?"):
-            self._send(self._confirm())
         else:
             headers = {name.lower(): value for name, value in self.headers.items()}
             self._send(parts.web.answer(visit(self.command, self.path, headers, body)))
-
-    def _confirm(self) -> Reply:
-        """A SubscribeURL that is fetched."""
-        asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-        confirmed = asked.get("Action") == "ConfirmSubscription" and self.server.parts.topics.confirm(
-            asked.get("TopicArn", ""), asked.get("Token", "")
-        )
-        if not confirmed:
-            return Reply(400, b"<ErrorResponse/>", "text/xml")
-        return Reply(200, b"<ConfirmSubscriptionResponse/>", "text/xml")
 
     def _send(self, reply: Reply) -> None:
         if reply.delay:

@@ -14,7 +14,7 @@ from tests.fakes.mturk.errors import (
 from tests.fakes.mturk.faults import Fault, FaultPlan
 from tests.fakes.mturk.operations import OPERATIONS
 from tests.fakes.mturk.replies import Reply, refusal_reply, struck_after, struck_before
-from tests.fakes.mturk.shapes import decode, encode, operation_model, service_model
+from tests.fakes.mturk.shapes import decode, encode, operation_model
 from tests.fakes.mturk.sqs import Queues, SQSRefusal
 from tests.fakes.mturk.state import World
 
@@ -53,7 +53,7 @@ class Service:
             return self._call_queues(operation, body)
         now = self.world.clock.now()
         milliseconds = int(now.timestamp() * 1000)
-        fault = self.faults.strike(operation, now)
+        fault = self.faults.strike(operation)
         if fault is not None and (reply := struck_before(fault, milliseconds)) is not None:
             self._note(Call(operation, {}, fault.kind))
             return reply
@@ -105,11 +105,6 @@ class Service:
         with self.world.lock:
             self.log.append(call)
             self.counts[call.operation, call.outcome] += 1
-
-
-def operation_names() -> list[str]:
-    """The operations that the emulator carries out, by the names of the model."""
-    return sorted(set(OPERATIONS) & set(service_model("mturk").operation_names))
 
 
 def _json(body: bytes) -> dict[str, Any]:

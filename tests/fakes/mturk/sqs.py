@@ -58,15 +58,9 @@ class Queues:
         self._arrived = threading.Condition()
         self._operations: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "CreateQueue": self._create,
-            "GetQueueUrl": self._get_url,
-            "ListQueues": self._list,
             "SendMessage": self._send_message,
             "ReceiveMessage": self._receive,
             "DeleteMessage": self._delete,
-            "DeleteMessageBatch": self._delete_batch,
-            "ChangeMessageVisibility": self._change_visibility,
-            "GetQueueAttributes": self._attributes,
-            "PurgeQueue": self._purge,
         }
 
     def call(self, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -106,17 +100,6 @@ class Queues:
             self._queues.setdefault(name, Queue(name, [], timeout))
         return {"QueueUrl": self._url(name)}
 
-    def _get_url(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        with self._arrived:
-            return {"QueueUrl": self._url(self._queue({"QueueUrl": parameters["QueueName"]}).name)}
-
-    def _list(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        prefix = parameters.get("QueueNamePrefix", "")
-        with self._arrived:
-            return {
-                "QueueUrls": [self._url(name) for name in sorted(self._queues) if name.startswith(prefix)]
-            }
-
     def _send_message(self, parameters: dict[str, Any]) -> dict[str, Any]:
         now = self._clock.now()
         with self._arrived:
@@ -153,36 +136,6 @@ class Queues:
             queue = self._queue(parameters)
             message_id = parameters["ReceiptHandle"].partition("#")[0]
             queue.messages = [message for message in queue.messages if message.message_id != message_id]
-        return {}
-
-    def _delete_batch(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        for entry in parameters["Entries"]:
-            self._delete({"QueueUrl": parameters["QueueUrl"], "ReceiptHandle": entry["ReceiptHandle"]})
-        return {"Successful": [{"Id": entry["Id"]} for entry in parameters["Entries"]], "Failed": []}
-
-    def _change_visibility(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        with self._arrived:
-            for message in self._queue(parameters).messages:
-                if message.receipt == parameters["ReceiptHandle"]:
-                    message.visible = self._clock.now() + timedelta(seconds=parameters["VisibilityTimeout"])
-        return {}
-
-    def _attributes(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        with self._arrived:
-            queue = self._queue(parameters)
-            waiting = len(self._visible(queue))
-            told = {
-                "QueueArn": f"arn:aws:sqs:us-east-1:{ACCOUNT}:{queue.name}",
-                "ApproximateNumberOfMessages": str(waiting),
-                "ApproximateNumberOfMessagesNotVisible": str(len(queue.messages) - waiting),
-                "VisibilityTimeout": str(queue.invisibility),
-            }
-        wanted = parameters.get("AttributeNames", [])
-        return {"Attributes": {name: value for name, value in told.items() if {"All", name} & set(wanted)}}
-
-    def _purge(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        with self._arrived:
-            self._queue(parameters).messages.clear()
         return {}
 
 

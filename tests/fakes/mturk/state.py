@@ -195,9 +195,6 @@ class Herald(Protocol):
     def tell(self, event: str, hit: HIT, assignment: Assignment | None, at: datetime) -> None:
         """Makes an event of it when the HIT type asks for such events."""
 
-    def test(self, notification: Notification, event: str, at: datetime) -> None:
-        """Sends a made-up event to try a notification out."""
-
 
 class World:
     """All rows of one account at one service. Whoever reads or writes holds `lock`."""

@@ -195,7 +195,7 @@ class Web:
     def _submit(self, asked: Visit) -> Reply:
         """The form, which may be lost on the way in or on the way back by a fault for `externalSubmit`."""
         now = self.site.world.clock.now()
-        fault = self.faults.strike("externalSubmit", now, if_named=True)
+        fault = self.faults.strike("externalSubmit", if_named=True)
         if fault is None:
             return self._submitted(asked)
         milliseconds = int(now.timestamp() * 1000)

@@ -148,45 +148,6 @@ def list_hits(world: World, parameters: Parameters, now: datetime) -> Answer:
     return told | {"HITs": [hit_row(world, hit, now) for hit in shown]}
 
 
-@operation("ListReviewableHITs")
-def list_reviewable_hits(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Reviewable (or Reviewing) HITs: ids and nothing else (O aws-sdk-net#1100)."""
-    status = parameters.get("Status", "Reviewable")
-    wanted = parameters.get("HITTypeId")
-    if wanted is not None:
-        world.hit_type(wanted)
-    there = (
-        hit for hit in world.hits.values() if hit.status == status and wanted in {None, hit.type.hit_type_id}
-    )
-    shown, told = page(parameters, there, lambda hit: hit.number)
-    return told | {"HITs": [{"HITId": hit.hit_id} for hit in shown]}
-
-
-@operation("ListHITsForQualificationType")
-def list_hits_for_qualification_type(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """The HITs that ask for a qualification."""
-    wanted = parameters["QualificationTypeId"]
-    there = (
-        hit
-        for hit in world.hits.values()
-        if hit.status != "Disposed"
-        and any(requirement["QualificationTypeId"] == wanted for requirement in hit.type.requirements)
-    )
-    shown, told = page(parameters, there, lambda hit: hit.number)
-    return told | {"HITs": [hit_row(world, hit, now) for hit in shown]}
-
-
-@operation("UpdateHITReviewStatus")
-def update_hit_review_status(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Reviewable to Reviewing, or back with Revert (D)."""
-    hit = world.hit(parameters["HITId"])
-    before, after = ("Reviewing", "Reviewable") if parameters.get("Revert") else ("Reviewable", "Reviewing")
-    if hit.status != before:
-        raise wrong_state("HIT", before, hit.status)
-    hit.status = after
-    return {}
-
-
 @operation("UpdateExpirationForHIT")
 def update_expiration_for_hit(world: World, parameters: Parameters, now: datetime) -> Answer:
     """A past time closes the HIT at once (D).
@@ -244,30 +205,3 @@ def request_id(world: World) -> str:
     """Something like the id of a request."""
     digits = f"{world.random.getrandbits(128):032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-@operation("UpdateHITTypeOfHIT")
-def update_hit_type_of_hit(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """The HIT takes on another type's properties; what is held for it follows its new reward."""
-    hit = world.hit(parameters["HITId"])
-    hit_type = world.hit_type(parameters["HITTypeId"])
-    if hit.status == "Disposed":
-        raise wrong_state("HIT", "Assignable, Unassignable, Reviewable, Reviewing", hit.status)
-    before, hit.type = hit.type, hit_type
-    try:
-        lifecycle.refresh(world, hit, now)
-    except RequestError:
-        hit.type = before
-        raise
-    return {}
-
-
-@operation("DeleteHIT")
-def delete_hit(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Only from Reviewable or Reviewing, and only when every submission has been judged (D)."""
-    hit = world.hit(parameters["HITId"])
-    if hit.status not in {"Reviewable", "Reviewing"} or hit.having("Submitted"):
-        # with work to judge, too, in these words, which contradict themselves (O boto3#2107)
-        raise wrong_state("HIT", "Reviewing, Reviewable", hit.status)
-    lifecycle.dispose(world, hit, now)
-    return {}

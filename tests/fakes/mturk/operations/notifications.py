@@ -27,14 +27,6 @@ def update_notification_settings(world: World, parameters: Parameters, now: date
     return {}
 
 
-@operation("SendTestEventNotification")
-def send_test_event_notification(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Sends the event whether the specification lists it or not (D)."""
-    if world.herald is not None:
-        world.herald.test(_notification(parameters["Notification"]), parameters["TestEventType"], now)
-    return {}
-
-
 def _notification(given: dict[str, Any]) -> Notification:
     if given["Version"] not in VERSIONS:
         raise ParameterValidationError(f"Version {given['Version']} is not known.")

@@ -6,7 +6,6 @@ from typing import Any
 from tests.fakes.mturk.errors import (
     ParameterValidationError,
     RequestError,
-    does_not_exist,
     wrong_state,
 )
 from tests.fakes.mturk.operations.registry import (
@@ -18,7 +17,7 @@ from tests.fakes.mturk.operations.registry import (
     page,
 )
 from tests.fakes.mturk.questions import check_answer_key, parse_test
-from tests.fakes.mturk.state import Qualification, QualificationRequest, QualificationType, World
+from tests.fakes.mturk.state import Qualification, QualificationType, World
 
 YEAR = 31_536_000
 # Titles of the service's own qualifications (D), for ListQualificationTypes.
@@ -75,17 +74,6 @@ def create_qualification_type(world: World, parameters: Parameters, now: datetim
     return {"QualificationType": type_row(kind)}
 
 
-@operation("UpdateQualificationType")
-def update_qualification_type(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Test, duration and key change together; what is left out of the three is gone (D)."""
-    kind = world.qualification_type(parameters["QualificationTypeId"])
-    demand_length(parameters, Description=2000)
-    _set_up(kind, parameters)
-    kind.description = parameters.get("Description", kind.description)
-    kind.status = parameters.get("QualificationTypeStatus", kind.status)
-    return {"QualificationType": type_row(kind)}
-
-
 def _set_up(kind: QualificationType, parameters: Parameters) -> None:
     """Test, key, delay and automatic granting, with the rules between them (D); changes all or nothing."""
     test, key = parameters.get("Test"), parameters.get("AnswerKey")
@@ -111,23 +99,6 @@ def _set_up(kind: QualificationType, parameters: Parameters) -> None:
     kind.auto_granted = auto
     if auto:
         kind.auto_granted_value = parameters.get("AutoGrantedValue", kind.auto_granted_value or 1)
-
-
-@operation("GetQualificationType")
-def get_qualification_type(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """One of the requester's own types."""
-    return {"QualificationType": type_row(world.qualification_type(parameters["QualificationTypeId"]))}
-
-
-@operation("DeleteQualificationType")
-def delete_qualification_type(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Open requests are rejected; what workers were given stays (D)."""
-    kind = world.qualification_type(parameters["QualificationTypeId"])
-    kind.deleted = True
-    for request in world.requests.values():
-        if request.type is kind and request.state in {"Started", "Pending"}:
-            request.state = "Rejected"
-    return {}
 
 
 @operation("ListQualificationTypes")
@@ -162,57 +133,6 @@ def _system_row(identifier: str) -> dict[str, Any]:
     }
 
 
-@operation("ListQualificationRequests")
-def list_qualification_requests(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Requests that wait for the requester's decision."""
-    wanted = parameters.get("QualificationTypeId")
-    if wanted is not None:
-        world.qualification_type(wanted)
-    there = (
-        request
-        for request in world.requests.values()
-        if request.state == "Pending" and wanted in {None, request.type.qualification_type_id}
-    )
-    shown, told = page(parameters, there, lambda request: request.number)
-    rows = [
-        {
-            "QualificationRequestId": request.request_id,
-            "QualificationTypeId": request.type.qualification_type_id,
-            "WorkerId": request.worker_id,
-            "Test": request.type.test,
-            "Answer": request.answer,
-            "SubmitTime": request.submitted,
-        }
-        for request in shown
-    ]
-    return told | {"QualificationRequests": rows}
-
-
-@operation("AcceptQualificationRequest")
-def accept_qualification_request(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Grants what a worker asked for."""
-    request = _pending(world, parameters["QualificationRequestId"])
-    request.state = "Granted"
-    grant(world, request.type, request.worker_id, parameters.get("IntegerValue", 1), now)
-    return {}
-
-
-@operation("RejectQualificationRequest")
-def reject_qualification_request(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Refuses it; what the worker has stays as it is (D)."""
-    _pending(world, parameters["QualificationRequestId"]).state = "Rejected"
-    return {}
-
-
-def _pending(world: World, identifier: str) -> QualificationRequest:
-    request = world.requests.get(identifier)
-    if request is None:
-        raise does_not_exist("QualificationRequest", identifier)
-    if request.state != "Pending":
-        raise wrong_state("QualificationRequest", "Submitted")
-    return request
-
-
 def grant(world: World, kind: QualificationType, worker_id: str, value: int, now: datetime) -> None:
     """Gives a worker a qualification, or changes its value."""
     key = (kind.qualification_type_id, worker_id)
@@ -226,13 +146,6 @@ def associate_qualification(world: World, parameters: Parameters, now: datetime)
     """Gives it without a request; a pending request stays (D)."""
     kind = world.qualification_type(parameters["QualificationTypeId"])
     grant(world, kind, parameters["WorkerId"], parameters.get("IntegerValue", 1), now)
-    return {}
-
-
-@operation("DisassociateQualificationFromWorker")
-def disassociate_qualification(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Takes it away."""
-    _granted(world, parameters).status = "Revoked"
     return {}
 
 
@@ -265,15 +178,3 @@ def qualification_row(found: Qualification) -> dict[str, Any]:
         "IntegerValue": found.value,
         "Status": found.status,
     }
-
-
-@operation("ListWorkersWithQualificationType")
-def list_workers_with_qualification_type(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Who has it; or, with Status, from whom it was taken."""
-    kind = world.qualification_type(parameters["QualificationTypeId"])
-    status = parameters.get("Status", "Granted")
-    there = (
-        found for found in world.qualifications.values() if found.type is kind and found.status == status
-    )
-    shown, told = page(parameters, there, lambda found: found.number)
-    return told | {"Qualifications": [qualification_row(found) for found in shown]}

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from tests.fakes.mturk.errors import ParameterValidationError, unknown_worker
 from tests.fakes.mturk.ledger import dollars
-from tests.fakes.mturk.operations.registry import Answer, Parameters, demand_length, operation, page
+from tests.fakes.mturk.operations.registry import Answer, Parameters, demand_length, operation
 from tests.fakes.mturk.state import World
 
 MOST_ADDRESSEES = 100
@@ -37,14 +37,6 @@ def delete_worker_block(world: World, parameters: Parameters, now: datetime) -> 
     _demand_known(world, parameters["WorkerId"])
     world.blocks.pop(parameters["WorkerId"], None)
     return {}
-
-
-@operation("ListWorkerBlocks")
-def list_worker_blocks(world: World, parameters: Parameters, now: datetime) -> Answer:
-    """Who is blocked and why."""
-    rows = [(number, worker_id, reason) for worker_id, (number, reason) in world.blocks.items()]
-    shown, told = page(parameters, rows, lambda row: row[0])
-    return told | {"WorkerBlocks": [{"WorkerId": worker, "Reason": reason} for _, worker, reason in shown]}
 
 
 @operation("NotifyWorkers")

@@ -1,4 +1,4 @@
-"""What the workers' page of a study asks the designer."""
+"""The page "Workers" of a study, and what its dashboard can do to the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.crowds import backend_of
 from annotation.crowds.operations import close, open_to_workers
 from annotation.models import Assignment, Invitation, Participation
-from annotation.work.operations import invite
+from annotation.work.operations import expire, extend, invite, pause, resume
 from judgments.admin.base import public_address
 from judgments.admin.operations import add_operation
 from judgments.models import Study
@@ -22,7 +22,6 @@ ON_A_PAGE = 100
 
 
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the link, the invitations, and who holds what."""
     design, backend = design_of(study), backend_of(study)
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
@@ -51,7 +50,6 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _may_open(study: Study) -> bool:
-    """Simulated answers and people's are never mixed; imported judgments have no workers."""
     waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
     return waits and not study.simulated and study.source == Study.Source.DESIGNED
 
@@ -66,3 +64,17 @@ add_operation(
 )
 add_operation(close, label="Close", offered=lambda study: study.state == Study.State.OPEN)
 add_operation(invite, label="Make invitations", fields=())
+
+# on the dashboard
+add_operation(pause, label="Pause")
+add_operation(resume, label="Resume")
+add_operation(
+    extend, name="add-workers", label="Extend", fields=("workers", "hits", "why"), needed=("workers",)
+)
+add_operation(
+    extend, name="more-time", label="Give more time", fields=("minutes", "why"), needed=("minutes",)
+)
+add_operation(expire, name="take-back", label="Take back", fields=("why",))
+add_operation(
+    expire, name="expire-slots", label="Expire open slots", fields=("hits", "why"), needed=("hits",)
+)

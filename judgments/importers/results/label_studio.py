@@ -1,9 +1,8 @@
-"""Label Studio's exports: JSON (a task with its annotations per record), JSON-MIN and CSV (an annotation
-per record).
+"""Label Studio's exports: JSON (a record per task), JSON-MIN and CSV (a record per annotation).
 
-See labelstud.io/guide/task_format and label-studio-converter. In JSON an answer is in ``result`` under
-its ``from_name``; in the others it is a column of that name, shortened for one choice or text. Columns
-here are the task's data (``image`` and ``data.image`` alike) and the names of the control tags.
+See labelstud.io/guide/task_format and label-studio-converter. In JSON an answer is in ``result`` under its
+``from_name``; in the others it is a column of that name, shortened for one choice or text. Columns here are the
+task's data (``image`` and ``data.image`` alike) and the names of the control tags.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import cell_of, csv_records, json_array
 from judgments.importers.records import Record, quoted
+from judgments.importers.results.rows import ResultRow, ResultSource
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 # The key of each control tag's answer.
@@ -119,7 +118,7 @@ def _row(
     }
     seconds = _seconds(path, line, annotation.get("lead_time"))
     return ResultRow(
-        path, line, {**cells, **said}, {}, zone, seconds=seconds, control=truth is not None, truth=truth
+        path, line, {**cells, **said}, zone, seconds=seconds, control=truth is not None, truth=truth
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.importers.mturk.cells import (
+from judgments.importers.results.mturk_cells import (
     answers_of,
     format_cents,
     format_time,

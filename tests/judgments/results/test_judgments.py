@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from judgments.importers import ImportProblem, ResultColumns, open_judgments
-from judgments.importers.mturk.judgments import parse_pairs, parse_zone, same_name
 from judgments.importers.records import JudgmentRow
-from tests.judgments.mturk.result_files import OLD_ROW, csv_file, old_header, old_line, row_with
+from judgments.importers.results.judgments import parse_pairs, parse_zone
+from tests.judgments.results.result_files import OLD_ROW, csv_file, old_header, old_line, row_with
 
 PAIR = {"image": "Input.image", "first_text": "Input.a", "second_text": "Input.b", "value": "Answer.choice"}
 SIDES = {"left": "1", "right": "2"}
@@ -23,7 +23,7 @@ def judged(
     protocol: str | None = "pairwise",
     *,
     values: Mapping[str, str] = SIDES,
-    worker_name: Callable[[str], str] = same_name,
+    worker_name: Callable[[str], str] = str,
 ) -> list[JudgmentRow]:
     wanted = ResultColumns(columns, values, worker_name=worker_name)
     source = open_judgments("mturk", path, protocol=protocol, columns=wanted)

@@ -12,7 +12,7 @@ from django.utils import timezone
 from judgments import cached_figures as memory
 from judgments.cached_figures import MANY_ROWS, Figures, ShownFigures, add_figures, cached_figures
 from judgments.jobs import run_job
-from judgments.models import Job, KeptFigures, Study
+from judgments.models import CachedFigures, Job, Study
 from judgments.studies.log import note_event
 from tests.studies import make_study
 
@@ -41,8 +41,8 @@ def figures_of(counting: Counting, **values: object) -> Figures[int]:
 
 
 def age(**values: object) -> None:
-    """Let the kept figures be of an hour ago, and as told."""
-    KeptFigures.objects.update(made_at=timezone.now() - timedelta(hours=1), **values)
+    """Let the cached figures be of an hour ago, and as told."""
+    CachedFigures.objects.update(made_at=timezone.now() - timedelta(hours=1), **values)
 
 
 def work_off() -> int:
@@ -84,11 +84,11 @@ def test_earlier_jobs_that_counted_are_not_kept(counting: Counting) -> None:
 def test_who_does_something_sees_at_once_what_came_of_it_where_that_is_quick(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
     cached_figures(study, figures)
-    KeptFigures.objects.update(seconds=memory.QUICK)
+    CachedFigures.objects.update(seconds=memory.QUICK)
     note_event(study=study, what="controls-struck", words="One was struck.", why="wrong")
     assert cached_figures(study, figures) == ShownFigures(2)
     Study.objects.filter(pk=study.pk).update(state="closed")
-    KeptFigures.objects.update(seconds=memory.QUICK)
+    CachedFigures.objects.update(seconds=memory.QUICK)
     assert cached_figures(Study.objects.get(pk=study.pk), figures) == ShownFigures(3)
 
 
@@ -97,7 +97,7 @@ def test_where_it_is_not_quick_nobody_waits_and_the_page_says_that_it_counts_aga
 ) -> None:
     study, figures = make_study(), figures_of(counting)
     cached_figures(study, figures)
-    KeptFigures.objects.update(seconds=memory.QUICK + 1)
+    CachedFigures.objects.update(seconds=memory.QUICK + 1)
     note_event(study=study, what="controls-struck", words="One was struck.", why="wrong")
     shown = cached_figures(study, figures)
     assert (shown.value, shown.again) == (1, True)
@@ -139,7 +139,7 @@ def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: 
     assert (counting.times, Job.objects.count()) == (0, 1)
     work_off()
     assert cached_figures(study, figures).value == 1
-    KeptFigures.objects.all().delete()
+    CachedFigures.objects.all().delete()
     assert cached_figures(study, figures, wait=True).value == 2
 
 

@@ -1,11 +1,9 @@
 """CrowdFlower's (Figure Eight's, Appen's) full and aggregated reports.
 
-A full report has a row per judgment: ``_unit_id, _created_at, _golden, _id, _missed, _started_at,
-_tainted, _channel, _trust, _worker_id, _country, _region, _city, _ip``, then the questions, the data
-columns and, for a test question, ``QUESTION_gold`` with the right answers, one per line. An aggregated
-report has a row per unit: ``_unit_id, _golden, _unit_state, _trusted_judgments, _last_judgment_at``, then
-each question with ``QUESTION:confidence``. Sources: descriptions of published reports
-(zenodo.org/records/3626185) and CrowdFlower's help pages.
+A full report has a row per judgment: ``_unit_id, _created_at, _golden, _id, _started_at, _tainted, _worker_id``
+and others, the questions, the data columns and, for a test question, ``QUESTION_gold`` with the right answers, one
+per line. An aggregated report has a row per unit: ``_unit_id, _golden, _trusted_judgments, _last_judgment_at`` and
+the questions. Sources: descriptions of published reports (zenodo.org/records/3626185) and CrowdFlower's help pages.
 """
 
 from __future__ import annotations
@@ -14,9 +12,9 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from pathlib import Path
 
-from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import csv_records
 from judgments.importers.records import Record, quoted
+from judgments.importers.results.rows import ResultRow, ResultSource
 from judgments.importers.textio import ImportNotes, ImportProblem, unguard_formula
 
 GOLD = "_gold"
@@ -43,7 +41,7 @@ def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNo
                 path, 1, None, "neither _worker_id nor _trusted_judgments", "a full or an aggregated report"
             )
         yield ResultRow(
-            path, record.line, cells | said, {}, zone, control=golden, truth=_truth(cells, golden, notes)
+            path, record.line, cells | said, zone, control=golden, truth=_truth(cells, golden, notes)
         )
 
 

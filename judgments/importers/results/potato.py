@@ -1,5 +1,4 @@
-"""Potato's output: a folder per annotator with ``user_state.json`` or ``annotated_instances.jsonl``, or
-one CSV.
+"""Potato's output: one CSV, or folders of annotators with ``user_state.json`` or ``annotated_instances.jsonl``.
 
 Formats of github.com/davidjurgens/potato: the state has ``instance_id_to_label_to_value``, the lines
 ``{"id", "displayed_text", "label_annotations": {scheme: {label: value}}, "behavioral_data"}``, the CSV
@@ -17,9 +16,9 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.mturk.judgments import ResultRow, ResultSource
 from judgments.importers.readers import cell_of, csv_records
 from judgments.importers.records import quoted
+from judgments.importers.results.rows import ResultRow, ResultSource
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, read_whole
 
 STATE, LINES = "user_state.json", "annotated_instances.jsonl"
@@ -135,7 +134,7 @@ def _row(
             cells[str(scheme)] = cell_of(names[0] if len(names) == 1 else names)
             cells[f"{scheme}.value"] = cell_of(values[0] if len(values) == 1 else values)
     said = {"WorkerId": cell_of(user), "AssignmentId": ""}
-    return ResultRow(path, line, cells | said, {}, zone, seconds=_seconds(behaviour))
+    return ResultRow(path, line, cells | said, zone, seconds=_seconds(behaviour))
 
 
 def _seconds(behaviour: Any) -> float | None:

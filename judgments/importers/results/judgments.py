@@ -1,181 +1,30 @@
-"""Read old result files as judgments, by a mapping of columns from the importing person.
-
-A file is read row by row, in constant memory.
-"""
+"""Judgments of result files, by a mapping of columns from the importing person."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from judgments.drawing.material import content_key
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mturk.cells import (
-    ANSWER,
-    OLD_ANSWERS,
-    TIME_EXPECTED,
-    Groups,
-    answers_of,
-    canonical,
-    groups_of,
-    is_known,
-    old_answers,
-    parse_time,
-)
-from judgments.importers.readers import Columns, Header, csv_rows, find_header, named_cells, parse_json
+from judgments.importers.readers import Columns, parse_json
 from judgments.importers.records import JudgmentRow, Record, quoted
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, read_whole, unguard_formula
-
-SEPARATORS = ",\t;"
-MOST_DIGITS = 18
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ResultRow:
-    """An assignment of a result file; cells are parsed, and refused, on access only.
-
-    Attributes:
-        cells: canonical column name -> cell; ``columns`` has the names.
-        line: the first line of the record.
-        zone: of times without one.
-        seconds: work time, where the file is more precise than whole seconds.
-        control: whether it was a control question.
-        truth: right answers of the file, in the columns of ``cells``.
-    """
-
-    file: Path
-    line: int | None
-    cells: Mapping[str, str]
-    groups: Groups
-    zone: tzinfo | None = None
-    seconds: float | None = None
-    control: bool = False
-    truth: Mapping[str, str] | None = None
-
-    def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
-        return ImportProblem(self.file, self.line, column, found, expected)
-
-    def text(self, column: str) -> str:
-        return self.cells.get(column, "")
-
-    def required(self, column: str) -> str:
-        cell = self.text(column).strip()
-        if not cell:
-            raise self.problem(column, "nothing", "it in every row")
-        return cell
-
-    def time(self, column: str) -> datetime | None:
-        """Return a UTC time, or None for an empty cell."""
-        return self._read(column, lambda cell: parse_time(cell, self.zone), TIME_EXPECTED)
-
-    def whole(self, column: str) -> int | None:
-        return self._read(column, _whole, "a whole number from 0")
-
-    def _read(self, column: str, read: Callable[[str], T], expected: str) -> T | None:
-        cell = self.text(column).strip()
-        if not cell:
-            return None
-        try:
-            return read(cell)
-        except ValueError:
-            raise self.problem(column, quoted(cell), expected) from None
-
-    @property
-    def rejected(self) -> bool:
-        return self.text("AssignmentStatus").strip().lower() == "rejected"
-
-    @property
-    def answers(self) -> dict[str, str]:
-        """Return field -> value for every form of answers (``cells.py``)."""
-        try:
-            return answers_of(self.cells, self.groups)
-        except ValueError as error:
-            expected = "a JSON list with one object, as a crowd-form sends it"
-            raise self.problem("Answer.taskAnswers", str(error), expected) from None
-
-
-def read_results(
-    path: Path,
-    *,
-    required: Sequence[str] = ("WorkerId",),
-    encoding: str | None = None,
-    zone: tzinfo | None = None,
-) -> Iterator[ResultRow]:
-    """Yield the assignments of a result file, without rows of unfinished HITs.
-
-    Args:
-        required: canonical columns that a result file must have.
-        zone: of times without one.
-
-    Raises:
-        ImportProblem: no such header, a repeated column, a row of another length, an unclosed quote.
-    """
-    lines = read_lines(path, encoding=encoding, newline="")
-    header = _read_header(path, lines, required)
-    groups = groups_of(name[len(ANSWER) :] for name in header.names if name.startswith(ANSWER))
-    for line, values in csv_rows(path, lines, header):
-        cells = _cells(path, line, header, values)
-        if cells.get("WorkerId", "").strip() or cells.get("AssignmentId", "").strip():
-            yield ResultRow(path, line, cells, groups, zone)
-
-
-def _read_header(path: Path, lines: Iterator[tuple[int, str]], required: Sequence[str]) -> Header:
-    wanted = f"a header with {' and '.join(required)}"
-    header = find_header(
-        path,
-        *next(lines, (1, "")),
-        wanted=wanted,
-        score=lambda names: sum(map(is_known, names)),
-        separators=SEPARATORS,
-        rename=canonical,
-    )
-    for name in required:
-        if name not in header.names:
-            raise ImportProblem(path, header.line, None, f"no column {name}", wanted)
-    return header
-
-
-def _cells(path: Path, line: int, header: Header, values: list[str]) -> dict[str, str]:
-    names, more = header.names, {}
-    if names[-1].lower() == OLD_ANSWERS and len(values) >= len(names):
-        names, values, behind = names[:-1], values[: len(names) - 1], values[len(names) - 1 :]
-        try:
-            more = old_answers(behind)
-        except ValueError as error:
-            raise ImportProblem(path, line, OLD_ANSWERS, str(error), "names and values in turn") from None
-    elif header.separator == "\t" and len(values) < len(names):
-        values = values + [""] * (len(names) - len(values))  # those tools omitted empty cells at the end
-    cells = named_cells(path, line, names, values, header.separator) | more
-    return {name: unguard_formula(cell) if cell[:1] == "'" else cell for name, cell in cells.items()}
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
-        raise ValueError("no whole number")
-    return int(text)
-
+from judgments.importers.results.mturk_cells import ANSWER
+from judgments.importers.results.rows import ResultRow, ResultSource
+from judgments.importers.textio import ImportNotes, ImportProblem, read_whole
 
 NUMBER = "{n}"  # a counter in column names: 0, 1, 2, ..., where a HIT asked about several things
 WHAT = (
-    "image",
-    "reference",
-    "first",
-    "second",
-    "reference_text",
-    "first_text",
-    "second_text",
-    "kind",
-    "pair",
-    "content",
+    *("image", "reference", "first", "second", "reference_text", "first_text", "second_text"),
+    *("kind", "pair", "content"),
 )
 NAMES = ("unit", *WHAT, "value", "answer", "control", "expected", "comment", "seconds")
 GIVEN = ("value", "answer")
@@ -185,17 +34,12 @@ MAPPING_KEYS = ("columns", "values", "zone")
 EXAMPLE = "pairs such as image=Input.image,value=Answer.choice"
 
 
-def same_name(worker: str) -> str:
-    return worker
-
-
 @dataclass(frozen=True, slots=True)
 class ResultColumns:
     """How to read a result file.
 
     Attributes:
-        columns: a judgment's column (``NAMES``) -> the file's; ``{n}`` counts the things that a HIT asked
-            about.
+        columns: a judgment's column (``NAMES``) -> the file's, which may hold ``{n}``.
         values: cell -> value, for answers in words; empty: cells are values.
         zone: of times without one.
         worker_name: maps a worker's id in the file to the stored name.
@@ -204,15 +48,11 @@ class ResultColumns:
     columns: Mapping[str, str]
     values: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo | None = None
-    worker_name: Callable[[str], str] = same_name
+    worker_name: Callable[[str], str] = str
 
 
 def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> dict[str, str]:
-    """Parse ``a=b,c=d`` as a dict.
-
-    Raises:
-        ImportProblem: it is malformed, or repeats a name.
-    """
+    """Parse ``a=b,c=d``."""
     pairs: dict[str, str] = {}
     for pair in text.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))
@@ -225,11 +65,6 @@ def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> d
 
 
 def parse_zone(text: str, path: Path) -> tzinfo:
-    """Return a time zone by name.
-
-    Raises:
-        ImportProblem: it is unknown.
-    """
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -237,11 +72,7 @@ def parse_zone(text: str, path: Path) -> tzinfo:
 
 
 def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
-    """Read ``[columns]``, ``[values]`` and ``zone`` from a TOML file.
-
-    Raises:
-        ImportProblem: it is no TOML, or has other keys.
-    """
+    """Read ``[columns]``, ``[values]`` and ``zone`` from a TOML file."""
     try:
         found = tomllib.loads(read_whole(path))
     except tomllib.TOMLDecodeError as error:
@@ -271,56 +102,6 @@ def _texts(path: Path, name: str, found: Any) -> dict[str, str]:
     return {str(key): str(value) for key, value in found.items()}
 
 
-Read = Callable[[Path, str | None, tzinfo | None, ImportNotes], Iterator[ResultRow]]
-
-
-def _mturk_rows(
-    path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes
-) -> Iterator[ResultRow]:
-    return read_results(path, encoding=encoding, zone=zone)
-
-
-def _as_it_is(column: str) -> str:
-    return column
-
-
-@dataclass(frozen=True, slots=True)
-class ResultSource:
-    """How a platform's result files become rows with MTurk's columns.
-
-    Attributes:
-        read: (path, encoding, zone, notes) -> rows, each with its line.
-        canonical: maps a column's name to that in ``ResultRow.cells``.
-        unit: the default column that identifies units.
-        sparse: whether a row may lack unanswered columns.
-        rejected: the quirk of excluded rows.
-    """
-
-    read: Read
-    canonical: Callable[[str], str] = _as_it_is
-    unit: str | None = None
-    sparse: bool = False
-    rejected: str = "rejected-assignment"
-
-
-MTURK = ResultSource(_mturk_rows, canonical)
-
-
-def _turkle_rows(
-    path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes
-) -> Iterator[ResultRow]:
-    for row in read_results(path, required=("AssignmentId", "WorkerId"), encoding=encoding, zone=zone):
-        # Anonymous work counts as another unknown person each time.
-        name = row.text("Turkle.Username").strip() or row.text("WorkerId").strip()
-        worker = name or f"anonymous-{row.required('AssignmentId')}"
-        yield replace(row, cells={**row.cells, "WorkerId": worker})
-
-
-# The columns of ``Batch._get_csv_fieldnames`` in turkle/models.py of github.com/hltcoe/turkle (version
-# 2.10): MTurk's, but ``WorkerId`` is the user's row number and empty for anonymous work.
-TURKLE = ResultSource(_turkle_rows, canonical)
-
-
 class ResultJudgments(TableJudgments):
     """Answers of a result file; those of rejected assignments are stored but excluded.
 
@@ -333,9 +114,9 @@ class ResultJudgments(TableJudgments):
         path: Path,
         how: ResultColumns,
         *,
-        protocol: str | None = None,
-        encoding: str | None = None,
-        source: ResultSource = MTURK,
+        protocol: str | None,
+        encoding: str | None,
+        source: ResultSource,
     ) -> None:
         super().__init__(path, self._read, protocol=protocol, encoding=encoding)
         self.how = how
@@ -371,12 +152,9 @@ class ResultJudgments(TableJudgments):
             answers = row.answers
             places = list(self._places(row, answers))
             for place in places:
-                if unseen:
-                    unseen -= {
-                        self._columns[name]
-                        for name, column in place.items()
-                        if self._has(row, answers, column)
-                    }
+                unseen -= {
+                    self._columns[name] for name, column in place.items() if _has(row, answers, column)
+                }
                 texts = {name: self._cell(row, answers, column).strip() for name, column in place.items()}
                 if not any(texts.get(name) for name in GIVEN):
                     notes.count("empty-answer")
@@ -387,10 +165,8 @@ class ResultJudgments(TableJudgments):
                 origins = {name: f"{column} ({name})" for name, column in place.items()}
                 yield Record(row.file, row.line, values, origins=origins)
         if unseen:
-            column = sorted(unseen)[0]
-            raise ImportProblem(
-                path, None, "--columns", f"no answer {quoted(column)} in any row", "one of the file"
-            )
+            found = f"no answer {quoted(min(unseen))} in any row"
+            raise ImportProblem(path, None, "--columns", found, "one of the file")
 
     def _places(self, row: ResultRow, answers: Mapping[str, str]) -> Iterator[dict[str, str]]:
         """Yield name -> column for each thing the HIT asked about; one mapping without numbered columns."""
@@ -400,15 +176,12 @@ class ResultJudgments(TableJudgments):
             return
         number = 0
         while True:
-            asked = any(self._has(row, answers, column.replace(NUMBER, str(number))) for column in numbered)
+            asked = any(_has(row, answers, column.replace(NUMBER, str(number))) for column in numbered)
             if asked:
                 yield {name: column.replace(NUMBER, str(number)) for name, column in self._columns.items()}
             elif number:
                 return
             number += 1
-
-    def _has(self, row: ResultRow, answers: Mapping[str, str], column: str) -> bool:
-        return column in row.cells or (column.startswith(ANSWER) and column[len(ANSWER) :] in answers)
 
     def _cell(self, row: ResultRow, answers: Mapping[str, str], column: str) -> str:
         if column in row.cells:
@@ -471,6 +244,10 @@ class ResultJudgments(TableJudgments):
             return text
         last = unquote(urlsplit(text).path).rpartition("/")[2] if re.match(r"https?://", text) else ""
         return last or text
+
+
+def _has(row: ResultRow, answers: Mapping[str, str], column: str) -> bool:
+    return column in row.cells or (column.startswith(ANSWER) and column[len(ANSWER) :] in answers)
 
 
 def _number(text: str) -> Any:

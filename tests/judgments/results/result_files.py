@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from judgments.importers.mturk.cells import COLUMNS
+from judgments.importers.results.mturk_cells import COLUMNS
 
 ROW: dict[str, str] = {
     "HITId": "3KHIT00000000000000000000000A1",

@@ -7,10 +7,8 @@ Forms of the requester pages, by column:
   Both are kept, and ``choice`` becomes ``left``.
 - ``Answer.taskAnswers``: a crowd-form's JSON list of one object. Nested members are joined by dots
   (``sentiment.label``); an object of true and false is a group of radio buttons, as above.
-- ``answers[question_id answer_value]``: the command line tools' last column, names and values in turn.
-
-The requester pages' columns are stable, though some files lack the three approval rates. The command line
-tools (2008 to 2017) used lower-case names, separated by tabs.
+- ``answers[question_id answer_value]``: the last column of the command line tools (2008 to 2017), whose names
+  are lower-case and separated by tabs.
 """
 
 from __future__ import annotations
@@ -24,36 +22,16 @@ from functools import lru_cache
 from typing import Any
 
 COLUMNS = (
-    "HITId",
-    "HITTypeId",
-    "Title",
-    "Description",
-    "Keywords",
-    "Reward",
-    "CreationTime",
-    "MaxAssignments",
-    "RequesterAnnotation",
-    "AssignmentDurationInSeconds",
-    "AutoApprovalDelayInSeconds",
-    "Expiration",
-    "NumberOfSimilarHITs",
-    "LifetimeInSeconds",
-    "AssignmentId",
-    "WorkerId",
-    "AssignmentStatus",
-    "AcceptTime",
-    "SubmitTime",
-    "AutoApprovalTime",
-    "ApprovalTime",
-    "RejectionTime",
-    "RequesterFeedback",
-    "WorkTimeInSeconds",
-    "LifetimeApprovalRate",
-    "Last30DaysApprovalRate",
-    "Last7DaysApprovalRate",
-)
+    "HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments",
+    "RequesterAnnotation", "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Expiration",
+    "NumberOfSimilarHITs", "LifetimeInSeconds", "AssignmentId", "WorkerId", "AssignmentStatus", "AcceptTime",
+    "SubmitTime", "AutoApprovalTime", "ApprovalTime", "RejectionTime", "RequesterFeedback", "WorkTimeInSeconds",
+    "LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate",
+)  # fmt: skip
 REVIEW_COLUMNS = ("Approve", "Reject")
 INPUT, ANSWER = "Input.", "Answer."
+TASK_ANSWERS = "taskAnswers"
+BETWEEN = "|"
 
 # The command line tools' names that differ by more than case. Their "reject" is an equivalent flag.
 OLD_NAMES = {
@@ -72,20 +50,6 @@ OLD_NAMES = {
 OLD_ANSWERS = "answers[question_id answer_value]"
 
 _KNOWN = {name.lower(): name for name in (*COLUMNS, *REVIEW_COLUMNS)} | OLD_NAMES
-
-
-def canonical(name: str) -> str:
-    """Return a header's name as the requester pages write it; keep the case of unknown names."""
-    name = name.strip()
-    for prefix in (INPUT, ANSWER):
-        if name.lower().startswith(prefix.lower()):
-            return prefix + name[len(prefix) :]
-    return _KNOWN.get(name.lower(), name)
-
-
-def is_known(name: str) -> bool:
-    return name.lower() in _KNOWN or name.startswith((INPUT, ANSWER)) or name.lower() == OLD_ANSWERS
-
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -117,14 +81,26 @@ _FORMS = tuple(
 )
 TIME_EXPECTED = "a time with its zone, such as Fri Nov 20 06:00:00 PST 2026"
 
+_TRUTHS = {"true": True, "false": False}
+Groups = Mapping[str, Sequence[tuple[str, str]]]
+
+
+def canonical(name: str) -> str:
+    """Return a header's name as the requester pages write it; keep the case of unknown names."""
+    name = name.strip()
+    for prefix in (INPUT, ANSWER):
+        if name.lower().startswith(prefix.lower()):
+            return prefix + name[len(prefix) :]
+    return _KNOWN.get(name.lower(), name)
+
+
+def is_known(name: str) -> bool:
+    return name.lower() in _KNOWN or name.startswith((INPUT, ANSWER)) or name.lower() == OLD_ANSWERS
+
 
 @lru_cache(maxsize=4_096)  # cached: the rows of a batch repeat the times of their HITs
 def parse_time(text: str, zone: tzinfo | None = None) -> datetime:
-    """Parse a time in any of the known forms as UTC; ``zone`` is for times without one.
-
-    Raises:
-        ValueError: an unknown form, an invalid time, or no zone.
-    """
+    """Parse a time in any of the known forms as UTC; ``zone`` is for times without one."""
     for form in _FORMS:
         if found := form.fullmatch(text):
             return _moment(found.groupdict(), zone)
@@ -190,13 +166,6 @@ def format_cents(cents: int) -> str:
     return f"${cents // 100}.{cents % 100:02}"
 
 
-TASK_ANSWERS = "taskAnswers"
-BETWEEN = "|"
-_TRUTHS = {"true": True, "false": False}
-
-Groups = Mapping[str, Sequence[tuple[str, str]]]
-
-
 def groups_of(fields: Iterable[str]) -> Groups:
     """Return candidate radio groups: name -> (value, field).
 
@@ -212,11 +181,7 @@ def groups_of(fields: Iterable[str]) -> Groups:
 
 
 def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
-    """Return the answers in a row's ``Answer.`` cells.
-
-    Raises:
-        ValueError: the JSON of a crowd-form is invalid.
-    """
+    """Return the answers in a row's ``Answer.`` cells."""
     answers: dict[str, str] = {}
     for column, cell in cells.items():
         if not column.startswith(ANSWER):
@@ -283,10 +248,6 @@ def old_answers(cells: Sequence[str]) -> dict[str, str]:
     """Return ``Answer.`` cells from the last column of the command line tools.
 
     It holds names and values in turn, in separate cells or in one, there in lines or separated by tabs.
-    Several values of one name are joined by ``|``.
-
-    Raises:
-        ValueError: a name without a value.
     """
     pairs: list[tuple[str, str]] = []
     if len(cells) == 1 and "\n" in cells[0].strip():

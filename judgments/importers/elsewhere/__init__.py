@@ -1,1 +1,0 @@
-"""Read results of other annotation platforms as rows with MTurk's columns."""

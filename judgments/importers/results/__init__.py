@@ -1,0 +1,1 @@
+"""Result files of annotation platforms, read as rows with MTurk's columns."""
