@@ -27,6 +27,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.work.joining import worker_for_token
+from common import rate_limits
 from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
@@ -57,6 +58,7 @@ class TokenAuthentication(BaseAuthentication):
         if token.startswith(KEY_START) and len(token) == KEY_LENGTH:
             found = token_for_key(token)
             if found is None:
+                rate_limits.count("token")
                 raise exceptions.AuthenticationFailed(
                     "The token is not known, was revoked, or is past its time."
                 )
@@ -65,6 +67,7 @@ class TokenAuthentication(BaseAuthentication):
             return StaffTokens().authenticate_credentials(token)
         worker = worker_for_token(token)
         if worker is None:
+            rate_limits.count("token")
             raise exceptions.AuthenticationFailed(
                 "The token is not known; join again, or with the resume code."
             )
@@ -148,6 +151,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
             name: value for name in ("missing", "field", "quiz") if (value := getattr(error, name, None))
         }
         body = problem(error.status, str(error), title=error.title, **members)
+        if isinstance(error, rate_limits.TooMany):
+            headers["Retry-After"] = str(error.wait)
     elif isinstance(error, Http404 | exceptions.NotFound):
         body = problem(404, "There is nothing at this address for you.")
     elif isinstance(error, PermissionDenied):

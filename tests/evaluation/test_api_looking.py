@@ -296,8 +296,6 @@ def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
     assert call("get", "rehearsals/", owner).json()["results"] == []
 
 
-
-
 def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: dict[str, str]) -> None:
     work(watched, joined(watched, "cleo"), always_first)
     aggregate_study(study=watched)

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 
 import redis
 from django.conf import settings
+from django.utils.translation import ngettext
 from limits import RateLimitItem, parse
 from limits.storage import storage_from_string
 from limits.strategies import MovingWindowRateLimiter
@@ -66,28 +67,28 @@ def _network(address: str) -> str:
     return str(found)
 
 
-def refuse_beyond(name: str, *of: str) -> None:
+def check(name: str, *of: str) -> None:
     """Raise TooMany if the visitor has used up the limit ``name``; count nothing.
 
     Args:
         of: what the visitor tries it on, such as a study or an account; each has a count of its own.
     """
-    _use(name, of, count=False)
+    _use(name, of, counted=False)
 
 
 def count(name: str, *of: str) -> None:
-    """Count one use of the limit ``name`` by the visitor; raise TooMany if it was used up before."""
-    _use(name, of, count=True)
+    """Count one use of the limit ``name`` by the visitor, and raise TooMany if it was used up before."""
+    _use(name, of, counted=True)
 
 
-def _use(name: str, of: tuple[str, ...], *, count: bool) -> None:
+def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
     address, limit = _address.get(), _limit(name)
     if not address or limit is None:
         return
     key = (name, address, *of)
     limiter = _limiter(settings.CELERY_BROKER_URL)
     try:
-        allowed = limiter.hit(limit, *key) if count else limiter.test(limit, *key)
+        allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
         if allowed:
             return
         until = limiter.get_window_stats(limit, *key).reset_time
@@ -102,8 +103,6 @@ def _use(name: str, of: tuple[str, ...], *, count: bool) -> None:
 
 
 def _sentence(wait: int) -> str:
-    from django.utils.translation import ngettext
-
     minutes = math.ceil(wait / 60)
     return ngettext(
         "That was tried too often from here; please try again in %(n)d minute.",
