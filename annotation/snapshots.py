@@ -48,8 +48,7 @@ class Snapshot:
     ) -> JudgmentQuerySet:
         """Return every judgment of the snapshot, revised ones included.
 
-        With ``work``, the study is not part of the query: SQLite, which does not know table sizes, would scan all of
-        its work.
+        With ``work``, the study is not part of the query: SQLite would scan all of its work.
         """
         rows = Judgment.objects.filter(pk__lte=self.last)
         if units is None and work is None:

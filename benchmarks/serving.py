@@ -114,7 +114,9 @@ def run(installation: Installation, options: argparse.Namespace, workers: int) -
     if options.kill:
         wanted = int(hits) * min(WANTED, workers) if most is None else most * workers
         actions.append(partial(kill_after, installation, server, done, wanted // 2))
-    pids = children(installation.processes[-1].pid)
+    started = installation.processes[-1].pid
+    assert started is not None
+    pids = children(started)
     databases = postgres_pids() if options.database == "postgresql" else []
     before, before_db = cpu_seconds(pids), cpu_seconds(databases)
     start = time.perf_counter()

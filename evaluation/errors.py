@@ -6,7 +6,7 @@ from common.errors import QuorumError
 
 
 def as_sentence(words: object) -> str:
-    """Return an error or warning of the numeric packages, which begin in lower case, as a sentence."""
+    """Return an error or warning of the numeric packages as a sentence."""
     text = str(words)
     return f"{text[:1].upper()}{text[1:]}."
 

@@ -111,13 +111,10 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
 
 
 def board(run: Run, *, study: str) -> None:
-    """Make a study's dashboard snapshot; delete earlier jobs of this kind."""
     computed = compute_snapshot(study=find_study(study), progress=run.progress)
     with run.commit():
         store_snapshot(computed)
-        Job.objects.filter(kind="board", args__study=study, state=Job.State.DONE).exclude(
-            pk=run.job_id
-        ).delete()
+        _delete_earlier(run, kind="board", args__study=study)
 
 
 def report(run: Run, *, study: str) -> None:
@@ -149,7 +146,6 @@ def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
 
 
 def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[str, Any]:
-    """Compare two releases; list the first ``MOST_FLIPPED`` changed consensuses."""
     of_study = find_study(study)
     run.progress(0.1, "reading both")
     found = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
@@ -164,10 +160,12 @@ def score_submission(run: Run, *, submission: int) -> None:
 
 
 def rank_submissions(run: Run, *, challenge: str) -> None:
-    """Compare the submissions of a leaderboard; delete earlier jobs of this kind."""
     standing = compute_standing(slug=challenge, progress=run.progress)
     with run.commit():
         store_standing(standing)
-        Job.objects.filter(kind="rank_submissions", args__challenge=challenge, state=Job.State.DONE).exclude(
-            pk=run.job_id
-        ).delete()
+        _delete_earlier(run, kind="rank_submissions", args__challenge=challenge)
+
+
+def _delete_earlier(run: Run, **same: str) -> None:
+    """Delete done jobs of a kind that a page starts again and again."""
+    Job.objects.filter(state=Job.State.DONE, **same).exclude(pk=run.job_id).delete()

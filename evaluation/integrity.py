@@ -27,7 +27,7 @@ from annotation.models import (
     RawId,
     WrittenCaption,
 )
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import FINISHED, LIVE
 from annotation.money.ledger import ledger_sums, reserved_cents, spell_cents
 from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
@@ -37,7 +37,6 @@ from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
-FINISHED = [Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED]
 Status, Booked = CrowdSession.Status, CrowdSession.Booked
 Sentences = Iterator[str]
 
@@ -64,7 +63,6 @@ def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sent
 
 
 def budgets_are_what_their_ledger_says() -> Sentences:
-    """Budget counters equal the sums of the ledger; reservations belong to held slots and calls."""
     for budget in Budget.objects.select_related("study").order_by("study__slug", "place"):
         where = f"Study {budget.study.slug}: the budget at {budget.place}"
         reserved, spent = ledger_sums(budget)
@@ -90,7 +88,7 @@ def money_is_kept_within_a_budget() -> Sentences:
 
 
 def decided_sessions_are_booked() -> Sentences:
-    """Approved work is one ledger entry of its price; rejected work refunded it; nothing else did."""
+    """Approved work is one ledger entry of its price; rejected work refunded it."""
     rows = CrowdSession.objects.all()
     wrong = rows.exclude(
         Q(status=Status.APPROVED, booked=Booked.SPENT)
@@ -132,7 +130,6 @@ def unpublished_hits_hold_no_money() -> Sentences:
 
 
 def paid_work_stays_in_its_study_and_place() -> Sentences:
-    """External HITs, sessions, calls, entries and assignments agree on study, slot and worker."""
     at_home = Q(publication__study=F("study"), publication__place=F("place"))
     publications = Publication.objects.filter(
         ~Q(place=F("study__place")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
@@ -164,7 +161,7 @@ def paid_work_stays_in_its_study_and_place() -> Sentences:
 
 
 def layouts_show_units_of_the_hit() -> Sentences:
-    """An assignment's order names each place of its HIT at most once, with one side per place."""
+    """An order names each place of the HIT at most once; flips have one side per place."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED)
     names = ("study__slug", "pk", "hit_id", "order", "flips")
@@ -189,7 +186,6 @@ def revisions_replace_their_own() -> Sentences:
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
-    """Reserved or accepted assignments have a lease and no submission time."""
     held = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED)
     wrong = held.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
     yield from _sentences(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
@@ -204,7 +200,6 @@ def slots_are_spared_where_studies_stop_early() -> Sentences:
 
 
 def quizzes_count_their_answers() -> Sentences:
-    """Answers of a quiz attempt have valid positions; a finished attempt is complete."""
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
     for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator(ROWS_AT_ONCE):
         asked = {str(place) for place in range(1, len(items) + 1)}
@@ -221,7 +216,6 @@ def quiz_items_are_in_no_hit() -> Sentences:
 
 
 def cases_name_their_exclusion() -> Sentences:
-    """A flag's exclusion has the same worker and study; a decided flag has time and reason."""
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
     yield from _sentences(wrong, "flag {pk} names the exclusion of somebody else.")
@@ -240,7 +234,6 @@ def adjudications_are_of_judged_units() -> Sentences:
 
 
 def designs_can_be_read() -> Sentences:
-    """A stored design is valid and names its study's slug, protocol and dataset."""
     for study in Study.objects.select_related("dataset").order_by("slug"):
         try:
             design = design_of(study)
@@ -449,7 +442,7 @@ def values_are_allowed() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Control items of designed studies have expected answers; other and repeated units have none."""
+    """Control items of designed studies have expected answers; repeated ones have none."""
     # JSON null and SQL NULL both mean none.
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
@@ -460,7 +453,6 @@ def controls_know_their_answer() -> Sentences:
 
 
 def people_and_rehearsals_are_apart() -> Sentences:
-    """A study with simulated answers is marked as rehearsed, and has no real answers."""
     work = Assignment.objects.filter(state__in=FINISHED)
     unmarked = work.filter(simulated=True, study__simulated=False)
     for slug in unmarked.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
@@ -522,14 +514,12 @@ CHECKS = (
 
 
 def leases_that_ended() -> Sentences:
-    """Note expired leases; the next claim or ``close_study`` frees them."""
     overdue = Assignment.objects.overdue(timezone.now())
     for slug, count in overdue.values_list("study__slug").annotate(count=Count("pk")).order_by("study__slug"):
         yield f"Study {slug}: {count} leases ended and are not freed yet."
 
 
 def results_older_than_the_data() -> Sentences:
-    """Note stale results; ``aggregate`` recomputes them."""
     newest = Analysis.objects.filter(what=Analysis.What.AGGREGATION).order_by("study_id", "-created_at")
     seen: set[int] = set()
     for slug, study, made in newest.values_list("study__slug", "study_id", "created_at"):

@@ -78,7 +78,7 @@ class AnalysisQuerySet(models.QuerySet["Analysis"]):
         return self.filter(study=study, what=what).order_by("-created_at", "-pk")
 
     def replace(self, *, study: Study, what: str, signature: str, data_hash: str, **values: Any) -> Analysis:
-        """Store an analysis in the caller's transaction; replace that of the same procedure and judgments."""
+        """Store an analysis in the caller's transaction, in place of that of the same procedure and judgments."""
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
         values["created_at"] = timezone.now()
         analysis, _ = self.update_or_create(
@@ -119,7 +119,7 @@ class Analysis(models.Model):
 
 
 class MetricScore(models.Model):
-    """A metric's score of a pair's candidate, or of an image-caption unit."""
+    """A metric's scores of a pair's candidates, or of a unit's caption."""
 
     of_study = ("analysis__study",)
 
@@ -192,7 +192,7 @@ class Release(AppendOnlyRow):
 
 
 class BoardSnapshot(models.Model):
-    """The slow part of a study's dashboard: a cache, renewed while it is viewed."""
+    """A cache of the slow part of a study's dashboard."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="board")
     judgments = models.PositiveBigIntegerField(help_text="How many had come in.")

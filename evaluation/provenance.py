@@ -41,17 +41,12 @@ def versions() -> dict[str, str]:
 
 
 def signature(name: str, settings: dict[str, Any]) -> str:
-    """Return ``name|key:value|...|v:version`` in the order of ``settings``; equal text means equal
-    procedure.
-    """
+    """Return ``name|key:value|...|v:version`` in the order of ``settings``."""
     return str(Signature(name, settings, quorum_version()))
 
 
 class DataHash:
-    """SHA-256 over judgments by unit, then worker name.
-
-    It depends on answers and whether they count, not on row ids, times, or the database.
-    """
+    """SHA-256 over judgments by unit, then worker name: over answers and whether they count, not row ids or times."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -63,7 +58,7 @@ class DataHash:
     def add_coded(
         self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
     ) -> None:
-        """Add many judgments at once, like repeated ``add``, with texts encoded once.
+        """Add many judgments at once.
 
         ``units``, ``workers`` and ``answers`` are the distinct ones; ``codes`` are four (N,) int64: positions
         in them, and 0 or 1 for used.
@@ -98,8 +93,7 @@ def plain(value: float | None) -> float | None:
 def as_json(value: Any, *names: str) -> Any:
     """Return ``value`` for JSON at any depth, or only its fields ``names``.
 
-    Dataclasses become objects, arrays lists, undefined numbers null. An object's own ``as_json`` method takes
-    precedence.
+    Dataclasses become objects, arrays lists, undefined numbers null, unless an object has a method ``as_json``.
     """
     if names:
         return {name: as_json(getattr(value, name)) for name in names}

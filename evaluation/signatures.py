@@ -74,10 +74,7 @@ def parse_version(text: str, version: str) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with options from a signature: `call(*data)` gives the result again.
-
-    `missing` names options that only the first caller had; pass them by name.
-    """
+    """A function with options from a signature; those `missing` only the first caller had: pass them by name."""
 
     function: Callable[..., Any]
     options: Mapping[str, Value]
@@ -103,7 +100,7 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
 
 
 def name_given(lists: Collection[Collection[str]]) -> str:
-    """Name lists of texts that only the caller has: their number, and a digest of their content in order."""
+    """Name lists of texts that only the caller has by their number and a digest."""
     digest = hashlib.sha256()
     for texts in lists:
         # No text can hold the two bytes behind it: UTF-8 has neither.
@@ -116,7 +113,6 @@ def _encoded(text: str) -> str:
 
 
 def _text(value: Value) -> str:
-    """Write a string without quotes unless it would be read as another value; a whole float without its zero."""
     if isinstance(value, str):
         return value if _value(value) == value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

@@ -12,7 +12,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
 
 from evaluation.metrics.meteor import Tables, find_tables
@@ -199,16 +199,28 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page without cookies that fails the test when a script or the content policy complains."""
+def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """`new_page(color_scheme="dark")`: a page in a browser without cookies. The test fails when a script or the content
+    policy complains."""
     complaints: list[str] = []
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    opened = context.new_page()
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on(
-        "console",
-        lambda said: complaints.append(said.text) if "Content Security Policy" in said.text else None,
-    )
-    yield opened
-    context.close()
+
+    def heard(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            complaints.append(message.text)
+
+    def new(**look: Any) -> Page:
+        fields = {"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"} | look
+        opened = stack.enter_context(browser.new_context(**fields)).new_page()
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.on("console", heard)
+        return opened
+
+    with ExitStack() as stack:
+        yield new
     assert complaints == []
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page]) -> Page:
+    """A page on a wide screen."""
+    return new_page()

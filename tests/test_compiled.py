@@ -63,34 +63,28 @@ def compiled_files(library: Path) -> set[str]:
     return {path.name for path in library.rglob("*.nbi")}
 
 
-def test_a_change_in_a_kernel_reaches_those_that_call_it_from_other_files(library: Path) -> None:
-    assert outcome(library) == "20"
-    before = compiled_files(library)
-    change(library / "evaluation/metrics/inner.py", INNER.format(2))
-    assert outcome(library) == "30"
-    assert before
-    assert compiled_files(library).isdisjoint(before)
-
-
-def test_a_change_of_a_constant_two_imports_away_reaches_the_kernel(library: Path) -> None:
+def test_a_change_reaches_every_kernel_that_depends_on_it_and_no_other(library: Path) -> None:
     constants = library / "evaluation/statistics/constants.py"
     constants.write_text("STEP = 1\n", encoding="utf-8")
     inner = INNER.format("STEP").replace("@", "from evaluation.statistics.constants import STEP\n\n@", 1)
     (library / "evaluation/metrics/inner.py").write_text(inner, encoding="utf-8")
     assert outcome(library) == "20"
-    change(constants, "STEP = 2\n")
-    assert outcome(library) == "30"
+    first = compiled_files(library)
 
-
-def test_a_change_elsewhere_in_the_package_compiles_nothing_again(library: Path) -> None:
-    outcome(library)
-    before = compiled_files(library)
     change(library / "evaluation/metrics/__init__.py", "# changed\n")
-    outer = library / "evaluation/metrics/outer.py"
-    change(outer, OUTER + "# changed\n")
+    change(library / "evaluation/metrics/outer.py", OUTER + "# changed\n")
     assert outcome(library) == "20"
-    kept = before & compiled_files(library)
-    assert {name.partition(".")[0] for name in kept} == {"inner"}
+    second = compiled_files(library)
+    assert {name.partition(".")[0] for name in first & second} == {"inner"}
+
+    change(constants, "STEP = 2\n")  # two imports away
+    assert outcome(library) == "30"
+    third = compiled_files(library)
+    assert third.isdisjoint(second)
+
+    change(library / "evaluation/metrics/inner.py", inner.replace("x +", "x + 1 +"))
+    assert outcome(library) == "40"
+    assert compiled_files(library).isdisjoint(third)
 
 
 def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library: Path) -> None:

@@ -17,31 +17,30 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import Page
 
+from tests import forking
 from tests.installations import ROOT, Installation
 
 
-def ask(folder: Path, expression: str, **environment: str) -> str:
-    """What `expression` over the settings is in a new process with only this environment."""
-    done = run(folder, f"from django.conf import settings\nprint({expression})", **environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def run(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a few lines with only this environment."""
+def run(folder: Path, code: str, **environment: str) -> tuple[bool, str, str]:
+    """Run a few lines with only this environment: whether they came to their end, what they printed, and their
+    complaints."""
     base = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(folder)}
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=base | environment, capture_output=True, text=True
-    )
+    return forking.run(code, base | environment)
 
 
-def check(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`manage.py check` with only this environment."""
-    base = {"PATH": os.environ["PATH"], "DATA_DIR": str(folder)}
-    return subprocess.run(
-        [sys.executable, "manage.py", "check", *arguments],
-        cwd=ROOT, env=base | environment, capture_output=True, text=True,
-    )  # fmt: skip
+def ask(folder: Path, expression: str, **environment: str) -> str:
+    """What an expression over the settings is."""
+    fine, out, err = run(folder, f"from django.conf import settings\nprint({expression})", **environment)
+    assert fine, err
+    return out.strip()
+
+
+def check(folder: Path, *arguments: str, **environment: str) -> tuple[bool, str]:
+    """`manage.py check`: whether it passes, and all that it says."""
+    call = f"execute_from_command_line({['manage.py', 'check', *arguments]!r})"
+    code = f"from django.core.management import execute_from_command_line\n{call}"
+    fine, out, err = run(folder, code, **environment)
+    return fine, out + err
 
 
 def test_a_new_installation_makes_a_secret_key_that_only_its_owner_reads(tmp_path: Path) -> None:
@@ -66,16 +65,16 @@ def test_processes_that_start_together_agree_on_the_secret_key(tmp_path: Path) -
 
 def test_a_secret_key_that_was_cut_short_is_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "secret_key").write_text("short")
-    done = run(tmp_path, "from django.conf import settings\nsettings.DEBUG")
-    assert done.returncode != 0
-    assert "is cut short: expected 50 characters or more" in done.stderr.splitlines()[-1]
+    fine, _, complaint = run(tmp_path, "")
+    assert not fine
+    assert "is cut short: expected 50 characters or more" in complaint.splitlines()[-1]
 
 
 @pytest.mark.parametrize("address", ["amqp://localhost", "redis://localhost:abc/0"])
 def test_a_broker_that_is_no_redis_is_refused_in_one_sentence(tmp_path: Path, address: str) -> None:
-    done = run(tmp_path, "from django.conf import settings\nsettings.DEBUG", CELERY_BROKER_URL=address)
-    assert done.returncode != 0
-    assert "expected redis://host:6379/0, or nothing" in done.stderr.splitlines()[-1]
+    fine, _, complaint = run(tmp_path, "", CELERY_BROKER_URL=address)
+    assert not fine
+    assert "expected redis://host:6379/0, or nothing" in complaint.splitlines()[-1]
 
 
 def test_the_database_is_sqlite_in_the_data_folder_and_two_variables_switch_to_services(
@@ -134,18 +133,21 @@ def test_the_tests_themselves_run_on_a_database_that_checks_foreign_keys() -> No
 
 
 def test_an_address_that_is_no_databases_is_told_in_one_line(tmp_path: Path) -> None:
-    done = check(tmp_path, DATABASE_URL="nonsense")
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path), "DATABASE_URL": "nonsense"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("DATABASE_URL is not the address of a database; expected postgres://")
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_public_server_passes_djangos_deployment_check(tmp_path: Path) -> None:
-    done = check(
+    fine, said = check(
         tmp_path, "--deploy", "--fail-level", "WARNING", HTTPS="true", ALLOWED_HOSTS="quorum.example.org"
     )
-    assert done.returncode == 0, done.stderr
-    assert "no issues" in done.stdout + done.stderr
+    assert fine, said
+    assert "no issues" in said
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_the_check_names_what_a_public_server_lacks(
     usual = {"ALLOWED_HOSTS": ["quorum.example.org"], "HTTPS": True}
     for name, value in (usual | values).items():
         setattr(settings, name, value)
-    found = {str(one.id) for one in run_checks(include_deployment_checks=True)}
+    found = {str(one.id) for one in run_checks(tags=["security"], include_deployment_checks=True)}
     assert {one for one in found if one.startswith("quorum.")} == named
 
 
@@ -179,12 +181,8 @@ def test_pages_of_the_admin_alone_may_evaluate_code(client: Client) -> None:
 
 
 def test_a_message_with_a_line_break_stays_one_line_of_the_log(tmp_path: Path) -> None:
-    done = run(
-        tmp_path,
-        "import django, logging\ndjango.setup()\nlogging.getLogger('quorum').warning('one\\nERROR two')",
-    )
-    assert done.stderr.rstrip().endswith("WARNING quorum: one\\nERROR two")
-    assert len(done.stderr.splitlines()) == 1
+    _, _, logged = run(tmp_path, "import logging\nlogging.getLogger('quorum').warning('one\\nERROR two')")
+    assert logged.splitlines()[-1].endswith("WARNING quorum: one\\nERROR two")
 
 
 def test_pages_and_static_files_of_a_real_server_work_in_a_browser(
@@ -213,16 +211,16 @@ def test_no_test_changes_settings_in_two_ways_at_once() -> None:
     ways = {"override_settings", "settings_for", "emulated"}
     found = []
     for path in Path(__file__).parent.rglob("test_*.py"):
-        for test in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
-                asked = {argument.arg for argument in test.args.args}
-                named = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
-                sets = any(
-                    isinstance(one, ast.Attribute)
-                    and isinstance(one.ctx, ast.Store)
-                    and ast.unparse(one.value) == "settings"
-                    for one in ast.walk(test)
-                )
-                if "settings" in asked and sets and (ways & named or "turk" in asked):
-                    found.append(f"{path.name}::{test.name}")
+        for test in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(test, ast.FunctionDef) or "settings" not in ast.unparse(test.args):
+                continue
+            named = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+            sets = any(
+                isinstance(one, ast.Attribute)
+                and isinstance(one.ctx, ast.Store)
+                and ast.unparse(one.value) == "settings"
+                for one in ast.walk(test)
+            )
+            if sets and (ways & named or "turk" in ast.unparse(test.args)):
+                found.append(f"{path.name}::{test.name}")
     assert found == []

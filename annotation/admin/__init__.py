@@ -2,7 +2,6 @@
 
 from annotation.admin import rows
 from annotation.crowds import page as crowds_page
-from annotation.crowds import steps_page as crowds_steps
 from annotation.crowds.panel import page as panel_page
 from annotation.money import plan_page
 from annotation.quality import controls_page, review_page, rules_page
@@ -13,7 +12,6 @@ from annotation.work import page as work_page
 __all__ = [
     "controls_page",
     "crowds_page",
-    "crowds_steps",
     "panel_page",
     "plan_page",
     "quiz_page",

@@ -1,4 +1,4 @@
-"""Workers, assignments, judgments, and what is spent at crowds."""
+"""Lists of workers, their work and what they wrote, and of what is asked and paid at crowds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,24 @@ from rest_framework.viewsets import GenericViewSet
 
 from annotation.api import work
 from annotation.api.work import WorkersOnly, save_draft
-from annotation.models import Assignment, Budget, CrowdSession, Judgment, LedgerEntry, Publication, Worker
+from annotation.models import (
+    Assignment,
+    Budget,
+    CrowdCall,
+    CrowdSession,
+    Invitation,
+    Judgment,
+    LedgerEntry,
+    Participation,
+    ProblemReport,
+    Publication,
+    Worker,
+    WrittenCaption,
+)
+from annotation.work.operations import invite
 from common.errors import NotThere
 from judgments.access.roles import IsStaff, VisibleRows
+from judgments.api.operations import create_action
 from judgments.api.resources import Related, Resource, RowSerializer, TrueOrFalse, filters_of, study_filter
 from judgments.kinds import KINDS
 
@@ -205,6 +220,120 @@ class JudgmentResource(Resource):
     )
 
 
+class ParticipationSerializer(RowSerializer[Participation]):
+    """A worker's part in a study; never their completion code."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+
+    class Meta:
+        model = Participation
+        fields = ["id", "study", "worker", "standing", "joined_at", "consent_version", "consented_at"]
+
+
+class ParticipationResource(Resource):
+    """Who joined which study, and whether they may go on."""
+
+    reading, scope = "annotation.view_participation", "workers"
+    queryset = Participation.objects.select_related("study", "worker")
+    serializer_class = ParticipationSerializer
+    filterset_class = filters_of(
+        Participation,
+        "standing",
+        study=study_filter(),
+        worker="worker__name",
+        consented=TrueOrFalse(field_name="consented_at", lookup_expr="isnull", exclude=True),
+    )
+    orderings = {"id": "pk", "joined_at": "joined_at"}
+
+
+class InvitationSerializer(RowSerializer[Invitation]):
+    """A personal code, good for one person."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name", optional=True)
+
+    class Meta:
+        model = Invitation
+        fields = ["id", "study", "code", "note", "worker", "used_at"]
+
+
+class InvitationResource(Resource):
+    """Personal codes."""
+
+    reading, scope = "annotation.view_invitation", "workers"
+    queryset = Invitation.objects.select_related("study", "worker")
+    serializer_class = InvitationSerializer
+    filterset_class = filters_of(
+        Invitation,
+        "note",
+        study=study_filter(),
+        used=TrueOrFalse(field_name="used_at", lookup_expr="isnull", exclude=True),
+    )
+
+    create = create_action(
+        invite, reply=InvitationSerializer, many=True, responses={404: work.Problem, 409: work.NOT_NOW}
+    )
+
+
+class ProblemReportSerializer(RowSerializer[ProblemReport]):
+    """Something a worker found wrong with a unit."""
+
+    study = Related("assignment.study.slug")
+    worker = Related("assignment.worker.name")
+    unit = Related("unit.key")
+
+    class Meta:
+        model = ProblemReport
+        fields = ["id", "study", "assignment", "worker", "unit", "what", "comment"]
+
+
+class ProblemReportResource(Resource):
+    """Pictures that cannot be seen, broken sentences, anything else."""
+
+    reading, study_path, scope = "annotation.view_problemreport", "assignment__study", "judgments"
+    queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
+    serializer_class = ProblemReportSerializer
+    filterset_class = filters_of(ProblemReport, "what", study=study_filter(field_name="assignment__study"))
+
+
+class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
+    """A caption of a dataset that a worker wrote."""
+
+    study = serializers.SerializerMethodField(help_text="Where it was written; null where that was deleted.")
+    dataset = Related("caption.dataset.name")
+    caption = Related("caption.key")
+    text = Related("caption.text")
+    role = Related("caption.role")
+    worker = Related("worker.name")
+
+    class Meta:
+        model = WrittenCaption
+        fields = ["id", "study", "dataset", "caption", "text", "role", "worker", "judgment"]
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_study(self, row: WrittenCaption) -> str | None:
+        """Its slug."""
+        return row.judgment.assignment.study.slug if row.judgment else None
+
+
+class WrittenCaptionResource(Resource):
+    """Captions that workers wrote, once they are part of a dataset."""
+
+    reading, scope = "annotation.view_writtencaption", "judgments"
+    study_path: ClassVar[str] = "judgment__assignment__study"
+    queryset = WrittenCaption.objects.select_related(
+        "caption__dataset", "worker", "judgment__assignment__study"
+    )
+    serializer_class = WrittenCaptionSerializer
+    filterset_class = filters_of(
+        WrittenCaption,
+        study=study_filter(field_name="judgment__assignment__study"),
+        dataset="caption__dataset__name",
+        worker="worker__name",
+    )
+
+
 class BudgetSerializer(RowSerializer[Budget]):
     """Integer cents."""
 
@@ -294,3 +423,32 @@ class SessionResource(Resource):
     queryset = CrowdSession.objects.select_related("study", "worker")
     serializer_class = SessionSerializer
     filterset_class = filters_of(CrowdSession, "place", "status", study=study_filter(), worker="worker__name")
+
+
+class CrowdCallSerializer(RowSerializer[CrowdCall]):
+    """Something asked of a crowd; never what the crowd itself calls a person."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name", optional=True)
+    made_by = Related("made_by.username", optional=True)
+    unsure = serializers.BooleanField(
+        read_only=True, help_text="Nobody can tell whether the crowd carried it out."
+    )
+
+    class Meta:
+        model = CrowdCall
+        fields = [
+            *("id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure"),
+            *("attempts", "reserved_cents", "why", "problem", "made_by", "made_at", "next_at", "done_at"),
+        ]
+
+
+class CrowdCallResource(Resource):
+    """What was asked of crowds: each call once, whatever broke on the way."""
+
+    reading, scope = "annotation.view_crowdcall", "money"
+    queryset = CrowdCall.objects.select_related("study", "worker", "made_by")
+    serializer_class = CrowdCallSerializer
+    filterset_class = filters_of(
+        CrowdCall, "place", "kind", "state", study=study_filter(), worker="worker__name"
+    )

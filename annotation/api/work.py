@@ -48,6 +48,9 @@ class Problem(Schema):
     errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
 
 
+NOT_NOW = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
+
+
 class TextField(serializers.CharField):
     """A text as it was sent, which a service checks."""
 
@@ -198,72 +201,6 @@ class ReportReply(Schema):
     what = serializers.CharField()
 
 
-class QuizOption(Schema):
-    """An answer to choose."""
-
-    value = serializers.IntegerField()
-    text = serializers.CharField()
-
-
-class QuizQuestion(ShownUnit):
-    """A question with options, or a known item as its kind shows it."""
-
-    protocol = serializers.CharField(required=False)
-    options = QuizOption(many=True, required=False)
-
-
-class QuizAnswer(Schema):
-    """One answer: the option's number, or what the kind answers."""
-
-    position = serializers.IntegerField(min_value=1)
-    value = serializers.IntegerField(required=False)
-    answer = serializers.JSONField(required=False)
-
-
-class QuizExplanation(Schema):
-    """What was right."""
-
-    position = serializers.IntegerField()
-    right = serializers.BooleanField()
-    expected = serializers.CharField()
-    why = serializers.CharField(allow_blank=True)
-
-
-class QuizAttemptReply(Schema):
-    """An attempt, under way or over."""
-
-    number = serializers.IntegerField()
-    state = serializers.ChoiceField(choices=["running", "finished"])
-    questions = QuizQuestion(many=True)
-    answers = QuizAnswer(many=True)
-    right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
-    of = serializers.IntegerField()
-    passed = serializers.BooleanField(allow_null=True)
-    explanations = QuizExplanation(many=True)
-
-
-class QuizReply(Schema):
-    """How the worker stands with the study's quiz."""
-
-    needed = serializers.BooleanField()
-    passed = serializers.BooleanField()
-    pass_mark = serializers.FloatField()
-    attempts_left = serializers.IntegerField()
-    attempt = QuizAttemptReply(allow_null=True)
-
-
-@extend_schema_field(QuizAnswer(many=True))
-class QuizAnswersField(serializers.ListField):
-    """Answers, whose members the services check."""
-
-
-class QuizRequest(Parameters):
-    """Nothing to start an attempt; answers to give some."""
-
-    answers = QuizAnswersField(required=False)
-    number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
-
-
 # tokens alone: a browser's session would ask for a CSRF token, and workers have none
 TOKENS = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
@@ -310,19 +247,12 @@ class JoinView(WorkView):
     def post(self, request: Request, slug: str) -> Response:
         """Join a study. A name makes a worker; a taken name needs its token or its resume code."""
         asked = JoinRequest.read(request.data)
-        study = find_study(slug)
-        terms: dict[str, Any] = {
-            "study": study,
-            "name": asked["worker"],
-            "code": asked.get("code", ""),
-            "consent": asked.get("consent", False),
-            "country": asked.get("country", ""),
-        }
+        study, name = find_study(slug), asked.pop("worker")
         if "resume" in asked:
-            joined = resume_worker(**terms, resume=asked["resume"])
+            joined = resume_worker(study=study, name=name, **asked)
         else:
             known = request.user if isinstance(request.user, Worker) else None
-            joined = join_study(**terms, known=known)
+            joined = join_study(study=study, name=name, known=known, **asked)
         reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
         return private(reply, status=201)
 

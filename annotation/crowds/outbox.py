@@ -234,7 +234,7 @@ def _reserve_again(call: CrowdCall) -> None:
 
 def _extended(call: CrowdCall) -> None:
     """Apply more slots or time. The external HIT is open again, with the slots that were released."""
-    publication = Publication.objects.select_for_update().get(pk=call.publication_id)
+    publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     decided = publication.sessions.exclude(booked="").count()

@@ -13,9 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.decorators import display
 
-from annotation.crowds import Ability, backend_of
+from annotation.crowds import Ability, backend_of, operations
 from annotation.crowds.sync import SYNC
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Worker
+from annotation.money import operations as money_operations
 from annotation.money.costs import (
     Forecast,
     Overclaim,
@@ -29,12 +30,44 @@ from annotation.money.costs import (
 from annotation.money.ledger import spell_cents
 from annotation.money.wages import unopposed
 from annotation.snapshots import counting_is_slow
+from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
+from judgments.admin.operations import add_operation
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 from judgments.templatetags.judgments_tags import cents
+
+SHOWN = 20
+UNITS_A_PAGE = 20  # in a HIT, roughly
+LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
+SUGGESTED = 200  # workers' names that a field offers
+CANNOT = {
+    Ability.PUBLISH: "put work up",
+    Ability.EXTEND: "add places and time",
+    Ability.EXPIRE: "take work down",
+    Ability.LIST: "list what people handed in",
+    Ability.APPROVE: "approve",
+    Ability.REJECT: "reject",
+    Ability.BONUS: "pay bonuses",
+    Ability.BLOCK: "block a worker",
+    Ability.QUALIFY: "give qualifications",
+    Ability.MESSAGE: "write to workers",
+    Ability.COST: "say what it costs",
+}
+ASKED = {
+    Ability.PUBLISH: "put up",
+    Ability.EXTEND: "offer longer, or more places",
+    Ability.EXPIRE: "take down",
+    Ability.APPROVE: "approve",
+    Ability.REJECT: "reject",
+    Ability.BONUS: "pay a bonus",
+    Ability.BLOCK: "block",
+    Ability.UNBLOCK: "take a block back",
+    Ability.QUALIFY: "give a qualification",
+    Ability.MESSAGE: "write",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,37 +111,6 @@ FORMS = (
     ),
     CrowdForm("unblock-worker", "Take a block back", needs=Ability.BLOCK),
 )
-
-
-SHOWN = 20
-UNITS_A_PAGE = 20  # in a HIT, roughly
-LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
-SUGGESTED = 200  # workers' names that a field offers
-CANNOT = {
-    Ability.PUBLISH: "put work up",
-    Ability.EXTEND: "add places and time",
-    Ability.EXPIRE: "take work down",
-    Ability.LIST: "list what people handed in",
-    Ability.APPROVE: "approve",
-    Ability.REJECT: "reject",
-    Ability.BONUS: "pay bonuses",
-    Ability.BLOCK: "block a worker",
-    Ability.QUALIFY: "give qualifications",
-    Ability.MESSAGE: "write to workers",
-    Ability.COST: "say what it costs",
-}
-ASKED = {
-    Ability.PUBLISH: "put up",
-    Ability.EXTEND: "offer longer, or more places",
-    Ability.EXPIRE: "take down",
-    Ability.APPROVE: "approve",
-    Ability.REJECT: "reject",
-    Ability.BONUS: "pay a bonus",
-    Ability.BLOCK: "block",
-    Ability.UNBLOCK: "take a block back",
-    Ability.QUALIFY: "give a qualification",
-    Ability.MESSAGE: "write",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +314,26 @@ def _compared(study: Study) -> dict[str, object] | None:
 
 
 add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))
+
+
+def _syncs(study: Study) -> bool:
+    return bool(study.place) and Ability.LIST in backend_of(study).can
+
+
+add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
+add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
+add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
+add_operation(money_operations.top_up, label="Pay top-ups", fields=(), beside=True)
+add_operation(
+    money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
+)
+add_operation(operations.block, label="Block")
+add_operation(operations.unblock, label="Take the block back")
+add_operation(operations.qualify, label="Qualify")
+add_operation(operations.write, label="Send")
+add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
+add_operation(money_operations.was_done, name="call-was-done", label="It was done", fields=())
+add_operation(money_operations.was_not_done, name="call-was-not-done", label="It was not done", fields=())
 
 
 @admin.register(Publication)

@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from annotation.models import CrowdCall, CrowdSession, RawId
 
+INSTEAD = "…"
 BY_THE_LINK = ("", "local")  # places of studies with a public link
 # People in result files; those of Mechanical Turk's API have other rows.
 OF_FILES = "mturk-files"
@@ -56,9 +57,6 @@ def comes_by_the_link(place: str) -> bool:
 def _mark(*parts: str) -> str:
     text = "\x1f".join(parts).encode()
     return hmac.new(settings.PSEUDONYM_KEY.encode(), text, hashlib.sha256).hexdigest()
-
-
-INSTEAD = "…"
 
 
 def without_ids(words: str, values: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from judgments.studies.studies import design_of, mark_closed, mark_open
 
 LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
 OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
+PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
 @transaction.atomic
@@ -37,20 +38,12 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
         return 0
-    Study.objects.select_for_update(no_key=True).get(
-        pk=study.pk
-    )  # a simultaneous opening finds the existing plan
+    # a simultaneous opening waits here, and finds the plan
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
-    up = set(
-        Publication.objects.filter(study=study, place=study.place, state__in=OPEN_THERE).values_list(
-            "hit", flat=True
-        )
-    )
-    wanted = [
-        plan
-        for plan in backend.plans(study)
-        if plan.hit not in up and plan.hit not in besides and plan.places > 0
-    ]
+    rows = Publication.objects.filter(study=study, place=study.place)
+    up = {*rows.filter(state__in=OPEN_THERE).values_list("hit", flat=True), *besides}
+    wanted = [plan for plan in backend.plans(study) if plan.hit not in up and plan.places > 0]
     prices = [backend.price(design, places=plan.places) for plan in wanted]
     total = sum(plan.places * price.cents for plan, price in zip(wanted, prices, strict=True))
     budget = budget_of(study, study.place)
@@ -60,7 +53,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             f"({spell_cents(budget.budget_cents)}) {spell_cents(budget.left_cents)} are left."
         )
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
-    numbers = _numbers(study)
+    numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
     for plan, price in zip(wanted, prices, strict=True):
         number = numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.place, study.pk, study.slug, plan.hit, number)
@@ -94,11 +87,6 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     return len(wanted)
 
 
-def _numbers(study: Study) -> dict[int | None, int]:
-    rows = Publication.objects.filter(study=study, place=study.place).order_by("number")
-    return dict(rows.values_list("hit", "number"))
-
-
 @transaction.atomic
 def ask_to_extend(
     *,
@@ -109,11 +97,7 @@ def ask_to_extend(
     why: str = "",
 ) -> None:
     """Ask for more slots, more time, or both."""
-    if publication.state not in (
-        Publication.State.PUBLISHED,
-        Publication.State.EXPIRED,
-        Publication.State.FINISHED,
-    ):
+    if publication.state not in (*PUBLISHED_THERE, Publication.State.FINISHED):
         raise WrongState(
             f"Nothing was changed: publication {publication} is {publication.get_state_display()}."
         )
@@ -146,8 +130,7 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
     if study.state != Study.State.OPEN:
         raise WrongState(f"Nothing was changed: study {study.slug!r} is {study.get_state_display()}.")
     until = timezone.now() + timedelta(hours=hours)
-    states = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
-    up = Publication.objects.filter(study=study, place=study.place, state__in=states)
+    up = Publication.objects.filter(study=study, place=study.place, state__in=PUBLISHED_THERE)
     publications = list(up.select_related("study"))
     if not publications:
         raise WrongState(f"Nothing was changed: nothing of study {study.slug!r} is up at its crowd.")
@@ -182,11 +165,10 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
     until = timezone.now() + timedelta(hours=design_of(study).crowd.lifetime_hours)
-    states = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
     down = Publication.objects.filter(
         study=study,
         place=study.place,
-        state__in=states,
+        state__in=PUBLISHED_THERE,
         calls__kind=Ability.EXPIRE,
         calls__payload__pause=True,
         calls__made_at__gte=since,
@@ -260,12 +242,9 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     plan_publications(study=study, by=by)
     said = backend.where(study)
     if was != Study.State.OPEN:
-        note_event(study=study, what="opened", words=_opened_words(study, said), by=by)
+        place = "" if study.place == "local" else f" at {study.place}"
+        note_event(study=study, what="opened", words=f"Opened{place}. {said}", by=by)
     return said
-
-
-def _opened_words(study: Study, said: str) -> str:
-    return f"Opened. {said}" if study.place == "local" else f"Opened at {study.place}. {said}"
 
 
 def _settle_in(study: Study, backend: CrowdBackend) -> None:

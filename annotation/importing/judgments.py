@@ -117,9 +117,6 @@ def import_judgments(
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
             rows do not name one.
         columns: the meaning of foreign columns (mturk).
-
-    Raises:
-        DataConflict: a study of this name has other judgments.
     """
     found = find_dataset(dataset)
     items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))

@@ -18,6 +18,7 @@ from judgments.models import HIT, Caption, Study, Unit
 LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
 # states of finished work that is excluded
 NOT_COUNTED = ("invalidated", "apart")
+FINISHED = ("submitted", "approved", "rejected")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):

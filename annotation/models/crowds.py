@@ -238,11 +238,10 @@ class CrowdCall(models.Model):
 
     def publication_now(self) -> Publication:
         """Return the current row: its slots may have grown since the call was written."""
-        return Publication.objects.select_related("hit", "study").get(pk=self.publication_id)
+        return Publication.objects.select_related("hit", "study").get(calls=self)
 
     def session_now(self) -> CrowdSession:
-        sessions = CrowdSession.objects.select_related("study", "worker", "publication")
-        return sessions.get(pk=self.session_id)
+        return CrowdSession.objects.select_related("study", "worker", "publication").get(calls=self)
 
     def remember(self, **facts: Any) -> bool:
         """Store facts for a later attempt at once; None deletes a fact.

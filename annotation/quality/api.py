@@ -1,4 +1,4 @@
-"""How careless answers are kept out, for programs: rules, replays, control items, flags, exclusions and reviews."""
+"""Quality over HTTP: detectors, replays, control items, flags, exclusions, reviews and adjudications."""
 
 from __future__ import annotations
 
@@ -23,14 +23,8 @@ from annotation.api import work
 from annotation.models import (
     Adjudication,
     Case,
-    CrowdCall,
     Exclusion,
-    Invitation,
-    Participation,
-    ProblemReport,
     QualityRule,
-    QuizAttempt,
-    WrittenCaption,
 )
 from annotation.quality import operations
 from annotation.quality import reviews as services
@@ -39,7 +33,6 @@ from annotation.quality.detectors import RULES
 from annotation.quality.operations import settings_of
 from annotation.quality.rules import judged, replay_rule
 from annotation.quality.rules_page import MOST_TO_REPLAY
-from annotation.work.operations import invite
 from annotation.work.presentation import preview_picture_url, shown_unit
 from common.errors import WrongState
 from judgments.access.roles import staff_of, study_for, token_of
@@ -246,61 +239,6 @@ class ControlsView(APIView):
         )
 
 
-class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
-    """A worker's try at a quiz: what was asked, what was answered."""
-
-    study = Related("study.slug")
-    worker = Related("worker.name")
-    items = serializers.ListField(read_only=True)
-    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as the worker saw it.")
-
-    class Meta:
-        model = QuizAttempt
-        fields = [
-            *("id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed"),
-            *("simulated", "started_at", "finished_at"),
-        ]
-
-
-class QuizAttemptResource(Resource):
-    """Attempts at quizzes, those under way too."""
-
-    reading, scope = "annotation.view_quizattempt", "workers"
-    queryset = QuizAttempt.objects.select_related("study", "worker")
-    serializer_class = QuizAttemptSerializer
-    filterset_class = filters_of(
-        QuizAttempt, "qualification", "passed", "simulated", study=study_filter(), worker="worker__name"
-    )
-    orderings = {"id": "pk", "started_at": "started_at"}
-
-
-class ParticipationSerializer(RowSerializer[Participation]):
-    """A worker's part in a study; never their completion code."""
-
-    study = Related("study.slug")
-    worker = Related("worker.name")
-
-    class Meta:
-        model = Participation
-        fields = ["id", "study", "worker", "standing", "joined_at", "consent_version", "consented_at"]
-
-
-class ParticipationResource(Resource):
-    """Who joined which study, and whether they may go on."""
-
-    reading, scope = "annotation.view_participation", "workers"
-    queryset = Participation.objects.select_related("study", "worker")
-    serializer_class = ParticipationSerializer
-    filterset_class = filters_of(
-        Participation,
-        "standing",
-        study=study_filter(),
-        worker="worker__name",
-        consented=TrueOrFalse(field_name="consented_at", lookup_expr="isnull", exclude=True),
-    )
-    orderings = {"id": "pk", "joined_at": "joined_at"}
-
-
 class ExclusionSerializer(RowSerializer[Exclusion]):
     """A worker whose answers in a study do not count."""
 
@@ -366,35 +304,13 @@ class CaseResource(Resource):
     dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_BEFORE)
 
 
-class ProblemReportSerializer(RowSerializer[ProblemReport]):
-    """Something a worker found wrong with a unit."""
-
-    study = Related("assignment.study.slug")
-    worker = Related("assignment.worker.name")
-    unit = Related("unit.key")
-
-    class Meta:
-        model = ProblemReport
-        fields = ["id", "study", "assignment", "worker", "unit", "what", "comment"]
-
-
-class ProblemReportResource(Resource):
-    """Pictures that cannot be seen, broken sentences, anything else."""
-
-    reading, study_path, scope = "annotation.view_problemreport", "assignment__study", "judgments"
-    queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
-    serializer_class = ProblemReportSerializer
-    filterset_class = filters_of(ProblemReport, "what", study=study_filter(field_name="assignment__study"))
-
-
 class ChangedReply(work.Schema):
     """How many changed; the others were so already."""
 
     changed = serializers.IntegerField()
 
 
-NOT_NOW = OpenApiResponse(work.Problem, description="Not possible now; nothing was changed.")
-PROBLEMS = {400: work.Problem, 404: work.Problem, 409: NOT_NOW}
+PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.NOT_NOW}
 
 
 class ChangedView(OperationView):
@@ -460,7 +376,7 @@ class AdjudicationResource(Resource):
         operations.send_units,
         reply=AdjudicationSerializer,
         many=True,
-        responses={404: work.Problem, 409: NOT_NOW},
+        responses={404: work.Problem, 409: work.NOT_NOW},
     )
     withdraw = row_action(
         operations.withdraw, "withdraw", reply=AdjudicationSerializer, responses={404: work.Problem}
@@ -483,7 +399,7 @@ class AdjudicationResource(Resource):
 
     @extend_schema(
         request=operations.DecideRequest,
-        responses={200: AdjudicationSerializer, 404: work.Problem, 409: NOT_NOW},
+        responses={200: AdjudicationSerializer, 404: work.Problem, 409: work.NOT_NOW},
         description="The final answer, by the adjudicator alone, as they see the unit; the same again is harmless.",
     )
     @action(detail=True, methods=["post"])
@@ -495,98 +411,3 @@ class AdjudicationResource(Resource):
 
     def _own(self, request: Request) -> Adjudication:
         return services.own_adjudication(user=staff_of(request), pk=self.get_object().pk)
-
-
-class InvitationSerializer(RowSerializer[Invitation]):
-    """A personal code, good for one person."""
-
-    study = Related("study.slug")
-    worker = Related("worker.name", optional=True)
-
-    class Meta:
-        model = Invitation
-        fields = ["id", "study", "code", "note", "worker", "used_at"]
-
-
-class InvitationResource(Resource):
-    """Personal codes."""
-
-    reading, scope = "annotation.view_invitation", "workers"
-    queryset = Invitation.objects.select_related("study", "worker")
-    serializer_class = InvitationSerializer
-    filterset_class = filters_of(
-        Invitation,
-        "note",
-        study=study_filter(),
-        used=TrueOrFalse(field_name="used_at", lookup_expr="isnull", exclude=True),
-    )
-
-    create = create_action(
-        invite, reply=InvitationSerializer, many=True, responses={404: work.Problem, 409: NOT_NOW}
-    )
-
-
-class CrowdCallSerializer(RowSerializer[CrowdCall]):
-    """Something asked of a crowd; never what the crowd itself calls a person."""
-
-    study = Related("study.slug")
-    worker = Related("worker.name", optional=True)
-    made_by = Related("made_by.username", optional=True)
-    unsure = serializers.BooleanField(
-        read_only=True, help_text="Nobody can tell whether the crowd carried it out."
-    )
-
-    class Meta:
-        model = CrowdCall
-        fields = [
-            *("id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure"),
-            *("attempts", "reserved_cents", "why", "problem", "made_by", "made_at", "next_at", "done_at"),
-        ]
-
-
-class CrowdCallResource(Resource):
-    """What was asked of crowds: each call once, whatever broke on the way."""
-
-    reading, scope = "annotation.view_crowdcall", "money"
-    queryset = CrowdCall.objects.select_related("study", "worker", "made_by")
-    serializer_class = CrowdCallSerializer
-    filterset_class = filters_of(
-        CrowdCall, "place", "kind", "state", study=study_filter(), worker="worker__name"
-    )
-
-
-class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
-    """A caption of a dataset that a worker wrote."""
-
-    study = serializers.SerializerMethodField(help_text="Where it was written; null where that was deleted.")
-    dataset = Related("caption.dataset.name")
-    caption = Related("caption.key")
-    text = Related("caption.text")
-    role = Related("caption.role")
-    worker = Related("worker.name")
-
-    class Meta:
-        model = WrittenCaption
-        fields = ["id", "study", "dataset", "caption", "text", "role", "worker", "judgment"]
-
-    @extend_schema_field({"type": "string", "nullable": True})
-    def get_study(self, row: WrittenCaption) -> str | None:
-        """Its slug."""
-        return row.judgment.assignment.study.slug if row.judgment else None
-
-
-class WrittenCaptionResource(Resource):
-    """Captions that workers wrote, once they are part of a dataset."""
-
-    reading, scope = "annotation.view_writtencaption", "judgments"
-    study_path: ClassVar[str] = "judgment__assignment__study"
-    queryset = WrittenCaption.objects.select_related(
-        "caption__dataset", "worker", "judgment__assignment__study"
-    )
-    serializer_class = WrittenCaptionSerializer
-    filterset_class = filters_of(
-        WrittenCaption,
-        study=study_filter(field_name="judgment__assignment__study"),
-        dataset="caption__dataset__name",
-        worker="worker__name",
-    )

@@ -141,8 +141,7 @@ def control_records(
 ) -> dict[int, ControlRecord]:
     """Return the record of each worker who saw a control item.
 
-    Args:
-        answers: (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
+    ``answers`` are (worker, given, expected[, kind of control item, ...]), as ``control_answers`` gives them.
     """
     return tallied_records(
         ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
@@ -188,12 +187,7 @@ class RunningAccuracy:
 
 
 def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
-    """Return the accuracy over control items in the order of the answers.
-
-    Args:
-        after: the least number that counts.
-        threshold: an equal share is not below.
-    """
+    """Return the accuracy over control items in the order of the answers; say nothing before ``after``."""
     right = 0
     first_below = None
     below = False

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
-from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, StudyAlarm, Worker
+from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE
 from annotation.quality.detectors import Finding, Rule, findings
 from annotation.quality.detectors.base import pages_since_look
@@ -28,7 +27,7 @@ from annotation.quality.rules import (
 from annotation.webhooks.webhooks import note_exclusion
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from common.errors import WrongState
-from judgments.models import HIT, Study, Unit
+from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 
 Standing = Participation.Standing
@@ -79,10 +78,7 @@ def exclude_worker(
 ) -> Exclusion:
     """Exclude ``worker`` from ``study``: invalidate their answers and reopen their slots.
 
-    A repeated call returns the first exclusion and changes nothing.
-
-    Args:
-        rule: the detector that excluded the worker, '' for a person.
+    A repeated call returns the first exclusion. ``rule`` is the detector, '' for a person.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
@@ -209,26 +205,11 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
     )
 
 
-@transaction.atomic
-def flag_used_up_controls(
-    *, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]
-) -> None:
-    """Count an assignment that lacks control items (row ids), because the worker has met them all."""
-    own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
-    # for the designer, all captions of a control image are one control item
-    items = len({unit.item_id for unit in units if unit.pk in missing})
-    raised = StudyAlarm.objects.filter(**own).update(
-        pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
-    )
-    if not raised:  # a worker claims one HIT at a time: nobody else creates this row
-        StudyAlarm.objects.create(**own, pages=1, missing=items)
-
-
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``.
 
-    A detector with a flag on the worker is silent. A study without enabled detectors costs one query, a page
-    without a due look two.
+    A detector with a flag on the worker is silent. Without enabled detectors this costs one query, without a due look
+    two.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))

@@ -108,9 +108,7 @@ def judgments_of(study: Study, worker: int) -> int:
 def history_of(study: Study, worker: int, *, total: int, pages: int, others: bool) -> History:
     """Return the worker's latest judgments and, if ``others``, those of others on the same units.
 
-    Args:
-        total: the worker's judgments in the study.
-        pages: how many of the latest pages are new to the detectors.
+    ``total`` counts the worker's judgments in the study; the latest ``pages`` are new to the detectors.
     """
     reader = _Reader(KINDS[study.protocol], {})
     current = Judgment.objects.filter(assignment__state__in=FINISHED, replaced_by__isnull=True)

@@ -1,10 +1,11 @@
-"""The quiz over HTTP, for clients that never open the pages (docs/api.md)."""
+"""The quiz over HTTP (docs/api.md): attempts for researchers, and the test itself for workers' clients."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,8 +17,104 @@ from annotation.quiz.sheet import asked_at, explained, may_explain
 from annotation.work.joining import require_participation
 from annotation.work.presentation import Place, quiz_picture_url
 from common.errors import NotThere
+from common.parameters import Parameters
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.studies.studies import design_of, find_study
+
+
+class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
+    """A worker's try at a quiz: what was asked, what was answered."""
+
+    study = Related("study.slug")
+    worker = Related("worker.name")
+    items = serializers.ListField(read_only=True)
+    answers = serializers.DictField(read_only=True, help_text="Position -> answer, as the worker saw it.")
+
+    class Meta:
+        model = QuizAttempt
+        fields = [
+            *("id", "study", "worker", "qualification", "number", "items", "answers", "right", "passed"),
+            *("simulated", "started_at", "finished_at"),
+        ]
+
+
+class QuizAttemptResource(Resource):
+    """Attempts at quizzes, those under way too."""
+
+    reading, scope = "annotation.view_quizattempt", "workers"
+    queryset = QuizAttempt.objects.select_related("study", "worker")
+    serializer_class = QuizAttemptSerializer
+    filterset_class = filters_of(
+        QuizAttempt, "qualification", "passed", "simulated", study=study_filter(), worker="worker__name"
+    )
+    orderings = {"id": "pk", "started_at": "started_at"}
+
+
+class QuizOption(work.Schema):
+    """An answer to choose."""
+
+    value = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class QuizQuestion(work.ShownUnit):
+    """A question with options, or a known item as its kind shows it."""
+
+    protocol = serializers.CharField(required=False)
+    options = QuizOption(many=True, required=False)
+
+
+class QuizAnswer(work.Schema):
+    """One answer: the option's number, or what the kind answers."""
+
+    position = serializers.IntegerField(min_value=1)
+    value = serializers.IntegerField(required=False)
+    answer = serializers.JSONField(required=False)
+
+
+class QuizExplanation(work.Schema):
+    """What was right."""
+
+    position = serializers.IntegerField()
+    right = serializers.BooleanField()
+    expected = serializers.CharField()
+    why = serializers.CharField(allow_blank=True)
+
+
+class QuizAttemptReply(work.Schema):
+    """An attempt, under way or over."""
+
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["running", "finished"])
+    questions = QuizQuestion(many=True)
+    answers = QuizAnswer(many=True)
+    right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
+    of = serializers.IntegerField()
+    passed = serializers.BooleanField(allow_null=True)
+    explanations = QuizExplanation(many=True)
+
+
+class QuizReply(work.Schema):
+    """How the worker stands with the study's quiz."""
+
+    needed = serializers.BooleanField()
+    passed = serializers.BooleanField()
+    pass_mark = serializers.FloatField()
+    attempts_left = serializers.IntegerField()
+    attempt = QuizAttemptReply(allow_null=True)
+
+
+@extend_schema_field(QuizAnswer(many=True))
+class QuizAnswersField(serializers.ListField):
+    """Answers, whose members the services check."""
+
+
+class QuizRequest(Parameters):
+    """Nothing to start an attempt; answers to give some."""
+
+    answers = QuizAnswersField(required=False)
+    number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
 
 
 class QuizView(WorkView):
@@ -26,7 +123,7 @@ class QuizView(WorkView):
     worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
 
     @extend_schema(
-        responses={200: work.QuizReply, 403: work.Problem, 404: work.Problem},
+        responses={200: QuizReply, 403: work.Problem, 404: work.Problem},
         operation_id="studies_quiz",
         tags=["worker"],
         summary="Your status in the quiz",
@@ -38,10 +135,10 @@ class QuizView(WorkView):
         return private(self._standing(study, worker))
 
     @extend_schema(
-        request=work.QuizRequest,
+        request=QuizRequest,
         responses={
-            201: OpenApiResponse(work.QuizReply, description="An attempt was started."),
-            200: OpenApiResponse(work.QuizReply, description="Answers were kept, or one was under way."),
+            201: OpenApiResponse(QuizReply, description="An attempt was started."),
+            200: OpenApiResponse(QuizReply, description="Answers were kept, or one was under way."),
             400: work.Problem,
             403: OpenApiResponse(work.Problem, description="No attempt is left."),
             404: OpenApiResponse(work.Problem, description="The study has no quiz."),
@@ -53,7 +150,7 @@ class QuizView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Without ``answers``: start, or go on. With them: keep them; the last one ends the attempt."""
-        asked = work.QuizRequest.read(request.data)
+        asked = QuizRequest.read(request.data)
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
         if "answers" not in asked:

@@ -62,17 +62,10 @@ SORTS: dict[str, Sort] = {
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The crowd of a rehearsal.
+    """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
 
-    Attributes:
-        workers: their number; more are added if a HIT needs more.
-        spammers: share of careless workers.
-        accuracy: mean accuracy of the others.
-        drop_outs: probability of returning a HIT.
-        speed: factor on the design's seconds per unit.
-        sorts: kinds of spammers in equal shares: names of ``SORTS`` with commas between them.
-        rules: whether recommended detectors apply if the study has none. A stopped worker is replaced by a
-            newcomer, who is as likely to be a spammer.
+    More workers are added if a HIT needs more. A worker whom a detector stops is replaced by a newcomer, who is as
+    likely to be a spammer.
     """
 
     workers: int = 20
@@ -110,7 +103,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A simulated worker. ``accuracy`` is None for a spammer, who answers as their ``sort`` does."""
+    """A simulated worker. ``accuracy`` is None for a spammer."""
 
     worker: Worker
     accuracy: float | None

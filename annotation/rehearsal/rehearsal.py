@@ -93,7 +93,7 @@ class SortReport:
         stopped: those paused or excluded by a detector; for careful people these are false alarms.
         flagged: others with a flag.
         answers: quartiles of the number of answers until they were stopped, or None.
-        judgments: stored answers, and ``kept``: those still included.
+        kept: judgments that are still included.
     """
 
     sort: str
@@ -230,11 +230,7 @@ def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], see
 
 
 def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
-    """Fill every HIT of the study with simulated answers, or continue an interrupted run.
-
-    Raises:
-        WrongState: there are no HITs, people's judgments exist, or another crowd, whose truth differs, rehearsed it.
-    """
+    """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
     with _locked(study):
         _begin(study, crowd)
         reached = Study.State.OPEN  # after an interruption, another call continues

@@ -383,8 +383,7 @@ def is_complete(study: Study) -> bool:
 def note_completions() -> int:
     """Write one message per completion and webhook; return their number.
 
-    A query finds completions, since two simultaneous last submissions do not see each other, and there are other
-    causes (early stop, expiry, closing).
+    Two simultaneous last submissions do not see each other, and there are other causes: hence a query.
     """
     written = 0
     known: dict[int, bool] = {}

@@ -21,7 +21,7 @@ from annotation.crowds.panel.backend import session_with_room
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, CrowdSession, Participation, StudyAlarm, Worker, WrittenCaption
 from annotation.models.assignments import LIVE, AssignmentQuerySet, WrittenCaptionQuerySet
-from annotation.quality.flags import flag_used_up_controls, refuse_stopped, refuse_while_paused
+from annotation.quality.flags import refuse_stopped, refuse_while_paused
 from annotation.work.joining import has_done_all, instructions_version, refuse_unqualified
 from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.work.stopping import decided_units, free_slot, in_work_by_hit, reopen_slots
@@ -66,7 +66,7 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker: as candidate, reference, or option in ``Unit.content``.
+    """Exclude HITs that show a caption by this worker: as candidate, reference, or option.
 
     Most workers wrote none in the dataset; they cost one query.
     """
@@ -147,7 +147,7 @@ def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> 
     return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
 
 
-def controls_used_up(study: Study, worker: Worker) -> Any:
+def controls_used_up(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
 
 
@@ -226,9 +226,8 @@ def find_candidate(
 ) -> Claim | Candidate | None:
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
-    Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
-    nothing else is left. A current HIT may be finished, also while the worker or the study is paused.
-    ``besides`` is a current assignment to ignore.
+    Read outside of a transaction, so that nobody waits on SQLite. A current HIT may be finished, also while the worker
+    or the study is paused. ``besides`` is a current assignment to ignore.
     """
     participation = _participation(study, worker)
     own, overdue = _leases(study, worker)
@@ -395,7 +394,7 @@ def claim_slot(
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
-        flag_used_up_controls(study=study, worker=worker, missing=offer.left_out, units=offer.units)
+        _note_used_up_controls(offer)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
@@ -413,6 +412,23 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     return Claim(assignment=assignment, created=True, places=placed(offer.units, layout.order, layout.sides))
+
+
+def _note_used_up_controls(offer: Candidate) -> None:
+    """Count an assignment that lacks control items, because the worker has met them all."""
+    # for the designer, all captions of a control image are one control item
+    items = len({unit.item_id for unit in offer.units if unit.pk in offer.left_out})
+    raised = controls_used_up(offer.study, offer.worker).update(
+        pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
+    )
+    if not raised:  # a worker claims one HIT at a time: nobody else creates this row
+        StudyAlarm.objects.create(
+            study=offer.study,
+            worker=offer.worker,
+            what=StudyAlarm.What.CONTROLS_USED_UP,
+            pages=1,
+            missing=items,
+        )
 
 
 def _accept_reserved(found: Claim) -> Claim | None:

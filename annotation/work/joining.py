@@ -177,11 +177,9 @@ def join_study(
     country: str = "",
     known: Worker | None = None,
 ) -> Joined:
-    """Let a worker into an open study.
+    """Let a worker into an open study; ``known`` is the worker whose token came with the request.
 
-    Args:
-        name: refused if in use, unless ``known`` is its worker.
-        known: the worker whose token came with the request.
+    A name that is in use is refused, unless ``known`` is its worker.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):

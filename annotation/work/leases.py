@@ -94,10 +94,8 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 def retake_assignment(*, assignment: Assignment) -> Assignment:
     """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
 
-    Reuse the row if its slot was not given back, else create a new row. Order and sides stay.
-
-    Raises:
-        SlotTaken: no slot is open, the study takes no more work, or the worker holds another HIT.
+    Reuse the row if its slot was not given back, else create a new row. Order and sides stay. Raise SlotTaken if the
+    study takes no more work, or the worker holds another HIT.
     """
     try:
         with transaction.atomic():
@@ -199,8 +197,8 @@ class _Page:
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     """Return the active time of each session that has any, in two queries.
 
-    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment (by
-    submission) is not paid again. Revised answers keep the time of the first submission.
+    A worker may hold several HITs but does not work twice at once: time paid for an earlier assignment is not paid
+    again. Revised answers keep the time of the first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)

@@ -37,7 +37,6 @@ class OwnStudy:
     Attributes:
         pages: number of assignments by state.
         approved_before: approved assignments that were invalidated since.
-        judgments, seconds: current answers, and the active time on them.
         controls: accuracy on control items, if the study shows it.
         quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
     """
@@ -89,23 +88,21 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
         )
         for row in rows.order_by("-joined_at")
     }
-    states = Assignment.objects.filter(worker=worker).values("study", "state", "before_exclusion")
-    for row in states.annotate(n=Count("pk")).order_by():
-        if row["study"] in found:
-            found[row["study"]].pages[row["state"]] += row["n"]
-            if row["before_exclusion"] == Assignment.State.APPROVED:
-                found[row["study"]].approved_before += row["n"]
-    answers = Judgment.objects.current().filter(assignment__worker=worker).order_by()
-    sums = answers.values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
+    work = Assignment.objects.filter(worker=worker, study__in=found)
+    states = work.order_by().values("study", "state", "before_exclusion").annotate(n=Count("pk"))
+    for row in states:
+        own = found[row["study"]]
+        own.pages[row["state"]] += row["n"]
+        if row["before_exclusion"] == Assignment.State.APPROVED:
+            own.approved_before += row["n"]
+    answers = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=found)
+    sums = answers.order_by().values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
     for given in sums:
-        if given["assignment__study"] in found:
-            own = found[given["assignment__study"]]
-            own.judgments, own.seconds = given["n"], given["seconds"] or 0.0
-    rejected = Assignment.objects.filter(worker=worker, state=Assignment.State.REJECTED)
-    rejected = rejected.prefetch_related("appeal_notes")
+        own = found[given["assignment__study"]]
+        own.judgments, own.seconds = given["n"], given["seconds"] or 0.0
+    rejected = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
-        if assignment.study_id in found:
-            found[assignment.study_id].rejected.append(assignment)
+        found[assignment.study_id].rejected.append(assignment)
     _add_quizzes(worker, [own for own in found.values() if asks_anything(own.design.quiz)])
     _add_accuracy(worker, [own for own in found.values() if own.design.workers.show_accuracy])
     return list(found.values())

@@ -67,12 +67,8 @@ def draw_layout(
     """Draw the order and the sides of ``hit`` for ``worker``.
 
     Seed, HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit and its repetition
-    are kept apart; a repetition for which that is impossible is left out.
-
-    Args:
-        units: the HIT's units in order.
-        left_out: ids of units to omit. Withdrawn units are always omitted, unless ``with_withdrawn`` is set, to
-            read a page as it was published.
+    are kept apart; a repetition for which that is impossible is left out. So are withdrawn units, unless
+    ``with_withdrawn`` is set, to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -121,10 +117,7 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 
 def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
-    """Return the units in the given order; an empty ``order`` is the HIT's own (imported work, previews).
-
-    A preview passes ``UnitSpec``, which has the attributes that kinds need.
-    """
+    """Return the units in the given order; an empty ``order`` is the HIT's own (imported work, previews)."""
     shown = [units[index] for index in order] if order else units
     return [
         Place(position=index + 1, unit=unit, side=sides[index] if sides else None)
@@ -150,7 +143,7 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
 
 
 def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    """Return the source text, if shown, and the kind's texts. Without an address, an image has no ``alt``."""
+    """Return the source text, if shown, and the kind's texts."""
     shown = kind.shown(place.unit, side=place.side, picture_url=picture_url)
     if not picture_url and "image" in shown:
         shown["image"] = {"url": "", "alt": ""}
@@ -163,7 +156,7 @@ def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: s
 def picture_url(*, place: Place, assignment: Assignment) -> str:
     """Return the address of a picture for the assignment's worker, '' if there is none.
 
-    An uploaded picture's address has assignment and position: file names may reveal too much.
+    The address of an uploaded picture has no file name, which may reveal too much.
     """
     item: Item = place.unit.item
     if item.picture:

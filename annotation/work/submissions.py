@@ -36,7 +36,6 @@ from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.caption import folded
 from judgments.kinds.caption_rules import RULES
-from judgments.models import Study
 from judgments.studies.studies import design_of
 
 RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
@@ -108,34 +107,36 @@ def submit_and_claim(
 
     A commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
     """
-    study, worker = assignment.study, assignment.worker
-    if stops_early(study):
-        # settling locks HITs and a claim locks another one: never in one transaction
-        submission = submit_assignment(assignment=assignment, answers=answers)
-        return submission, _claim_next(study, worker)
+    if not stops_early(
+        assignment.study
+    ):  # settling locks HITs, and a claim another one: never in one transaction
+        try:
+            return _submit_with_claim(assignment, answers)
+        except (SlotLost, IntegrityError):
+            pass  # rolled back: do one after the other
+    submission = submit_assignment(assignment=assignment, answers=answers)
+    try:
+        return submission, claim_assignment(study=assignment.study, worker=assignment.worker)
+    except QuorumError:  # for instance stopped by this submission; the next claim reports it
+        return submission, None
+
+
+def _submit_with_claim(
+    assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> tuple[Submission, Claim | None]:
+    study = assignment.study
     sheet = read_answers(assignment, answers)
     try:
-        found = find_candidate(study, worker, besides=assignment)
+        found = find_candidate(study, assignment.worker, besides=assignment)
     except QuorumError:  # a refused claim must not undo the submission
         found = None
-    try:
-        with transaction.atomic():
-            if found is not None:
-                share_pause_lock(study)  # before the assignment is locked
-            submission = _submit(sheet)
-            claim = commit_claim(found) if not submission.missing else None
-    except (SlotLost, IntegrityError):
-        submission = submit_assignment(assignment=assignment, answers=answers)
-        return submission, _claim_next(study, worker)
+    with transaction.atomic():
+        if found is not None:
+            share_pause_lock(study)  # before the assignment is locked
+        submission = _submit(sheet)
+        claim = commit_claim(found) if not submission.missing else None
     _require_complete(submission)
     return submission, None if _run_rules(submission) else claim
-
-
-def _claim_next(study: Study, worker: Worker) -> Claim | None:
-    try:
-        return claim_assignment(study=study, worker=worker)
-    except QuorumError:  # for instance stopped by this submission; the next claim reports it
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ class Row:
     Attributes:
         shown: the content (docs/api.md).
         key: the number key that ticks it, in a group.
-        unfinished: a plain form's invalid input; ``problem`` says why it is invalid.
+        unfinished: a plain form's invalid input; ``problem`` says why.
     """
 
     position: int

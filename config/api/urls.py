@@ -1,3 +1,5 @@
+"""The addresses below /api/."""
+
 from __future__ import annotations
 
 from django.urls import include, path, re_path
@@ -62,7 +64,7 @@ router.register("events", access_api.EventResource, "events")
 router.register("roles", access_api.RoleResource, "roles")
 router.register("exclusions", quality_api.ExclusionResource, "exclusions")
 router.register("cases", quality_api.CaseResource, "cases")
-router.register("problem-reports", quality_api.ProblemReportResource, "problem-reports")
+router.register("problem-reports", annotation.ProblemReportResource, "problem-reports")
 router.register("budgets", annotation.BudgetResource, "budgets")
 router.register("ledger", annotation.LedgerResource, "ledger")
 router.register("publications", annotation.PublicationResource, "publications")
@@ -70,12 +72,12 @@ router.register("sessions", annotation.SessionResource, "sessions")
 router.register("webhooks", webhooks_api.WebhookResource, "webhooks")
 router.register("deliveries", webhooks_api.DeliveryResource, "deliveries")
 router.register("rules", quality_api.RuleResource, "rules")
-router.register("quiz-attempts", quality_api.QuizAttemptResource, "quiz-attempts")
-router.register("participations", quality_api.ParticipationResource, "participations")
+router.register("quiz-attempts", quiz_api.QuizAttemptResource, "quiz-attempts")
+router.register("participations", annotation.ParticipationResource, "participations")
 router.register("adjudications", quality_api.AdjudicationResource, "adjudications")
-router.register("invitations", quality_api.InvitationResource, "invitations")
-router.register("crowd-calls", quality_api.CrowdCallResource, "crowd-calls")
-router.register("written-captions", quality_api.WrittenCaptionResource, "written-captions")
+router.register("invitations", annotation.InvitationResource, "invitations")
+router.register("crowd-calls", annotation.CrowdCallResource, "crowd-calls")
+router.register("written-captions", annotation.WrittenCaptionResource, "written-captions")
 router.register("plans", planning_api.PlanResource, "plans")
 router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
 router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")

@@ -113,16 +113,18 @@ class SubmissionSerializer(RowSerializer[Submission]):
 class PlaceSerializer(serializers.Serializer[Any]):
     """A row of a leaderboard."""
 
-    rank_low = serializers.IntegerField(allow_null=True, help_text="Null until ranks are computed.")
-    rank_high = serializers.IntegerField(allow_null=True)
-    submission = serializers.IntegerField()
-    system = serializers.CharField()
-    team = serializers.CharField()
-    description = serializers.CharField()
-    link = serializers.CharField()
+    rank_low = serializers.IntegerField(
+        source="low", allow_null=True, help_text="Null until ranks are computed."
+    )
+    rank_high = serializers.IntegerField(source="high", allow_null=True)
+    submission = serializers.IntegerField(source="submission.pk")
+    system = serializers.CharField(source="submission.system")
+    team = serializers.CharField(source="submission.team")
+    description = serializers.CharField(source="submission.description")
+    link = serializers.CharField(source="submission.link")
     own = serializers.BooleanField()
-    made_at = serializers.DateTimeField()
-    scores = serializers.DictField(child=FiguresSerializer())
+    made_at = serializers.DateTimeField(source="submission.made_at")
+    scores = serializers.DictField(child=FiguresSerializer(), source="submission.scores")
 
 
 class LeaderboardSerializer(serializers.Serializer[Any]):
@@ -155,27 +157,8 @@ class ChallengeResource(
         """Its rows with ranges of ranks; none while scores are not shown."""
         challenge, now = find_challenge(slug), timezone.now()
         rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
-        return Response(
-            {
-                "ranked_by": challenge.ranked_by,
-                "shown": challenge.shows_scores_at(now),
-                "rows": [
-                    {
-                        "rank_low": row.low,
-                        "rank_high": row.high,
-                        "submission": row.submission.pk,
-                        **{
-                            name: getattr(row.submission, name)
-                            for name in ("system", "team", "description", "link")
-                        },
-                        "own": row.own,
-                        "made_at": row.submission.made_at,
-                        "scores": {cell.metric: row.submission.scores[cell.metric] for cell in row.cells},
-                    }
-                    for row in rows
-                ],
-            }
-        )
+        shown = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
+        return Response(LeaderboardSerializer(shown).data)
 
 
 @extend_schema_view(

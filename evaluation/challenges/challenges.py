@@ -1,3 +1,5 @@
+"""Challenges: create, change and close them, with a log."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

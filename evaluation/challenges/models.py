@@ -1,3 +1,5 @@
+"""Challenges with hidden references, and submissions."""
+
 from __future__ import annotations
 
 from datetime import datetime

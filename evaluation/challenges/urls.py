@@ -1,3 +1,5 @@
+"""The public pages of the evaluation server."""
+
 from django.urls import path
 
 from evaluation.challenges import views

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,18 +38,6 @@ STOPPED = "judgments of one source stopped where an outcome was decided"
 JOINED = "several units of one source are one here, so a rater may have answered it more than once"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two matched sources with all statistics as JSON; an undefined one is null with a `reason`."""
-
-    matched: Matched
-    grid: KappaGrid | None
-    result: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.result
-
-
 def compare_sources(
     first: Source,
     second: Source,
@@ -60,8 +47,8 @@ def compare_sources(
     missing: str = "leave-out",
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Comparison:
-    """Compare the first source with the second, the standard.
+) -> dict[str, Any]:
+    """Compare the first source with the second, the standard; an undefined statistic is null with a `reason`.
 
     Args:
         first_at_least, second_at_least: thresholds that cut scores into yes and no; None: every threshold
@@ -79,18 +66,21 @@ def compare_sources(
     for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
         if cut is not None:
             settings[name] = cut
-    result = {
-        "first": _of_source(first, resamples, seed),
-        "second": _of_source(second, resamples, seed),
-        "units": _units(matched),
-        "missing": _left_out(matched, missing),
-        "thresholds": _thresholds(grid, reason),
-        "consensus": _consensus(matched, resamples, seed),
-        "correlation": _correlations(matched, resamples, seed),
-        "pooled_alpha": _pooled(matched, resamples, seed),
-        "signature": signature("comparison", settings),
-    }
-    return Comparison(matched, grid, as_json(result))
+    units = _units(matched)
+    compared: dict[str, Any] = as_json(
+        {
+            "first": _of_source(first, resamples, seed),
+            "second": _of_source(second, resamples, seed),
+            "units": units,
+            "missing": _left_out(units, missing),
+            "thresholds": _thresholds(grid, reason),
+            "consensus": _consensus(matched, resamples, seed),
+            "correlation": _correlations(matched, resamples, seed),
+            "pooled_alpha": _pooled(matched, resamples, seed),
+            "signature": signature("comparison", settings),
+        }
+    )
+    return compared
 
 
 def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
@@ -130,8 +120,7 @@ def _units(matched: Matched) -> dict[str, Any]:
     }
 
 
-def _left_out(matched: Matched, missing: str) -> dict[str, Any]:
-    units = _units(matched)
+def _left_out(units: dict[str, Any], missing: str) -> dict[str, Any]:
     taken = missing == "no"
     return {
         "policy": missing,
@@ -198,7 +187,6 @@ def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
 
 
 def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
-    """Return kappa and the confusion table of both consensuses over shared decided units."""
     nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
     kinds = matched.first.kind, matched.second.kind
     if any(one.level != "nominal" for one in (matched.first, matched.second)):
@@ -240,7 +228,6 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
 
 
 def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
-    """Return alpha of all raters together and within each source, over the shared units."""
     nothing = {"value": None, "low": None, "high": None, "n": 0}
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
@@ -265,7 +252,6 @@ def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
 
 
 def compared_in_words(result: dict[str, Any]) -> str:
-    """Summarise the result in one or two sentences."""
     shared = result["units"]["shared"]
     if not shared:
         return "The two share no unit, so nothing can be said about their agreement."

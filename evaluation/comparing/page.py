@@ -89,7 +89,6 @@ def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> di
 
 
 def _chosen(grid: dict[str, Any], asked: str) -> int | None:
-    """Return the requested cell, else the one with the highest kappa."""
     cells = grid["cells"]
     if asked.isdecimal() and int(asked[:6]) < len(cells):
         return int(asked[:6])

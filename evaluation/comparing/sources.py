@@ -27,7 +27,7 @@ NONE: Captions = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A unit's image, and ids and texts of its reference, first and second caption, as far as known."""
+    """What a unit shows, as far as known: reference, first and second caption by id and by text."""
 
     image: str | None = None
     ids: Captions = NONE
@@ -100,7 +100,7 @@ class Source:
         )
 
     def scores(self) -> Floats:
-        """Return (U,) numeric scores; nan without judgments."""
+        """Return (U,) scores; nan without judgments."""
         found = np.full(len(self.units), np.nan)
         if len(self.unit):
             value = (self.value == 1).astype(np.float64) if self.two_sided else self.value

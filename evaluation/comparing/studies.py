@@ -94,7 +94,6 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
-    """Return other studies of the dataset with comparable answers, by name."""
     numeric = [name for name, kind in KINDS.items() if not kind.is_open]
     collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
     found = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
@@ -112,8 +111,7 @@ def compare_studies(
         resamples=resamples,
         seed=design_of(first).seed,
     )
-    result = found.as_json()
-    return result | {"in_words": compared_in_words(result)}
+    return found | {"in_words": compared_in_words(found)}
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:

@@ -32,12 +32,12 @@ STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"
 
 @require_safe
 def show_dashboard(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    pulse = _look(study)
+    mark = _look(study)
     refusal = take_refusal(request, study)
-    context |= _shown(request, study, pulse) | {
+    context |= _shown(request, study, mark) | {
         "every": EVERY_SECONDS,
         "refusal": refusal,
-        "tag": pulse.tag(study, *_asked(request, context)),
+        "tag": mark.tag(study, *_asked(request, context)),
     }
     return TemplateResponse(request, "evaluation/study_board.html", context)
 
@@ -45,14 +45,14 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Render the moving part; 304 if nothing changed."""
-    pulse = _look(study)
-    tag = pulse.tag(study, *_asked(request, context))
+    mark = _look(study)
+    tag = mark.tag(study, *_asked(request, context))
     answer: HttpResponse
     if request.headers.get("If-None-Match") == tag:
         answer = HttpResponseNotModified()
     else:
         answer = TemplateResponse(
-            request, "evaluation/parts/board_live.html", context | _shown(request, study, pulse)
+            request, "evaluation/parts/board_live.html", context | _shown(request, study, mark)
         )
     answer["ETag"] = tag
     answer["Cache-Control"] = "private, no-cache"
@@ -60,17 +60,17 @@ def show_live(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def _look(study: Study) -> ChangeMark:
-    pulse = change_mark(study)
-    if has_dashboard(study) and is_stale(study, pulse):
+    mark = change_mark(study)
+    if has_dashboard(study) and is_stale(study, mark):
         request_snapshot(study)
-    return pulse
+    return mark
 
 
 def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
     return request.GET.get("pairs", ""), context["may_change"]
 
 
-def _shown(request: HttpRequest, study: Study, pulse: ChangeMark) -> dict[str, Any]:
+def _shown(request: HttpRequest, study: Study, mark: ChangeMark) -> dict[str, Any]:
     kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
@@ -82,8 +82,8 @@ def _shown(request: HttpRequest, study: Study, pulse: ChangeMark) -> dict[str, A
     growth = [row for row in result.get("growth", ()) if row["value"] is not None]
     threshold = result.get("threshold")
     return {
-        "now": live_counters(study, pulse, result),
-        "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
+        "now": live_counters(study, mark, result),
+        "made_at": mark.snapshot.made_at if mark.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,
         # The plots escape every word.

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
+from annotation.models.assignments import FINISHED
 from annotation.money.costs import Spending, local_cost_cents, spending_of
 from evaluation.export.rows import timestamp
 from evaluation.models import BoardSnapshot
@@ -24,7 +25,9 @@ from judgments.studies.studies import design_of
 
 MOST_POINTS = 200
 ROWS_AT_ONCE = 2_000
-FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+HELD_SHOWN = 20
+EVERY = 15.0  # seconds between two snapshots, at least
+COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s
 
 
 def study_progress(study: Study) -> dict[str, Any]:
@@ -113,7 +116,6 @@ def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
 
 
 def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
-    """Return assignments by state, judgments over time, and the time of the last revision."""
     # Subtract instead of filtering by null: a database may otherwise scan the index of revisions.
     own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment
@@ -131,11 +133,6 @@ def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | Non
         [[timestamp(finished[at][1]), totals[at]] for at in shown],
         max((row[3] for row in finished if row[3] is not None), default=None),
     )
-
-
-HELD_SHOWN = 20
-EVERY = 15.0  # seconds between two snapshots, at least
-COST = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +157,6 @@ class ChangeMark:
 
 
 def has_dashboard(study: Study) -> bool:
-    """Return whether people could work on the study."""
     return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
 
 
@@ -175,17 +171,17 @@ def change_mark(study: Study, now: datetime | None = None) -> ChangeMark:
     return ChangeMark(snapshot, new, held)
 
 
-def is_stale(study: Study, pulse: ChangeMark, now: datetime | None = None) -> bool:
+def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
     """Return whether there are changes and the last snapshot is old enough for its cost."""
-    if pulse.snapshot is None:
+    if mark.snapshot is None:
         return True
-    age = ((now or timezone.now()) - pulse.snapshot.made_at).total_seconds()
-    if age < max(EVERY, COST * pulse.snapshot.seconds):
+    age = ((now or timezone.now()) - mark.snapshot.made_at).total_seconds()
+    if age < max(EVERY, COST * mark.snapshot.seconds):
         return False
-    if pulse.new:
+    if mark.new:
         return True
     last = study.events.aggregate(last=Max("pk"))["last"] or 0
-    return bool(last > pulse.snapshot.event)
+    return bool(last > mark.snapshot.event)
 
 
 def request_snapshot(study: Study) -> bool:
@@ -222,11 +218,11 @@ class LiveCounters:
         return self.an_hour / 60
 
 
-def live_counters(study: Study, pulse: ChangeMark, result: dict[str, Any]) -> LiveCounters:
+def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
     """Return the counters; ``result`` is the snapshot's, {} before the first."""
     now = timezone.now()
-    known = pulse.snapshot.judgments if pulse.snapshot else 0
-    judgments, wanted = known + pulse.new, result.get("wanted", 0)
+    known = mark.snapshot.judgments if mark.snapshot else 0
+    judgments, wanted = known + mark.new, result.get("wanted", 0)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # One query per form; a single query may make the database scan every judgment.
     own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
@@ -234,7 +230,7 @@ def live_counters(study: Study, pulse: ChangeMark, result: dict[str, Any]) -> Li
     counted = Subquery(first.values("n"), output_field=IntegerField())
     an_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
     left = max(0, wanted - judgments)
-    ids = [pk for pk, _ in pulse.held[:HELD_SHOWN]]
+    ids = [pk for pk, _ in mark.held[:HELD_SHOWN]]
     held = list(
         Assignment.objects.filter(pk__in=ids).select_related("worker", "hit").order_by("expires_at", "pk")
     )
@@ -245,7 +241,7 @@ def live_counters(study: Study, pulse: ChangeMark, result: dict[str, Any]) -> Li
         an_hour=an_hour,
         hours_left=left / an_hour if left and an_hour else None,
         held=held,
-        held_more=len(pulse.held) > HELD_SHOWN,
+        held_more=len(mark.held) > HELD_SHOWN,
         spending=spending,
         local_cents=0 if spending else local_cost_cents(study),
     )

@@ -29,7 +29,7 @@ SETTLED = 0.05  # adjusted p below which two metrics differ
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
+class VotesInOrder:
     """N included judgments in arrival order; ``unit`` has codes below ``units``."""
 
     unit: Ints
@@ -41,11 +41,10 @@ class Votes:
 
 
 def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
-    """Return ascending numbers of judgments to evaluate at, ending with ``count``."""
     return sorted({max(1, round(count * step / most)) for step in range(1, most + 1)}) if count else []
 
 
-def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, Any]]:
+def agreement_grows(votes: VotesInOrder, level: str, *, seed: int) -> list[dict[str, Any]]:
     """Compute Krippendorff's alpha with its interval over units at each checkpoint."""
     labels, codes = np.unique(votes.value, return_inverse=True)
     rows = []
@@ -66,7 +65,7 @@ def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, An
 
 
 def winners_so_far(
-    votes: Votes, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
+    votes: VotesInOrder, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
 ) -> Iterator[tuple[int, Ints]]:
     """Yield, per checkpoint, (P,) winners of the pairs: 1, 2, or 0 for undecided (V15 §3).
 
@@ -150,7 +149,7 @@ def significantly_best(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, 
     }
 
 
-def means_so_far(votes: Votes) -> Iterator[tuple[int, Floats]]:
+def means_so_far(votes: VotesInOrder) -> Iterator[tuple[int, Floats]]:
     """Yield, per checkpoint, (U,) mean judgments; nan without judgments."""
     total, count = np.zeros(votes.units), np.zeros(votes.units)
     done = 0

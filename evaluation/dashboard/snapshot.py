@@ -14,11 +14,12 @@ from django.utils import timezone
 
 from annotation.models import Case as QualityCase
 from annotation.models import Judgment, Participation
+from annotation.models.assignments import FINISHED
 from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
 from evaluation.dashboard.progress import study_counts
 from evaluation.dashboard.replay import (
-    Votes,
+    VotesInOrder,
     accuracy_so_far,
     agreement_grows,
     correlation_so_far,
@@ -48,6 +49,8 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import design_of
+
+WORKERS_SHOWN = 200
 
 
 def candidate_scores(study: Study) -> dict[str, Any]:
@@ -132,9 +135,6 @@ def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict
     }
 
 
-WORKERS_SHOWN = 200
-
-
 @dataclass(frozen=True, slots=True)
 class DashboardSnapshot:
     """An unstored snapshot. ``scores`` is None to keep the stored ones."""
@@ -175,9 +175,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     counted = study_counts(study)
     result: dict[str, Any] = {
         "wanted": counted["wanted"],
-        "finished": sum(
-            counted["assignments"].get(state, 0) for state in ("submitted", "approved", "rejected")
-        ),
+        "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED),
         "hits": counted["hits"],
         "hits_done": counted["hits_done"],
         "stopping": counted["stopping"],
@@ -223,17 +221,17 @@ def _stored_scores(study: Study) -> dict[str, Any] | None:
     return kept if kept and "of" in kept else None
 
 
-def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
+def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> VotesInOrder:
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
     known = np.array(sorted(code_of), dtype=np.int64)
     codes = np.array([code_of[pk] for pk in known.tolist()], dtype=np.int64)
     unit = codes[np.searchsorted(known, table.unit[rows])] if len(known) else table.unit[:0]
-    return Votes(unit=unit, value=table.value[rows], units=len(known))
+    return VotesInOrder(unit=unit, value=table.value[rows], units=len(known))
 
 
 def _evaluation(
-    study: Study, votes: Votes, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
+    study: Study, votes: VotesInOrder, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
 ) -> dict[str, Any]:
     """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):
@@ -264,7 +262,6 @@ def _evaluation(
 def _workers(
     study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
 ) -> dict[str, Any]:
-    """Return workers to review first, control results and side preference."""
     people = loaders.worker_rows(study)
     rows = worker_table(
         table, people, records, loaders.work_times(study, loaders.without_times(table, people))

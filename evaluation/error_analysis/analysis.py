@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from evaluation.metrics.explanation import Explanation
     from evaluation.metrics.registry import Documents
 
+KEPT = 64  # rankings
+CORPORA = 4  # document corpora
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
@@ -96,10 +99,6 @@ def _ranking(kept: np.ndarray, metric: Floats, people: Floats, size: Floats, com
     return Ranking(rows, metric[rows], people[rows], size[rows], compared)
 
 
-KEPT = 64  # rankings
-CORPORA = 4  # document corpora
-
-
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     thing: Any
@@ -112,14 +111,11 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedDisagreements:
-    """A study's disagreements with one metric, largest first."""
-
     pks: np.ndarray
     kinds: tuple[str, ...]
     ranking: Ranking
 
     def of_kind(self, kind: str) -> list[int]:
-        """Return the ranking positions of one pair kind; all for ''."""
         return [place for place, one in enumerate(self.kinds) if not kind or one == kind]
 
 
@@ -132,8 +128,6 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class MetricExplanation:
-    """A metric's decomposed scores of the candidates, or why there are none."""
-
     metric: str
     signature: str
     explanations: tuple[Explanation, ...]
@@ -179,7 +173,6 @@ def find_disagreements(
 
 
 def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
-    """Return the times of the scores and the consensus behind a ranking."""
     aggregated = Analysis.objects.newest_first(study, Analysis.What.AGGREGATION)
     return analysis.pk, analysis.created_at, aggregated.values_list("created_at", flat=True).first()
 
@@ -372,7 +365,9 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
     )
 
 
-def explain_metric(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> MetricExplanation:
+def explain_metric(
+    study: Study, analysis: Analysis, inspection: Inspection, metric: str
+) -> MetricExplanation:
     """Take the metric's scores of the candidates apart. Raise NotThere if it was not computed."""
     # Imported lazily: the metrics load a compiler that other pages never need.
     from evaluation.metrics import MetricsError, call_of
@@ -393,10 +388,10 @@ def explain_metric(study: Study, analysis: Analysis, closer: Inspection, metric:
             )  # fmt: skip
         explanations = tuple(
             explain(
-                caption.text, closer.references, call.metric, tokenizer=call.tokenizer, documents=documents,
+                caption.text, inspection.references, call.metric, tokenizer=call.tokenizer, documents=documents,
                 **call.options,
             )
-            for caption in closer.captions
+            for caption in inspection.captions
         )  # fmt: skip
     except MetricsError as error:
         return MetricExplanation(metric, signature, (), as_sentence(error))
@@ -415,9 +410,9 @@ def _documents(
     return Documents.of(corpus, view_of(metric, tokenizer=tokenizer, **dict(options)))
 
 
-def other_scores(analysis: Analysis, closer: Inspection) -> dict[str, tuple[float, float | None]]:
+def other_scores(analysis: Analysis, inspection: Inspection) -> dict[str, tuple[float, float | None]]:
     rows = MetricScore.objects.filter(analysis=analysis).filter(
-        Q(pair__key=closer.key, pair__study=analysis.study_id)
-        | Q(unit__key=closer.key, unit__study=analysis.study_id)
+        Q(pair__key=inspection.key, pair__study=analysis.study_id)
+        | Q(unit__key=inspection.key, unit__study=analysis.study_id)
     )
     return {one.metric: (one.first, one.second) for one in rows.order_by("pk")}

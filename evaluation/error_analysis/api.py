@@ -227,24 +227,24 @@ class CloserView(APIView):
         """Any candidate pair of the study, or any judged caption, whether or not anybody disagrees about it: people's
         votes beside what each metric counted."""
         study = study_for(request, slug)
-        closer = find_inspected(study, key)
+        inspection = find_inspected(study, key)
         analysis = newest_evaluation(study)
         body = {
-            "id": closer.key,
-            "kind": closer.kind,
-            "image": closer.item.name,
-            "captions": [caption.text for caption in closer.captions],
-            "references": list(closer.references),
-            "value": closer.consensus.value if closer.consensus else None,
-            "n": closer.consensus.n if closer.consensus else 0,
-            "votes": _votes(closer),
-            "scores": _scores(other_scores(analysis, closer)) if analysis else {},
-            "explained": _explained(study, analysis, closer, request.query_params.get("metric")),
+            "id": inspection.key,
+            "kind": inspection.kind,
+            "image": inspection.item.name,
+            "captions": [caption.text for caption in inspection.captions],
+            "references": list(inspection.references),
+            "value": inspection.consensus.value if inspection.consensus else None,
+            "n": inspection.consensus.n if inspection.consensus else 0,
+            "votes": _votes(inspection),
+            "scores": _scores(other_scores(analysis, inspection)) if analysis else {},
+            "explained": _explained(study, analysis, inspection, request.query_params.get("metric")),
         }
         return Response(as_json(body))
 
 
-def _votes(closer: Inspection) -> list[dict[str, Any]]:
+def _votes(inspection: Inspection) -> list[dict[str, Any]]:
     return [
         {
             "unit": unit.key,
@@ -253,19 +253,19 @@ def _votes(closer: Inspection) -> list[dict[str, Any]]:
             "value": vote.value,
             "used": vote.used,
         }
-        for unit, votes in closer.votes
+        for unit, votes in inspection.votes
         for vote in votes
     ]
 
 
 def _explained(
-    study: Study, analysis: Analysis | None, closer: Inspection, metric: str | None
+    study: Study, analysis: Analysis | None, inspection: Inspection, metric: str | None
 ) -> dict[str, Any] | None:
     if analysis is None:
         if metric is not None:
             _evaluation(study)
         return None
-    found = explain_metric(study, analysis, closer, metric or list(analysis.result["metrics"])[-1])
+    found = explain_metric(study, analysis, inspection, metric or list(analysis.result["metrics"])[-1])
     return {
         "metric": found.metric,
         "signature": found.signature,

@@ -144,7 +144,7 @@ def _score(value: float) -> str:
 
 def show_inspection(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     try:
-        closer = find_inspected(study, request.GET.get("id", "")[:80])
+        inspection = find_inspected(study, request.GET.get("id", "")[:80])
     except NotThere:
         raise Http404 from None
     analysis = newest_evaluation(study)
@@ -153,19 +153,19 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
     if metrics and metric not in metrics:
         metric = metrics[-1]
     context |= {
-        "closer": closer,
-        "picture": picture_address(closer.item),
+        "inspection": inspection,
+        "picture": picture_address(inspection.item),
         "source": design_of(study).source,
         "captions": [
-            (number, caption, closer.consensus is not None and closer.consensus.value == number)
-            for number, caption in enumerate(closer.captions, start=1)
+            (number, caption, inspection.consensus is not None and inspection.consensus.value == number)
+            for number, caption in enumerate(inspection.captions, start=1)
         ],
-        "compares_pairs": len(closer.captions) == 2,
-        "people": _people(closer.consensus, len(closer.captions) == 2),
-        "votes": _vote_rows(study, closer),
+        "compares_pairs": len(inspection.captions) == 2,
+        "people": _people(inspection.consensus, len(inspection.captions) == 2),
+        "votes": _vote_rows(study, inspection),
         "metric": metric,
-        "metrics": _metric_rows(study, analysis, closer, metric) if analysis else [],
-        "explained": _explained(study, analysis, closer, metric) if analysis else None,
+        "metrics": _metric_rows(study, analysis, inspection, metric) if analysis else [],
+        "explained": _explained(study, analysis, inspection, metric) if analysis else None,
         "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
         if metric
         else page_address(study, "closer"),
@@ -173,7 +173,7 @@ def show_inspection(request: HttpRequest, study: Study, context: Context) -> Htt
     return TemplateResponse(request, "evaluation/study_closer_one.html", context)
 
 
-def _vote_rows(study: Study, closer: Inspection) -> list[dict[str, Any]]:
+def _vote_rows(study: Study, inspection: Inspection) -> list[dict[str, Any]]:
     labels = {choice.value: choice.words for choice in kind_of(study).choices}
     two_sided = KINDS[study.protocol].two_sided
 
@@ -188,15 +188,17 @@ def _vote_rows(study: Study, closer: Inspection) -> list[dict[str, Any]]:
             "reference": unit.reference.text if unit.reference else "",
             "votes": [(vote.worker, word(vote.value), vote.used) for vote in votes],
         }
-        for unit, votes in closer.votes
+        for unit, votes in inspection.votes
     ]
 
 
-def _metric_rows(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> list[dict[str, Any]]:
+def _metric_rows(
+    study: Study, analysis: Analysis, inspection: Inspection, metric: str
+) -> list[dict[str, Any]]:
     rows = []
-    for name, (first, second) in other_scores(analysis, closer).items():
+    for name, (first, second) in other_scores(analysis, inspection).items():
         names = "" if second is None else ("tie" if first == second else "1" if first > second else "2")
-        value = closer.consensus.value if closer.consensus else None
+        value = inspection.consensus.value if inspection.consensus else None
         rows.append(
             {
                 "name": name,
@@ -205,14 +207,14 @@ def _metric_rows(study: Study, analysis: Analysis, closer: Inspection, metric: s
                 "names": names,
                 "agrees": names == f"{value:.0f}" if second is not None and value is not None else None,
                 "chosen": name == metric,
-                "link": f"{page_address(study, 'closer-look')}?{urlencode({'id': closer.key, 'metric': name})}",
+                "link": f"{page_address(study, 'closer-look')}?{urlencode({'id': inspection.key, 'metric': name})}",
             }
         )
     return rows
 
 
-def _explained(study: Study, analysis: Analysis, closer: Inspection, metric: str) -> dict[str, Any]:
-    found = explain_metric(study, analysis, closer, metric)
+def _explained(study: Study, analysis: Analysis, inspection: Inspection, metric: str) -> dict[str, Any]:
+    found = explain_metric(study, analysis, inspection, metric)
     most = max((abs(token.contribution) for one in found.explanations for token in one.tokens), default=0.0)
     return {
         "metric": found.metric,

@@ -1,3 +1,5 @@
+"""A file of a study's judgments, asked for."""
+
 from __future__ import annotations
 
 from typing import Any

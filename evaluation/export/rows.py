@@ -22,16 +22,19 @@ from judgments.models import Study
 ROWS_AT_ONCE = 2_000
 UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
 
-# Column of the file -> where its value is stored.
+# Column of the file -> where its value is stored: captions of a unit, and the whole row of a judgment.
+CAPTIONS = {
+    "reference": "reference__key",
+    "first": "first__key",
+    "second": "second__key",
+    "reference_text": "reference__text",
+    "first_text": "first__text",
+    "second_text": "second__text",
+}
 STORED = {
     "unit": "unit__key",
     "image": "unit__item__name",
-    "reference": "unit__reference__key",
-    "first": "unit__first__key",
-    "second": "unit__second__key",
-    "reference_text": "unit__reference__text",
-    "first_text": "unit__first__text",
-    "second_text": "unit__second__text",
+    **{name: f"unit__{path}" for name, path in CAPTIONS.items()},
     "kind": "unit__kind",
     "pair": "unit__pair__key",
     "worker": "assignment__worker__name",

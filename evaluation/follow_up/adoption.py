@@ -77,7 +77,6 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
 
 
 def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
-    """Add one reference per judgment after the existing ones; return the number of new ones."""
     known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
     fresh = [one for one in written if one.key not in known]
     last = dict(

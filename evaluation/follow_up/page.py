@@ -20,7 +20,7 @@ from annotation.quality.controls_page import in_words
 from annotation.quality.operations import send_units, withdraw
 from annotation.quality.reviews import adjudicators, can_be_adjudicated
 from evaluation.follow_up.operations import TakeRequest
-from evaluation.follow_up.units import candidate_of, settled_units, take_known_items
+from evaluation.follow_up.units import MARGIN, candidate_of, settled_units, take_known_items
 from evaluation.models import Consensus
 from judgments.admin.base import BoundedPaginator
 from judgments.admin.operations import add_operation, posted
@@ -37,7 +37,6 @@ from judgments.studies.study_page import (
 )
 
 ON_A_PAGE = 50
-CLOSE = 0.34  # a margin of 2 to 1 and less
 SHOWN = [
     ("ties", "Ties"),
     ("close", "Ties, and votes as close as 2 to 1"),
@@ -94,7 +93,7 @@ def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
     if show == "all":
         return rows.order_by(F("margin").asc(nulls_last=True), "pk")
     rows = rows.order_by("margin", "pk")  # as the index has it
-    return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=CLOSE))
+    return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=MARGIN))
 
 
 def _shown(chosen: Any) -> QuerySet[Consensus]:

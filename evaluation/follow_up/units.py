@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 MARGIN = 0.34  # maximal lead, as a share of votes, of an uncertain unit's winner
+MOST = 10_000
+LEAST_VOTES = 3
 
 
 class Need(StrEnum):
@@ -62,9 +64,6 @@ def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[s
         if one.tie or (need == Need.UNCERTAIN and one.margin is not None and one.margin <= margin):
             chosen.append(unit.key)
     return chosen
-
-
-MOST = 10_000
 
 
 @transaction.atomic
@@ -127,9 +126,6 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     return batch
 
 
-LEAST_VOTES = 3
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A unit that could be a known item; ``expected`` is the answer as in a study file."""
@@ -138,7 +134,6 @@ class Candidate:
     expected: Any
 
     def as_known(self) -> dict[str, Any]:
-        """Return a ``[[controls.known]]`` table."""
         unit = self.consensus.unit
         assert unit is not None
         texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
@@ -156,7 +151,6 @@ class Candidate:
 
 
 def settled_units(study: Study) -> QuerySet[Consensus]:
-    """Return the consensus of other studies of the dataset and protocol, most votes first."""
     return (
         Consensus.objects.filter(
             unit__study__dataset=study.dataset_id,

@@ -24,11 +24,8 @@ from judgments.importers.records import Record, quoted, read_flag, read_name, re
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, unguard_formula
 from judgments.kinds import KINDS, Kind
 
-# Formats of sources besides judgments files, whose format is detected.
-SOURCE_FORMATS = (*TABLE_FORMATS, *JUDGMENT_FORMATS)
-
-# Rows between two progress reports.
-_STEP = 1000
+SOURCE_FORMATS = (*TABLE_FORMATS, *JUDGMENT_FORMATS)  # besides judgments files, whose format is detected
+_STEP = 1000  # rows between two progress reports
 
 
 @dataclass(frozen=True, slots=True)

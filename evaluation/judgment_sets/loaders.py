@@ -245,7 +245,6 @@ def counted_answers(
 
 
 def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
-    """Return the included judgments of ``table`` with unit, image and captions."""
     counted = table.counted
     units = {
         unit.pk: unit
@@ -320,7 +319,7 @@ def pair_rows(study: Study) -> list[PairRow]:
 
 
 def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
-    """Return pair key -> systems of both captions; 'people' for none."""
+    """Return pair key -> systems of both captions, or 'people'."""
     rows = CandidatePair.objects.filter(study=study).values_list(
         "key", "first_system__name", "second_system__name"
     )
@@ -339,8 +338,7 @@ class ReferenceSet:
     of_item: dict[int, list[tuple[str, str]]]
     splits: list[str]
 
-    def documents(self, leading: int | None = None) -> list[list[str]]:
-        """Return the texts of each image, all or the leading ones."""
+    def documents(self, leading: int | None = None) -> list[Sequence[str]]:
         return [[text for _, text in rows[:leading]] for rows in self.of_item.values()]
 
 

@@ -17,6 +17,9 @@ from evaluation.provenance import DataHash
 from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
 
+FIRST_LEFT = "first-left"
+DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
+
 
 @dataclass(frozen=True, slots=True)
 class JudgmentTable:
@@ -64,8 +67,6 @@ class JudgmentTable:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRow:
-    """A worker of a study; ``anonymous`` for a rater of published totals."""
-
     pk: int
     name: str
     anonymous: bool
@@ -73,7 +74,7 @@ class WorkerRow:
 
 
 class UnitRow(NamedTuple):
-    """A judged unit, no control item. A tuple, as there are many."""
+    """A judged unit; a tuple, as there are many."""
 
     pk: int
     key: str
@@ -100,10 +101,6 @@ class PairRow:
     first: str
     second: str
     published_winner: int | None
-
-
-FIRST_LEFT = "first-left"
-DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 
 
 @dataclass(slots=True)
@@ -234,8 +231,6 @@ def judgment_signature(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that differs between two signatures; None where it is missing."""
-
     field: str
     stated: Value
     found: Value

@@ -51,7 +51,7 @@ def signature_from(study: Study, material: Material, votes: Votes, others: Mappi
 
 
 def stored_signature(study: Study) -> str:
-    """Return the signature of the newest analysis; '' if there is none."""
+    """Return the signature of the newest analysis, or ''."""
     newest = Analysis.objects.filter(study=study).exclude(judgments="").order_by("-created_at", "-pk")
     return newest.values_list("judgments", flat=True).first() or ""
 
@@ -89,7 +89,6 @@ def votes_of(study: Study, *, moment: Snapshot | None = None) -> Votes:
 
 
 def hash_of_judgments(study: Study) -> str:
-    """Return the data hash of the current judgments, to detect stale results."""
     return votes_of(study).data_hash
 
 

@@ -191,7 +191,7 @@ class MetricCall:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> MetricScore:
-        """Score captions again; raise InvalidInput if they give another signature."""
+        """Score captions, which must give the same signature."""
         result = score(
             candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
         ).scores[self.metric]

@@ -58,7 +58,6 @@ def plan_power(
 def plan_args(
     assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
 ) -> dict[str, Any]:
-    """Return the checked arguments of the job."""
     checked = read_assumptions(assumptions).model_dump(mode="json")
     return {"assumptions": checked, "pilot": pilot, "first": first, "second": second}
 

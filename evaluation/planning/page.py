@@ -79,6 +79,10 @@ GROUPS = (
     ("Cost", "", ("reward_cents", "units_per_hit", "controls_per_hit", "replaced")),
 )
 
+MOST_PILOTS = 50
+MOST_EARLIER = 20
+MOST_SHOWN = 20
+
 
 class PlanningForm(forms.Form):
     question = forms.ChoiceField(
@@ -155,10 +159,6 @@ def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
     }
-
-
-MOST_PILOTS = 50
-MOST_EARLIER = 20
 
 
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -263,9 +263,6 @@ add_start_page(
         view=show_planning_first,
     )
 )
-
-
-MOST_SHOWN = 20
 
 
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

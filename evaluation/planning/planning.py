@@ -119,7 +119,6 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
 
 
 def assumptions_for(study: Study) -> dict[str, Any]:
-    """Return the form's defaults: the study's prices, HITs and depth."""
     design = design_of(study)
     own = design.judgments_per_unit
     several = _against_references(design.protocol)
@@ -271,8 +270,6 @@ PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus 
 
 @dataclass(frozen=True, slots=True)
 class PilotEstimates:
-    """Assumptions that a pilot overrides, and their source."""
-
     assumptions: dict[str, Any]
     source: dict[str, str]
 

@@ -123,7 +123,7 @@ def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
 
 
 def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, dict[int, int]]:
-    """Return metric -> pair -> its winner, 0 for none."""
+    """Return metric -> pair -> its winner, or 0."""
     if evaluation is None or evaluation.judged.pks is None:
         return {}
     pks = evaluation.judged.pks.tolist()
@@ -155,7 +155,6 @@ def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
 
 
 def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
-    """Return systems with their shares of won pairs, best by truth first."""
     rows = []
     for name in sorted({name for names in meetings.values() for name in names}):
         own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
@@ -182,10 +181,7 @@ def _power(
     """Simulate decisions between the best two metrics, and the two systems that meet most often."""
     if people is None:
         return []
-    design, units = (
-        design_of(study),
-        Unit.objects.filter(study=study, control=False, pair__isnull=False).count(),
-    )
+    units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(pairs.truth))))
     asked: list[tuple[str, str, str, int, Question]] = []
     try:
@@ -213,7 +209,7 @@ def _power(
             )
     rows = []
     for what, first, second, count, question in asked:
-        size = Size(count, references, design.judgments_per_unit)
+        size = Size(count, references, design_of(study).judgments_per_unit)
         (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {
             key: value if isinstance(value, int) else plain(value)
@@ -250,7 +246,6 @@ def _work(study: Study) -> dict[str, Any]:
 
 @transaction.atomic
 def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
-    """Store it with its consensus and evaluation."""
     aggregation = store_aggregation(rehearsal.aggregation)
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)

@@ -1,3 +1,5 @@
+"""Registering a plan, declared once for all doors."""
+
 from __future__ import annotations
 
 from typing import Any

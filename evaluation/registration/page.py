@@ -1,3 +1,5 @@
+"""The page "Register" of a study."""
+
 from __future__ import annotations
 
 import json

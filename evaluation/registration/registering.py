@@ -1,3 +1,5 @@
+"""Register a study's plan before it opens."""
+
 from __future__ import annotations
 
 from typing import Any

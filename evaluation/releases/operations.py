@@ -1,3 +1,5 @@
+"""Releases of a study: made, verified and compared by jobs."""
+
 from __future__ import annotations
 
 from dataclasses import asdict

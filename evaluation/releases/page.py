@@ -1,3 +1,5 @@
+"""The page "Releases" of a study."""
+
 from __future__ import annotations
 
 from typing import Any

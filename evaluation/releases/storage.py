@@ -1,3 +1,5 @@
+"""Terms, versions, bundle paths and records of releases."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

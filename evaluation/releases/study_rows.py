@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import F, Q
 
 from annotation.models import Worker
-from evaluation.export.rows import JudgmentRows
+from evaluation.export.rows import CAPTIONS, JudgmentRows
 from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets.loaders import decisions_of, full_depth_units, load_references
 from evaluation.releases.rows import ANONYMOUS, TEXTS
@@ -35,12 +35,7 @@ STORED_UNIT = {
     "kind": "kind",
     "pair": "pair__key",
     "image": "item__name",
-    "reference": "reference__key",
-    "first": "first__key",
-    "second": "second__key",
-    "reference_text": "reference__text",
-    "first_text": "first__text",
-    "second_text": "second__text",
+    **CAPTIONS,
     "control": "control",
     "control_kind": "control_kind",
     "expected": "expected",

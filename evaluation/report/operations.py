@@ -1,3 +1,5 @@
+"""The report of a study, asked for."""
+
 from __future__ import annotations
 
 from typing import Any

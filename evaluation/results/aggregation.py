@@ -123,7 +123,6 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
 
 
 def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
-    """Compute the consensus of units and pairs without storing it."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
@@ -154,7 +153,6 @@ def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], 
 def _systems_of(
     study: Study, kind: Kind, consensus: StudyConsensus, figures: KindResults, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return people's scores of each system's captions, and the rankings."""
     if (relevance := kind.relevance) is not None:
         found = proposals_of(study)
         said = JudgedTexts.together(found, consensus.of_unit)
@@ -165,7 +163,6 @@ def _systems_of(
 
 
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
-    """Compute consensus, agreement and workers without storing them."""
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
     records = loaders.control_records_of(study)
@@ -292,7 +289,7 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: KindResults) -
 
 
 def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
-    """Compute and store consensus, agreement and workers; return ``Aggregation.as_json``."""
+    """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)

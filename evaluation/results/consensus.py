@@ -64,7 +64,6 @@ class StudyConsensus:
     data_hash: str
 
     def adjudicated_pairs(self) -> set[int]:
-        """Return the pairs with an adjudicated unit."""
         return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
 
 
@@ -98,7 +97,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
 
 
 def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
-    """Replace the values of adjudicated units; their counts and shares stay."""
+    """Replace the values of adjudicated units, not their counts."""
     decided = {
         unit: replace(found.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
@@ -188,7 +187,6 @@ def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> 
 
 
 def _alpha_of_open(kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int) -> dict[str, Any]:
-    """Compute alpha over parts of open answers; undefined without parts."""
     rows = [
         (one.unit.pk, part, one.worker, value)
         for one in judged
@@ -204,7 +202,7 @@ def _alpha_of_open(kind: Kind, judged: Sequence[IncludedJudgment], *, seed: int)
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
-    """Return a coefficient as JSON; ``n`` is the number of units with at least two judgments."""
+    """Return a coefficient as JSON; ``n`` is the number of units with two judgments or more."""
     return {
         **as_json(result, "value", "low", "high"),
         "n": result.pairable,
@@ -215,7 +213,6 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
-    """Return (N,) pair kinds of unit ids; "" for none."""
     if not len(unit):
         return np.array([], dtype=np.str_)
     known = np.array([row.pk for row in units], dtype=np.int64)
@@ -394,5 +391,4 @@ def model_answers(
 
 
 def stored_part(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the model without its units."""
     return {name: value for name, value in model.items() if name != "units"}

@@ -53,7 +53,7 @@ References = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class PairTexts:
-    """A candidate pair for metrics; ``winner`` is 1, 2, or 0 for none."""
+    """A candidate pair; ``winner`` is 1, 2, or 0 for none."""
 
     pk: int
     kind: str
@@ -144,7 +144,7 @@ def with_references(
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:
-    """Return the pair kinds without "all": those of the papers first, then others by name."""
+    """Return the pair kinds without "all", those of the papers first."""
     found = set(names) - {"all"}
     return [kind for kind in PAIR_KINDS if kind in found] + sorted(found.difference(PAIR_KINDS))
 
@@ -292,7 +292,6 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
 
 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
-    """Return the mean coefficient within images."""
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,
@@ -502,7 +501,7 @@ def evaluate_study(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Compute and store the agreement of metrics with the consensus (docs/evaluation.md)."""
+    """Compute and store how metrics agree with the consensus (docs/evaluation.md)."""
     evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     progress(0.85, "storing scores")
     store_evaluation(evaluation)

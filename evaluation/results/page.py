@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
+from annotation.models.assignments import FINISHED
 from annotation.snapshots import counting_is_slow
 from common.downloads import file_download
 from common.errors import WrongState
@@ -61,7 +62,6 @@ from judgments.studies.study_page import (
 WORKERS_SHOWN = 200
 NEWEST = 5
 UNITS_SHOWN = 8
-FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 
 
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -106,7 +106,6 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _answer_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the answers of open kinds without own figures."""
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []

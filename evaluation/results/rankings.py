@@ -71,13 +71,12 @@ class Proposals:
 
     @property
     def query(self) -> Ints:
-        """Return (N,) number of the query image or caption."""
         return np.where(self.search, self.asker, self.image)
 
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place itself where ``placed``."""
+    """Unsorted rows of ``Proposals``; ``rank`` orders a list, and is the place where ``placed``."""
 
     system: Ints
     image: Ints
@@ -397,7 +396,6 @@ class _ClusteredMeans:
         return cls(systems, *totals, (counts > 0).sum(axis=0), draws.reshape(-1, *shape[1:]))
 
     def figure(self, system: int, column: int) -> dict[str, Any]:
-        """Return a mean with its interval; no interval for one image."""
         n = int(self.counts[system, column])
         low, high, _ = percentile_interval(self.draws[:, system, column], CONFIDENCE)
         several = self.images[system, column] > 1
@@ -414,7 +412,7 @@ def outputs_of(study: Study) -> QuerySet[Output]:
 
 
 def newest_output(study: Study) -> int:
-    """Return the last output's row id, or 0; outputs are append-only."""
+    """Return the row id of the last output, or 0."""
     found = outputs_of(study).aggregate(last=Max("pk"))
     return found["last"] or 0
 
@@ -488,7 +486,6 @@ def _outputs(study: Study, splits: set[str]) -> Ints:
 
 
 def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
-    """Return row id -> judged and proposed captions, and the splits' references."""
     proposed = outputs_of(study).values("caption")
     shown = Unit.objects.filter(study=study, control=False, first__isnull=False).values("first")
     rows = Caption.objects.filter(

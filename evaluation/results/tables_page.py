@@ -17,23 +17,6 @@ from judgments.kinds.base import Kind
 from judgments.templatetags.judgments_tags import coefficient
 
 DAY = 86_400
-
-
-def as_markup(markup: str) -> SafeString:
-    """Mark an SVG or HTML as safe."""
-    return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
-
-
-def cached_drawing(draw: Callable[..., str], *of: Any) -> str:
-    """Return ``draw(*of)``, cached by its arguments, which are JSON values."""
-    key = f"quorum-drawing-{draw.__name__}-{content_key(*of)}"
-    kept: str | None = cache.get(key)
-    if kept is None:
-        kept = draw(*of)
-        cache.set(key, kept, DAY)
-    return kept
-
-
 ENOUGH = 20  # judgments from which a habit is worth a note
 ONE_SIDE = 0.9
 CAPTIONS_AT_AN_END = 5
@@ -44,6 +27,25 @@ MODEL_ROWS_SHOWN = 8
 SYSTEM_HEADS = {"mean": "Mean", "z": "Mean z", "describes": "Describe the image"}
 SUCCESS = tuple(f"S@{k}" for k in CUTS)
 RECALL = tuple(f"R@{k}" for k in CUTS)
+COEFFICIENT_NAMES = {
+    "percent-agreement": "Percent agreement, no chance taken off",
+    "fleiss-kappa": "Fleiss’ kappa, each disagreement alike",
+    "gwet-ac1": "Gwet’s AC1",
+    "gwet-ac2": "Gwet’s AC2, {weights} weights",
+}
+
+
+def as_markup(markup: str) -> SafeString:
+    return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
+
+
+def cached_drawing(draw: Callable[..., str], *of: Any) -> str:
+    key = f"quorum-drawing-{draw.__name__}-{content_key(*of)}"
+    kept: str | None = cache.get(key)
+    if kept is None:
+        kept = draw(*of)
+        cache.set(key, kept, DAY)
+    return kept
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
@@ -55,14 +57,6 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
         notes.append("nearly always left" if left >= ONE_SIDE else "nearly always right")
     return "; ".join(notes)
-
-
-COEFFICIENT_NAMES = {
-    "percent-agreement": "Percent agreement, no chance taken off",
-    "fleiss-kappa": "Fleiss’ kappa, each disagreement alike",
-    "gwet-ac1": "Gwet’s AC1",
-    "gwet-ac2": "Gwet’s AC2, {weights} weights",
-}
 
 
 def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -93,7 +87,6 @@ def model_sentence(model: Mapping[str, Any]) -> str:
 
 
 def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the units where they differ, the most probable first."""
     words = {1: "first", 2: "second"} if kind.two_sided else {0: "no", 1: "yes"}
     return [
         {
@@ -108,7 +101,6 @@ def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metrics by pair kinds, the best over all pairs first."""
     found = result["metrics"]
     names = {kind for figures in found.values() for kind in figures["accuracy"]}
     columns = pair_kinds(names) + (["all"] if "all" in names else [])
@@ -130,7 +122,7 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return people's scores of each system's captions, best first; {} for pairs."""
+    """Return a row per system, best first; {} for pairs."""
     if not systems or "describes" not in systems[0]:
         return {}
     names = [name for name in SYSTEM_HEADS if name in systems[0]]
@@ -205,7 +197,6 @@ def _between(figure: Mapping[str, Any]) -> str:
 
 
 def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metrics by coefficient, best first."""
     found = result["metrics"].values()
     within = any("per_image" in figures for figures in found)
     kappas = any(figures["kappa"] for figures in found)
@@ -229,7 +220,6 @@ def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the captions with the highest and lowest scores; {} without scores."""
     rows = sorted(figures.get("captions", ()), key=lambda row: -row["score"])
     if not rows:
         return {}

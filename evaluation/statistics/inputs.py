@@ -86,7 +86,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
-    """Code whole numbers that lie close together by subtraction; return None for others."""
+    """Code whole numbers that lie close together by subtraction."""
     if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
         return None
     codes = array.astype(np.int64)
@@ -159,7 +159,12 @@ def encode_both(
         together, places = encode(np.concatenate([labels, others]), name)
     else:
         together, places = encode([*labels.tolist(), *others.tolist()], name)
-    return together, places[: len(labels)][one], places[len(labels) :][two]
+    return together, _moved(one, places[: len(labels)]), _moved(two, places[len(labels) :])
+
+
+def _moved(codes: Ints, places: Ints) -> Ints:
+    """Return places[codes], without a copy where each is where it was."""
+    return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
 
 
 def one_per_row(values: Iterable[Any], name: str) -> list[Any]:

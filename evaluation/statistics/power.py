@@ -128,11 +128,7 @@ def power_of(
     seed: int = 0,
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:
-    """Return the power of each design, all from the same simulations.
-
-    A smaller design takes the first pairs, references and votes of a larger one, so curves over sizes are
-    smooth.
-    """
+    """Return the power of each design; a smaller one takes the first pairs, references and votes of a larger one."""
     if not 0 < alpha < 1:
         raise BadOption(f"alpha is {alpha!r}, expected between 0 and 1")
     if not 1 <= simulations <= 1_000_000:
@@ -177,10 +173,9 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 def _simulate(
     people: People, truth: Ints, gains: Ints, most: Size, wanted: Sequence[Size], rng: np.random.Generator
 ) -> Iterator[tuple[Size, Ints]]:
-    """Yield each design with counts (simulations, 5).
+    """Yield each design with (simulations, 5) counts.
 
-    Counts: gains of the first, of the second, right consensuses, pairs with truth and consensus, pairs without
-    consensus.
+    Gains of the first, of the second, right consensuses, pairs with truth and consensus, pairs without consensus.
     """
     count, pairs = truth.shape
     shape = (count, pairs, most.references)
@@ -256,8 +251,7 @@ class Plan:
     """The designs that were tried, with their costs in cents.
 
     `best` is the cheapest design whose interval lies above ``wanted``, then with the fewest judgments. Its figures
-    come from new simulations, because the choice favours lucky ones; so do those with one vote less, or half the
-    pairs.
+    and those beside it come from new simulations, because the choice favours lucky ones.
     """
 
     tried: tuple[PowerResult, ...]

@@ -229,7 +229,6 @@ def _judge(
     names: NDArray[Any],
     graded: Flags,
 ) -> JudgedRankings:
-    """Look up rows of the lists, sorted by query, among the judgments."""
     size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
     keys, judged = query * size + item, wanted_query * size + wanted
     starts = np.searchsorted(query, np.arange(len(names) + 1))
@@ -276,14 +275,14 @@ def _judged_rankings(
 
 
 def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
-    """Return (Q,) relevant and unjudged items among the first `depth` (Q,) of each list."""
+    """Return (Q,) relevant and unjudged items among the first `depth` (Q,)."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
 
 
 def _first_rank(lists: JudgedRankings, code: int) -> Floats:
-    """Return (Q,) rank from 1 of the first item with the code; inf if there is none."""
+    """Return (Q,) rank of the first item with the code, or inf."""
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     place = places[np.searchsorted(places, lists.starts[:-1])]
     return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)

@@ -68,7 +68,6 @@ def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
 
 
 def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield dotted keys; lists and empty tables are values."""
     for key, value in values.items():
         dotted = f"{table}.{key}" if table else key
         if isinstance(value, dict) and value:

@@ -174,7 +174,6 @@ def project_parameter(panel: Panel) -> str:
 
 
 def entry_query(panel: Panel) -> str:
-    """Return the query of the link that is given to the panel."""
     preset = PANEL_PRESETS[panel.preset]
     pairs = (
         (worker_parameter(panel), preset.values.get(preset.worker, "")),

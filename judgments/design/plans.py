@@ -24,7 +24,6 @@ class Claim:
 
 
 def read_claim(text: str) -> Claim:
-    """Parse a checkable hypothesis."""
     found = CLAIM.fullmatch(text)
     if found is None:
         raise ValueError(

@@ -35,7 +35,6 @@ PLAIN_WORDS = {
 
 
 def slugify_name(name: str) -> str:
-    """Return a slug made of a name: lower case, words joined by hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
 
 
@@ -167,7 +166,6 @@ def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
-    """Fill what is left empty from a named set of requirements."""
     asked = values.get("workers")
     named = asked.get("requirements") if isinstance(asked, dict) else None
     preset = REQUIREMENT_PRESETS.get(named) if isinstance(named, str) else None
@@ -231,7 +229,6 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """Return the path of a problem, without pydantic's marks for unions and keys of a table."""
     return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
 
 
@@ -257,7 +254,6 @@ def read_toml(
 
 
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
-    """Parse TOML text without checking its values."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

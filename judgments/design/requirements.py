@@ -122,7 +122,6 @@ class Workers(Part):
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:
-    """Return requirement -> words, for those that a design asks for."""
     asked: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)
@@ -283,7 +282,6 @@ class Quiz(Part):
 
 
 def questions_of(quiz: Quiz) -> dict[str, Question]:
-    """Return the questions of a quiz by key: its preset's, then its own."""
     ready = QUIZ_PRESETS[quiz.preset].questions if quiz.preset else ()
     own = [
         Question(

@@ -23,7 +23,6 @@ CHANGED = "design-changed"
 
 
 def saved_presets() -> dict[str, Preset]:
-    """Return this installation's presets for ``make_design``, with one query."""
     return {
         one.slug: Preset(
             title=one.title,
@@ -41,7 +40,6 @@ def newest_presets(most: int) -> list[SavedPreset]:
 
 
 def preset_values(design: StudyDesign) -> dict[str, Any]:
-    """Return the parts of a design to reuse in another one."""
     values = design.model_dump(mode="json")
     for key in OWN_KEYS:
         values.pop(key, None)
@@ -139,8 +137,10 @@ class NamedDesign:
 
 
 def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design of a study among ``studies`` (``SLUG``, or ``SLUG@NUMBER`` before that log entry), of a
-    preset (``preset:NAME``, or ``NAME`` if no study has it), or with ``files`` of the file at a path.
+    """Return the design of a study that the requester sees, of a preset, or with ``files`` of a study file.
+
+    ``words`` are ``SLUG``, ``SLUG@NUMBER`` (before that log entry), ``preset:NAME``, a preset's bare name that no
+    study has, or a path.
     """
     slug, _, number = words.partition("@")
     study = studies.filter(slug=slug).first()

@@ -96,7 +96,8 @@ class Sampling(Part):
 
 
 class KnownItem(Part):
-    """An item whose right answer the designer knows; the protocol decides which of the keys mean something."""
+    """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
+    dataset. Which of the keys mean something depends on the protocol."""
 
     image: str = ""
     reference: str = Field("", description="triplet: sentence A.")

@@ -45,11 +45,23 @@ class Wording:
 
 
 def _wording(
-    *, choices: Sequence[str] = (), poles: Sequence[str] = (), keys: Sequence[str] = (), **texts: str
+    *,
+    choices: Sequence[str] = (),
+    poles: Sequence[str] = (),
+    label: str = "",
+    hint: str = "",
+    keys: Sequence[str] = (),
+    twice: str = "",
+    **texts: str,
 ) -> Wording:
-    lazy = {name: _(texts.pop(name)) for name in ("label", "hint", "twice") if name in texts}
     return Wording(
-        choices=tuple(choices), poles=tuple(poles), keys=tuple(_(key) for key in keys), **texts, **lazy
+        choices=tuple(choices),
+        poles=tuple(poles),
+        label=label and _(label),
+        hint=hint and _(hint),
+        keys=tuple(_(key) for key in keys),
+        twice=twice and _(twice),
+        **texts,
     )
 
 

@@ -203,7 +203,8 @@ def control_dealer(
     _check(design.controls, usable, makers, known)
     rng = rng_for(seed, "controls")
     deck = Deck(usable, rng, name=lambda image: image.name)
-    kind_deck = Deck(list(dict.fromkeys(design.controls.kinds)), rng_for(seed, "control kinds"), name=str)
+    kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
+    kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
     known_deck = Deck(
         _by_image(known) if makers.known_together else [[item] for item in known],
         rng_for(seed, "known items"),

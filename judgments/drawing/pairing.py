@@ -3,7 +3,7 @@
 HC pairs two human captions of one image, HI a caption of the image with one of another image, HM a human
 with a machine caption, MM two machine captions. Human candidates come from the references and are
 excluded from that pair's references, with any equal text. Equal texts are never paired. Two texts are
-compared for an image once per study, in any order and kind. Machines take part about equally often.
+compared for an image once per study. Machines take part about equally often.
 """
 
 from __future__ import annotations
@@ -374,11 +374,10 @@ def _with_foreign(
 
 def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
     """Draw which candidate is first and exclude human candidates from the references."""
-    flip = bool(rng.integers(2))
-    first, second = (option.second, option.first) if flip else (option.first, option.second)
-    systems = (
-        (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
-    )
+    if rng.integers(2):
+        option = _Option(option.second, option.first, option.second_system, option.first_system)
+    first, second = option.first, option.second
+    systems = option.first_system, option.second_system
     human = [
         text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
     ]

@@ -77,7 +77,6 @@ def vocabulary(text: str) -> dict[str, None]:
 
 
 def spoken(text: str) -> list[str]:
-    """Return the words as written, parallel to ``words_of``."""
     return [word for token in unicodedata.normalize("NFC", text).split() if (word := trimmed(token))]
 
 
@@ -110,7 +109,6 @@ def _abbreviates(word: str, behind: str) -> bool:
 
 
 def ngrams(words: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str, int]]:
-    """Yield every run of ``SHORTEST`` to ``longest`` words, with its start."""
     for start in range(len(words)):
         for end in range(start + SHORTEST, min(start + longest, len(words)) + 1):
             yield " ".join(words[start:end]), start

@@ -64,7 +64,6 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
 
 
 def quiz_groups(design: StudyDesign, aside: SetAside) -> tuple[Group, ...]:
-    """Return a known item, or a group of them, for each image of the quiz."""
     make, rng = KINDS[design.protocol].control_items(design).reference, rng_for(design.seed, "quiz")
     if not aside.images:
         return ()

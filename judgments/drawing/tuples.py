@@ -63,8 +63,6 @@ def _dealt(items: int, size: int, count: int, rng: np.random.Generator) -> list[
 
 
 class _Design:
-    """Lists and the number of co-occurrences of every two items."""
-
     def __init__(self, items: int, lists: list[List]) -> None:
         self.lists = lists
         self._same = Counter(lists)

@@ -25,15 +25,6 @@ PLAIN = {
 }  # fmt: skip
 # Page landmarks are ours: a template's own become plain boxes.
 BOXES = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
-# Amazon's elements that become plain ones.
-CROWD = {
-    "crowd-alert", "crowd-button", "crowd-card", "crowd-checkbox", "crowd-classifier",
-    "crowd-classifier-multi-select", "crowd-form", "crowd-image-classifier",
-    "crowd-image-classifier-multi-select", "crowd-input", "crowd-instructions", "crowd-modal", "crowd-radio-button",
-    "crowd-radio-group", "crowd-slider", "crowd-tab", "crowd-tabs", "crowd-text-area", "classification-target",
-    "short-instructions", "full-instructions", "short-summary", "detailed-instructions", "positive-example",
-    "negative-example", "short-description",
-}  # fmt: skip
 # go with everything in them
 DROPPED = {
     "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
@@ -108,7 +99,7 @@ def cleaned(source: str) -> str:
     """Remove all HTML that could run code, load a frame, submit elsewhere or add style."""
     return nh3.clean(
         source,
-        tags=PLAIN | BOXES | CROWD,
+        tags=PLAIN | BOXES | PLAIN_OF.keys(),
         attributes=ATTRIBUTES,
         clean_content_tags=DROPPED,
         url_schemes={"http", "https", "mailto"},
@@ -135,10 +126,6 @@ def _without(given: Mapping[str, str], *names: str) -> dict[str, str]:
 
 def _box(element: Element) -> Nodes:
     return [Element("div", _without(element.attributes, "header", "heading", "image"), element.inside)]
-
-
-def _inside(element: Element) -> Nodes:
-    return list(element.inside)
 
 
 def _nothing(element: Element) -> Nodes:
@@ -291,6 +278,7 @@ def _group(element: Element) -> Nodes:
     return [Element("div", {"class": "group"}, element.inside)]
 
 
+# Amazon's elements, and what becomes of them.
 PLAIN_OF: dict[str, Callable[[Element], Nodes]] = {
     "crowd-alert": _box,
     "crowd-button": _nothing,

@@ -130,7 +130,6 @@ def answer_to(
 
 
 def drawn_answer(question: Question, rng: np.random.Generator) -> Any:
-    """Draw a valid answer."""
     values = [option.value for option in question.options if option.value]
     if question.shape == "choice":
         return values[int(rng.integers(len(values)))]

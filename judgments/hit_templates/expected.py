@@ -225,7 +225,6 @@ def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any
 
 
 def expected_in_words(wanted: Mapping[str, Any]) -> str:
-    """Return expectations as text."""
     if "low" in wanted:
         low, high = (f"{wanted[end]:g}" for end in ("low", "high"))
         return low if low == high else f"{low} to {high}"

@@ -42,9 +42,7 @@ class CheckedTemplate:
     """A template and its inputs, checked.
 
     Attributes:
-        source: the template as given.
-        columns: of the inputs.
-        first: the first row, column -> text.
+        first: the first row of the inputs, column -> text.
         known: number of rows with expected answers, usable as controls.
         left_out: notes on what is not carried over.
     """

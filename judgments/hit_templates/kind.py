@@ -127,7 +127,6 @@ def _flat(values: Iterable[Any]) -> list[str]:
 
 
 def _alpha(found: AgreementResult | None) -> dict[str, Any]:
-    """Return alpha with its interval, or None and the reason."""
     if found is None:
         nothing = {"value": None, "low": None, "high": None}
         return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
@@ -241,7 +240,6 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Return the truth, the truth with one question changed, or a random answer."""
         drawn = self.draw_truth(unit, [], rng)
         if right is None:
             return drawn
@@ -271,8 +269,6 @@ class TemplateRehearsal(OfTemplate, Rehearsal):
 
 
 class HITTemplate(OpenKind):
-    """A form of the researcher."""
-
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
     no_source = "a HIT template shows what its own fields say"
@@ -409,7 +405,6 @@ class HITTemplate(OpenKind):
 
 
 def _described(question: Question) -> dict[str, Any]:
-    """Describe a question to clients that draw their own page."""
     bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
     return {
         "name": question.name,
@@ -436,7 +431,6 @@ def _together(said: Mapping[str, Any]) -> str:
 
 
 def _chosen(values: Sequence[str]) -> dict[str, Any]:
-    """Return the option with the most votes, or None on a tie."""
     counts = Counter(values).most_common()
     (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
     n = len(values)

@@ -126,8 +126,6 @@ def fields_in(text: str) -> list[str]:
 
 
 class _Labels:
-    """The words of a control: of its label or its group."""
-
     def __init__(self, page: list[Element | str]) -> None:
         self._by_id: dict[str, str] = {}
         self._around: dict[int, str] = {}

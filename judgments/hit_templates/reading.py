@@ -12,7 +12,6 @@ from html.parser import HTMLParser
 from common.errors import QuorumError
 from judgments.hit_templates.cleaning import (
     BOXES,
-    CROWD,
     PLAIN,
     PLAIN_OF,
     cleaned,
@@ -83,9 +82,9 @@ class _Scan(HTMLParser):
                 self.note("action", given["action"][:200])
         elif tag == "input" and given.get("type", "").lower() in ("file", "password"):
             self.note(f"input-{given['type'].lower()}", given.get("name", ""))
-        elif tag.startswith("crowd-") and tag not in CROWD:
+        elif tag.startswith("crowd-") and tag not in PLAIN_OF:
             self.note("crowd", f"{tag} “{given['name']}”" if given.get("name") else tag)
-        elif tag not in PLAIN | BOXES | CROWD | STRUCTURE | {"meta", "button"}:
+        elif tag not in PLAIN | BOXES | STRUCTURE | {"meta", "button"} and tag not in PLAIN_OF:
             self.note("tags", tag[:40])
 
     def handle_endtag(self, tag: str) -> None:
@@ -151,8 +150,6 @@ def _sentences(scan: _Scan) -> Iterator[str]:
 
 
 class TemplateProblem(QuorumError):
-    """An unusable template."""
-
     title = "The template cannot be used"
 
 
@@ -243,7 +240,7 @@ def _plain(nodes: list[Element | str], said: list[str]) -> list[Element | str]:
         if one.tag == "crowd-radio-group" and (sentence := name_radio_group(one)):
             said.append(sentence)
         one.inside = _plain(one.inside, said)
-        if one.tag in CROWD:
+        if one.tag in PLAIN_OF:
             found += PLAIN_OF[one.tag](one)
         elif one.tag in BOXES:
             found.append(Element("div", one.attributes, one.inside))

@@ -1,8 +1,8 @@
 """PASCAL-50S and ABSTRACT-50S (V15 §4, App. I): references, candidate pairs, votes and winners.
 
-Both are folders with `references.jsonl` (`image`, `references`) and `pairs.jsonl`. PASCAL-50S has fifty
-references per image, of which its pairs use the first 48, eleven pairwise votes per pair, and each pair's
-triplet winner without votes. ABSTRACT-50S has a majority vote for each of 48 triplets.
+Both are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image, of which its
+pairs use the first 48, eleven pairwise votes per pair, and each pair's triplet winner without votes. ABSTRACT-50S
+has a majority vote for each of 48 triplets.
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ class _Folder:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
     def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
-        """Yield candidate pairs with their records."""
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
@@ -166,6 +165,18 @@ class _Folder:
             found = f"{quoted(kind)} with sources {numbers}"
             raise record.problem("kind", found, "the kind these sources make")
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
+
+
+def _judgment(row: PairRow, **values: Any) -> JudgmentRow:
+    return JudgmentRow(
+        image=row.image,
+        first_text=row.first_text,
+        second_text=row.second_text,
+        kind=row.kind,
+        pair=row.pair,
+        anonymous=True,
+        **values,
+    )
 
 
 class _FiftyReader(Source):
@@ -217,17 +228,12 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
             self.notes.count("anonymous-totals")
             for place, vote in enumerate(votes, 1):
-                yield JudgmentRow(
+                yield _judgment(
+                    row,
                     unit=f"{self._folder.name}-pair-{row.pair}",
                     worker=f"anon-{place}",
                     value=vote,
                     protocol="pairwise",
-                    image=row.image,
-                    first_text=row.first_text,
-                    second_text=row.second_text,
-                    kind=row.kind,
-                    pair=row.pair,
-                    anonymous=True,
                 )
 
 
@@ -254,19 +260,14 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
                     raise record.problem("image", f"no caption {quoted(reference)}", "it in the dataset")
-                yield JudgmentRow(
+                yield _judgment(
+                    row,
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
                     worker="anon-1",
                     value=vote,
                     protocol="triplet",
-                    image=row.image,
                     reference=reference,
                     reference_text=reference_text,
-                    first_text=row.first_text,
-                    second_text=row.second_text,
-                    kind=row.kind,
-                    pair=row.pair,
-                    anonymous=True,
                     aggregated=True,
                 )
 

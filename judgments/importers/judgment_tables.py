@@ -162,7 +162,6 @@ def _known_protocols() -> str:
 
 
 def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
-    """Return (value, answer) of a record."""
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
@@ -219,7 +218,6 @@ def _content(record: Record) -> dict[str, object] | None:
 
 
 def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
-    """Return the systems of the unit's captions, by caption id."""
     value = json_cell(record, "systems")
     if value is None:
         return None

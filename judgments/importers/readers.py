@@ -227,7 +227,6 @@ def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> It
 def named_cells(
     path: Path, line: int, names: list[str], cells: list[str], separator: str = ","
 ) -> dict[str, str]:
-    """Return a record's cells by column; refuse another number of cells."""
     if len(cells) != len(names):
         found = counted(len(cells), "cell")
         expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
@@ -261,7 +260,6 @@ def read_csv(
 def csv_records(
     path: Path, *, encoding: str | None, required: tuple[str, ...], separator: str = ","
 ) -> Iterator[Record]:
-    """Yield the rows of another tool's CSV file, with case-sensitive columns."""
     lines = read_lines(path, encoding=encoding, newline="")
     wanted = f"a header with {' and '.join(required)}"
     header = find_header(path, *next(lines, (1, "")), wanted=wanted, score=len, separators=separator)

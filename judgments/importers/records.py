@@ -201,7 +201,6 @@ def read_flag(value: Any, textual: bool) -> bool:
 
 
 def read_time(value: Any) -> datetime:
-    """Return a time; the file must give its zone."""
     if not isinstance(value, str):
         raise BadValue(quoted(value), _TIME)
     try:
@@ -259,7 +258,6 @@ Time = Annotated[datetime, PlainValidator(read_time)]
 
 
 def counted(n: int, noun: str) -> str:
-    """Return "1 cell", "2 cells"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
@@ -318,8 +316,6 @@ class ImageRow:
 
 @dataclass(frozen=True, slots=True)
 class InputRow:
-    """An input row of a HIT template: (column, text) in column order."""
-
     image: str
     fields: tuple[tuple[str, str], ...]
     file: str | None = None

@@ -157,7 +157,7 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 
 
 def read_whole(path: Path, *, encoding: str | None = None) -> str:
-    """Return a file's whole text with its line ends, as `read_lines` reads it."""
+    """Return a file's text with its line ends, as `read_lines` reads it."""
     return "".join(line for _, line in read_lines(path, encoding=encoding))
 
 

@@ -62,8 +62,6 @@ class Consensus:
 
 @dataclass(frozen=True, slots=True)
 class IncludedJudgment:
-    """An included judgment: unit row, worker, canonical answer."""
-
     unit: Any
     worker: int
     given: Any
@@ -141,8 +139,7 @@ class Aggregation(ABC):
     """How judgments become a consensus, and how their agreement is measured.
 
     Attributes:
-        rule: its name in the judgment signature.
-        tie_rule: the rule for tied units, in a word.
+        rule, tie_rule: their names in the judgment signature.
         level: level of measurement for agreement.
         no_alpha: why agreement cannot be measured; "" if it can.
         settles: whether a consensus can be decided before all votes are in (``outcome_range``).
@@ -171,8 +168,6 @@ class Aggregation(ABC):
 
 
 class OpenAggregation(Aggregation):
-    """The consensus of open answers, unit by unit."""
-
     @abstractmethod
     def together(self, answers: list[Any]) -> Consensus:
         """Return the consensus of a unit's canonical answers."""
@@ -185,8 +180,6 @@ class OpenAggregation(Aggregation):
 
 
 class Results:
-    """A kind's own results of included judgments."""
-
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
         return KindResults()
 
@@ -324,7 +317,6 @@ class Kind(ABC):
         return self.compares_pairs or self.judges_one_caption
 
     def of(self, design: StudyDesign) -> Kind:
-        """Return the kind configured for a study's design."""
         return with_wording(self.with_setting(self.setting(design)), design.judged, design.labels)
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
@@ -375,7 +367,6 @@ class Kind(ABC):
         )
 
     def hit_size(self, design: StudyDesign) -> int:
-        """Return how many units, or images, a HIT holds."""
         return design.images_per_hit if self.grouped else design.units_per_hit
 
     def control_items(self, design: StudyDesign) -> Makers:
@@ -436,7 +427,6 @@ class Kind(ABC):
         return []
 
     def is_right(self, given: Any, expected: Any) -> bool:
-        """Return whether a canonical answer to a control item is correct."""
         return bool(given == expected)
 
     @property
@@ -481,8 +471,6 @@ class ChoiceKind(Kind):
 
 
 class OpenKind(Kind):
-    """A kind with open answers: a text, keywords, links."""
-
     comparison = Comparison(refusal="its answers are open; docs/evaluation.md says what to use instead.")
 
 
@@ -520,7 +508,6 @@ class ChoiceRehearsal(Rehearsal):
 
 
 def or_none(value: float) -> float | None:
-    """Return nan as None, as JSON wants it."""
     return None if math.isnan(value) else float(value)
 
 
@@ -530,7 +517,6 @@ def by_count(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
-    """Return ``kind`` with the words for ``judged`` and with a study's own ``labels``."""
     wording = kind.wordings.get(judged)
     if wording is None or (wording is kind.wording and not labels):
         return kind

@@ -36,7 +36,7 @@ class Rule:
     Attributes:
         hard: whether it refuses the caption; otherwise the page only advises.
         says: the message to the worker.
-        refused, fine: example captions that break and pass it.
+        refused, fine: example captions.
         pattern: a caption breaks the rule if this matches anywhere.
         counts: "words" or "characters" for a count rule, broken below ``least`` or above ``most``.
         languages: primary language subtags it applies to; empty for all but ``besides``.

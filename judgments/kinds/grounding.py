@@ -147,8 +147,6 @@ class GroundingRehearsal(Rehearsal):
 
 
 class Grounding(OpenKind):
-    """Link words to boxes."""
-
     name = "grounding"
     title = "Grounding: which words stand for which boxes?"
     defaults = {

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 MOST_KEYWORDS = 100
 LONGEST_KEYWORD = 200  # characters
-NONE_FITS: list[str] = []  # the answer that no word of the text describes the picture
 BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # separates typed keywords; the comma of "1,000" does not
 # Messages to the worker, from the page's script and from the server alike.
 MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
@@ -139,8 +138,6 @@ class KeywordRehearsal(Rehearsal):
 
 
 class Keywords(OpenKind):
-    """Choose words and collocations of the text."""
-
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
     no_source = "keywords shows the text of each item already"

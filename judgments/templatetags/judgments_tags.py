@@ -96,8 +96,6 @@ def step_form(
     """Return the form of a step, folded up until it is opened or was refused.
 
     Args:
-        title: its heading.
-        help: a sentence below it.
         button: a class of the button.
         reason: whether the form itself shows why it was refused.
         begin: initial values other than ``initial``; a page's context may have them in ``begin``, by step.
@@ -133,7 +131,6 @@ def step_form(
 def _input(
     field: serializers.Field[Any, Any, Any, Any], begin: Mapping[str, Any], fresh: bool, *, required: bool
 ) -> dict[str, Any]:
-    """Return the context of a field's input."""
     name = str(field.style.get("name", field.field_name))
     initial = field.get_initial() if fresh else ""
     value = begin.get(name, initial)

@@ -164,8 +164,8 @@ def test_a_person_who_joined_before_gets_no_work_of_a_rehearsal() -> None:
 
 def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None:
     def rehearsed(name: str, **crowd: Any) -> RehearsalReport:
-        study = make_study("triplet", name=name, judgments_per_unit=5)
-        return rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, seed=1, **crowd))
+        study = make_study("triplet", name=name)
+        return rehearse(study=study, crowd=Crowd(workers=6, spammers=0.0, seed=1, **crowd))
 
     perfect = rehearsed("Perfect", accuracy=1.0, drop_outs=0.0)
     guessing = rehearsed("Guessing", accuracy=0.5, drop_outs=0.5)

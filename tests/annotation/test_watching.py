@@ -173,20 +173,9 @@ def test_a_dismissed_exclusion_is_lifted(designer: User) -> None:
     assert standing(study, "spam") == "active"
 
 
-def test_somebody_whose_exclusion_is_dismissed_stays_paused_while_another_rule_s_case_waits(
-    designer: User,
-) -> None:
-    study = watched_by("exclude")
-    worker = work(study, "spam", left, pages=2)[0].worker
-    Case.objects.create(study=study, worker=worker, rule="too-fast", action="pause")
-    dismiss_case(case=Case.objects.get(rule="side-bias"), why="A test of ours.", by=designer)
-    assert standing(study, "spam") == "paused"
-    dismiss_case(case=Case.objects.get(rule="too-fast"), why="Another.", by=designer)
-    assert standing(study, "spam") == "active"
-
-
-def test_somebody_with_another_open_pause_stays_paused(designer: User) -> None:
-    study = watched_by("pause")
+@pytest.mark.parametrize("action", ["pause", "exclude"])
+def test_somebody_with_another_open_pause_stays_paused(designer: User, action: str) -> None:
+    study = watched_by(action)
     worker = work(study, "spam", left, pages=2)[0].worker
     Case.objects.create(study=study, worker=worker, rule="too-fast", action="pause")
     dismiss_case(case=Case.objects.get(rule="side-bias"), why="Checked.", by=designer)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rules_for, tidied
-from tests.browser.axe import problems
-from tests.browser.working import join
+from tests.browser.axe import problems_in_both_looks
+from tests.browser.working import PHONE, NewPage, join, stored, submitted
 from tests.installations import Installation
 
 STUDY = """
@@ -99,16 +98,6 @@ def captions(site: Installation) -> Installation:
     return site
 
 
-def texts_of(site: Installation, name: str) -> list[dict[str, object]]:
-    """The answers of a person with their signals, in order."""
-    code = (
-        "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects"
-        f".filter(assignment__worker__name={name!r}).order_by('pk').values('answer', 'signals', 'seconds'))))"
-    )
-    rows: list[dict[str, object]] = json.loads(site.python(code))
-    return rows
-
-
 @pytest.mark.parametrize("language", ["en", "de", "ja"])
 def test_the_page_finds_what_the_server_finds(
     page: Page, captions: Installation, language: str, person: str
@@ -162,8 +151,8 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
         expect(box).to_be_focused()
         page.keyboard.type(text)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    rows = texts_of(captions, person)
+    submitted(page)
+    rows = stored(captions, person, "answer", "signals")
     assert {row["answer"] for row in rows} == {
         "A red shape lies on a table.",
         "Another shape hangs on a wall.",
@@ -222,19 +211,16 @@ def test_pasted_text_is_counted(page: Page, captions: Installation, person: str)
     for text in ("A shape lies there.", "A shape hangs there."):
         page.keyboard.type(text)
         page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    signals = {row["answer"]: row["signals"] for row in texts_of(captions, person)}
+    submitted(page)
+    signals = {row["answer"]: row["signals"] for row in stored(captions, person, "answer", "signals")}
     assert signals["A pasted shape is here."] == {"pasted": 23}
     assert signals["A shape lies there."] == {}
 
 
 def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
-    browser: Browser, captions: Installation, person: str
+    new_page: NewPage, captions: Installation, person: str
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, locale="en-GB"
-    )
-    page = context.new_page()
+    page = new_page(**PHONE)
     join(page, captions, "writing", person)
     box = page.locator("[data-caption]:visible")
     expect(box).not_to_be_focused()
@@ -249,16 +235,14 @@ def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
         box.tap()
         page.keyboard.type(text)
         page.get_by_role("button", name="Submit" if number == 3 else "Next").tap()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert len(texts_of(captions, person)) == 3
-    context.close()
+    submitted(page)
+    assert len(stored(captions, person)) == 3
 
 
 def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
-    browser: Browser, captions: Installation, person: str
+    new_page: NewPage, captions: Installation, person: str
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, locale="en-GB")
-    page = context.new_page()
+    page = new_page(java_script_enabled=False)
     join(page, captions, "writing", person)
     boxes = page.locator("[data-caption]")
     for index, text in enumerate(("A shape. It is red.", "A shape hangs there.", "A shape stands there.")):
@@ -269,23 +253,16 @@ def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
     expect(page.locator("[data-advice]").nth(0)).to_have_text("Not yet: Write one sentence only.")
     boxes.nth(0).fill("A red shape lies there.")
     page.get_by_role("button", name="Submit").last.click()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert len(texts_of(captions, person)) == 3
-    context.close()
+    submitted(page)
+    assert len(stored(captions, person)) == 3
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_a_page_of_writing(
-    browser: Browser, captions: Installation, scheme: Literal["light", "dark"], person: str
-) -> None:
-    context = browser.new_context(color_scheme=scheme, locale="en-GB")
-    page = context.new_page()
+def test_axe_finds_nothing_on_a_page_of_writing(page: Page, captions: Installation, person: str) -> None:
     join(page, captions, "writing", person)
     page.keyboard.type("A shape")
     page.keyboard.press("Enter")
     expect(page.locator("[data-advice]:visible")).to_contain_text("Not yet:")
-    assert problems(page) == []
+    assert problems_in_both_looks(page) == []
     page.get_by_role("button", name="Instructions").click()
     page.get_by_text("What is refused, with examples").click()
-    assert problems(page, within="#instructions") == []
-    context.close()
+    assert problems_in_both_looks(page, within="#instructions") == []

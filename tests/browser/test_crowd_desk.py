@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import SERIOUS, problems
 from tests.browser.test_mturk_frame import answer_by_keys
+from tests.browser.working import NewPage
 from tests.fakes.mturk import MTurkEmulator
 from tests.installations import Installation, Installations, free_port
 
@@ -86,7 +87,7 @@ def done(page: Page) -> None:
 
 
 def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
-    page: Page, browser: Browser, desk: Desk
+    page: Page, new_page: NewPage, desk: Desk
 ) -> None:
     desk.sign_in(page)
     hits = page.locator(".q-facts em", has_text="pieces of work")
@@ -98,7 +99,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     done(page)
     expect(page.get_by_text(f"Workers find it at {desk.emulator.endpoint_url}")).not_to_have_count(0)
 
-    worker = browser.new_context().new_page()
+    worker = new_page()
     worker.goto(f"{desk.emulator.endpoint_url}/worker/hits?worker=A1ADA")
     worker.get_by_role("link", name="Which sentence is closer?").first.click()
     worker.get_by_role("button", name="Accept HIT").click()
@@ -106,7 +107,6 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     answer_by_keys(worker, frame, pause=200)  # active time is what the wage is taken from
     worker.keyboard.press("Enter")
     expect(frame.get_by_text("successfully submitted")).to_be_visible()
-    worker.context.close()
 
     page.get_by_role("button", name="Compare with the crowd").click()
     expect(page.get_by_text("nothing differs")).to_be_visible()

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import SERIOUS, problems
+from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
 CAST = """
@@ -152,9 +153,8 @@ def test_by_keyboard_alone(page: Page, office: Installation) -> None:
     assert "by-keyboard" in designs(office)
 
 
-def test_without_scripts_look_again_shows_the_same(browser: Browser, office: Installation) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def test_without_scripts_look_again_shows_the_same(new_page: NewPage, office: Installation) -> None:
+    page = new_page(java_script_enabled=False, viewport={"width": 1280, "height": 900})
     begin(page, office)
     small(page)
     page.get_by_label("Control items in each HIT").fill("50")
@@ -170,7 +170,6 @@ def test_without_scripts_look_again_shows_the_same(browser: Browser, office: Ins
     expect(page.frame_locator("[data-preview]").get_by_text("nothing here is stored")).to_be_visible()
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("The design of “")).to_be_visible()
-    context.close()
     assert "without-scripts" in designs(office)
 
 

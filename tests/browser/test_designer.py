@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import SERIOUS, problems
+from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
 CAST = """
@@ -38,7 +39,7 @@ def sign_in(page: Page, office: Installation) -> None:
 
 
 def test_a_designer_creates_previews_generates_and_opens_a_study(
-    page: Page, browser: Browser, office: Installation
+    page: Page, new_page: NewPage, office: Installation
 ) -> None:
     sign_in(page, office)
     page.get_by_role("link", name="All studies").click()
@@ -83,10 +84,9 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     expect(page.get_by_text(f"{office.url}/s/zebras-and-others/", exact=True)).to_be_visible()
     expect(page.get_by_text("People who follow it can join now")).to_be_visible()
 
-    worker = browser.new_context().new_page()
+    worker = new_page()
     worker.goto(f"{office.url}/s/zebras-and-others/")
     expect(worker.get_by_role("heading", name="Zebras and others")).to_be_visible()
-    worker.context.close()
 
 
 def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, office: Installation) -> None:
@@ -116,10 +116,9 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
 
 
 def test_the_pages_of_a_study_work_by_keyboard_on_a_phone_and_without_scripts(
-    browser: Browser, office: Installation
+    new_page: NewPage, office: Installation
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
-    page = context.new_page()
+    page = new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
     sign_in(page, office)
     page.goto(f"{office.url}/admin/judgments/study/1/hits/")
     pages = page.get_by_role("navigation", name="Pages of this study")
@@ -137,7 +136,6 @@ def test_the_pages_of_a_study_work_by_keyboard_on_a_phone_and_without_scripts(
     page.get_by_text("More", exact=True).press("Enter")
     expect(close).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    context.close()
 
 
 def test_the_menu_of_steps_closes_by_escape_and_by_a_click_elsewhere(

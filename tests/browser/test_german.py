@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.axe import problems
-from tests.browser.working import KINDS, count_of, stored
+from tests.browser.working import KINDS, NewPage, count_of, stored
 from tests.installations import Installation
 
 
@@ -31,9 +29,8 @@ def mitmachen(page: Page, site: Installation, slug: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("slug", KINDS)
-def test_german_words_fit_a_phone(browser: Browser, site: Installation, slug: str, person: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="de-DE", has_touch=True)
-    page = context.new_page()
+def test_german_words_fit_a_phone(new_page: NewPage, site: Installation, slug: str, person: str) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, locale="de-DE", has_touch=True)
     mitmachen(page, site, slug, person)
     assert over(page) == 0
     page.get_by_role("button", name="Anleitung").click()
@@ -45,14 +42,12 @@ def test_german_words_fit_a_phone(browser: Browser, site: Installation, slug: st
     forward = page.locator("[data-next]").locator("visible=true").bounding_box()
     assert forward is not None
     assert forward["y"] + forward["height"] <= 844
-    context.close()
 
 
 def test_times_kept_in_a_german_page_go_on_after_a_reload(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(locale="de-DE", viewport={"width": 1280, "height": 800})
-    page = context.new_page()
+    page = new_page(locale="de-DE", viewport={"width": 1280, "height": 800})
     mitmachen(page, site, "slider", person)
     steps = count_of(page)
     field = page.locator("[data-number]").locator("visible=true")
@@ -70,12 +65,10 @@ def test_times_kept_in_a_german_page_go_on_after_a_reload(
     rows = stored(site, person)
     assert len(rows) == steps
     assert all(row["seconds"] is not None for row in rows)
-    context.close()
 
 
-def test_the_language_is_chosen_by_a_button_without_scripts(browser: Browser, site: Installation) -> None:
-    context = browser.new_context(java_script_enabled=False, locale="en-GB")
-    page: Any = context.new_page()
+def test_the_language_is_chosen_by_a_button_without_scripts(new_page: NewPage, site: Installation) -> None:
+    page = new_page(java_script_enabled=False)
     page.goto(f"{site.url}/s/triplet/")
     expect(page.get_by_role("button", name="Join the study")).to_be_visible()
     page.get_by_role("button", name="Deutsch").click()
@@ -83,4 +76,3 @@ def test_the_language_is_chosen_by_a_button_without_scripts(browser: Browser, si
     expect(page.get_by_role("button", name="An der Studie teilnehmen")).to_be_visible()
     page.get_by_role("button", name="English").click()
     expect(page.get_by_role("button", name="Join the study")).to_be_visible()
-    context.close()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import problems
-from tests.browser.test_keywords import answers, here, submitted
-from tests.browser.working import count_of, join
+from tests.browser.working import LOOKS, PHONE, NewPage, answers, count_of, here, join, submitted
 from tests.installations import Installation
 
 # in both captions of tests/annotation/scenes.py: word 1 for the dog, word 5 for the barn
@@ -92,10 +91,9 @@ def test_a_caption_that_names_no_box_is_an_answer_by_one_key(
 
 
 def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    page = context.new_page()
+    page = new_page(**PHONE)
     join(page, site, "grounding", person)
     word(page, 1).tap()
     box(page, "2 dog").tap()
@@ -114,54 +112,38 @@ def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
     box(page, "1 barn").tap()
     page.get_by_role("button", name="Submit").tap()
     submitted(page)
-    context.close()
     assert answers(site, person) == [EXPECTED] * 2
 
 
 def test_links_are_made_with_a_field_for_each_word_where_scripts_are_switched_off(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    page.goto(f"{site.url}/s/grounding/")
-    page.get_by_label("Your name here").first.fill(person)
-    page.get_by_role("button", name="Join the study").click()
-    page.get_by_role("link", name="Start").click()
+    page = new_page(java_script_enabled=False)
+    join(page, site, "grounding", person)
     for position in (1, 2):
         page.locator(f"select[name=u{position}-w1]").select_option(label="2 dog")
         page.locator(f"select[name=u{position}-w5]").select_option(label="1 barn")
     page.get_by_role("button", name="Submit").click()
     submitted(page)
-    context.close()
     assert answers(site, person) == [EXPECTED] * 2
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme"), [((1280, 800), "light"), ((390, 844), "dark")], ids=["wide", "phone"]
-)
+@LOOKS
 def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
-    browser: Browser, site: Installation, size: tuple[int, int], scheme: Any, person: str
+    new_page: NewPage, site: Installation, look: dict[str, Any], person: str
 ) -> None:
-    width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height},
-        has_touch=width < 700,
-        is_mobile=width < 700,
-        color_scheme=scheme,
-    )
-    page = context.new_page()
+    page = new_page(**look)
     join(page, site, "grounding", person)
     expect(page.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
     before = word(page, 1).bounding_box()
     word(page, 1).click()
     box(page, "2 dog").click()
     assert word(page, 1).bounding_box() == before  # nothing moves when an answer is given
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert problems(page) == []
     targets = here(page).locator("button:visible, label.option:visible, [role=option]:visible")
     sizes = [size for one in targets.all() if (size := one.bounding_box())]
     assert [one for one in sizes if min(one["width"], one["height"]) < 44] == []
-    context.close()
 
 
 def test_boxes_lie_on_the_picture_and_their_signs_do_not_cover_each_other(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from judgments.drawing.phrases import phrase, vocabulary
 from tests.browser.axe import problems
-from tests.browser.working import count_of, join
+from tests.browser.working import LOOKS, NewPage, answers, count_of, here, join, submitted
 from tests.installations import Installation
 
 NASTY = [
@@ -22,23 +20,6 @@ NASTY = [
     "e\u0301tude\u2010like naïve\u2011ness 3.5% #tag @home x² ½ 漢字 👍 👍🏽ok",
     "",
 ]
-
-
-def answers(site: Installation, name: str) -> list[Any]:
-    code = (
-        "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects.current()"
-        f".filter(assignment__worker__name={name!r}).order_by('pk').values_list('answer', flat=True))))"
-    )
-    rows: list[Any] = json.loads(site.python(code))
-    return rows
-
-
-def here(page: Page) -> Any:
-    return page.locator("[data-step]:visible")
-
-
-def submitted(page: Page) -> None:
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
 
 
 def test_keywords_by_mouse_are_words_of_the_text_and_ticked_phrases(
@@ -127,50 +108,35 @@ def test_half_a_word_and_chosen_words_outlast_a_reload(page: Page, site: Install
 
 
 def test_keywords_are_typed_and_ticked_with_scripts_switched_off(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    page.goto(f"{site.url}/s/keywords/")
-    page.get_by_label("Your name here").first.fill(person)
-    page.get_by_role("button", name="Join the study").click()
-    page.get_by_role("link", name="Start").click()
+    page = new_page(java_script_enabled=False)
+    join(page, site, "keywords", person)
     page.get_by_label("Words of the text, with commas between them").first.fill("dog, oak")
     page.get_by_label("red barn").first.check()
     page.get_by_label("No word of the text fits").nth(1).check()
     page.get_by_role("button", name="Submit").click()
     submitted(page)
-    context.close()
     assert answers(site, person) == [["dog", "oak", "red barn"], []]
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme"), [((1280, 800), "light"), ((390, 844), "dark")], ids=["wide", "phone"]
-)
+@LOOKS
 def test_the_page_of_keywords_fits_its_screen_and_a_screen_reader(
-    browser: Browser, site: Installation, size: tuple[int, int], scheme: Any, person: str
+    new_page: NewPage, site: Installation, look: dict[str, Any], person: str
 ) -> None:
-    width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height},
-        has_touch=width < 700,
-        is_mobile=width < 700,
-        color_scheme=scheme,
-    )
-    page = context.new_page()
+    page = new_page(**look)
     join(page, site, "keywords", person)
     expect(page.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
     here(page).locator(".word", has_text="dog").first.click()
     here(page).get_by_label("farm show").check()
     here(page).get_by_role("combobox").fill("o")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert problems(page) == []
     targets = here(page).locator(
         "button:visible, label.option:visible, input[type=text]:visible, .offers li:visible"
     )
     sizes = [size for one in targets.all() if (size := one.bounding_box())]
     assert [one for one in sizes if min(one["width"], one["height"]) < 44] == []
-    context.close()
 
 
 def test_the_script_and_the_server_tell_words_apart_alike(

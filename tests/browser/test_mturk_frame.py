@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, Page, ViewportSize, expect
+from playwright.sync_api import FrameLocator, Page, expect
 
-from tests.browser.axe import problems
+from tests.browser.axe import problems_in_both_looks
 from tests.browser.framing import FramedSite, framed_site
+from tests.browser.working import NewPage
 from tests.installations import Installations
 
 SENT = "successfully submitted"
-PHONE, WIDE = ViewportSize(width=360, height=740), ViewportSize(width=1200, height=900)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +78,8 @@ def test_from_the_preview_to_the_handed_in_hit_by_keys(page: Page, turk: FramedS
     assert [one.pages[0].state for one in turk.sessions(worker)] == ["approved"]
 
 
-def test_without_scripts_the_last_step_is_a_button(turk: FramedSite, browser: Browser, worker: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_without_scripts_the_last_step_is_a_button(turk: FramedSite, new_page: NewPage, worker: str) -> None:
+    page = new_page(java_script_enabled=False)
     frame = turk.accept(page, "pairwise", worker)
     expect(frame.get_by_role("button", name="Save for later")).to_be_visible()
     for number in range(frame.locator("[data-step]").count()):
@@ -94,7 +93,6 @@ def test_without_scripts_the_last_step_is_a_button(turk: FramedSite, browser: Br
     frame.get_by_role("button", name="Hand in the HIT").click()
     expect(frame.get_by_text(SENT)).to_be_visible()
     assert turk.turns("pairwise", worker) == ["Submitted"]
-    context.close()
 
 
 def test_a_reload_brings_the_draft_back_and_a_second_tab_shows_it_too(
@@ -165,22 +163,20 @@ def test_the_quiz_stands_in_the_frame_before_the_work(page: Page, turk: FramedSi
 
 
 def test_returned_there_and_taken_by_somebody_else_the_old_page_is_fenced(
-    page: Page, turk: FramedSite, worker: str, browser: Browser
+    page: Page, turk: FramedSite, worker: str, new_page: NewPage
 ) -> None:
     frame = turk.accept(page, "relevance", worker)
     expect(frame.locator("[data-step].now")).to_be_visible()
     turn = page.url.rsplit("/", 1)[1]
     turk.emulator.site.give_back(turn, worker)
     other = worker + "B"
-    context = browser.new_context()
-    second = context.new_page()
+    second = new_page()
     fresh = turk.accept(second, "relevance", other)
     expect(fresh.locator("[data-step].now")).to_be_visible()
     assert second.url.rsplit("/", 1)[1] == turn
     frame.locator("[data-step].now input").first.check()
     expect(frame.get_by_text("This HIT ended elsewhere.")).to_be_visible()
     assert [one.status for one in turk.sessions(worker)] == ["returned"]
-    context.close()
 
 
 def test_a_self_contained_page_posts_to_mechanical_turk_and_a_sync_brings_its_answers(
@@ -204,15 +200,9 @@ def test_a_self_contained_page_posts_to_mechanical_turk_and_a_sync_brings_its_an
     assert [(work.state, len(work.seconds)) for work in session.pages] == [("submitted", count)]
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (WIDE, "dark")], ids=["phone", "wide"])
 def test_every_page_in_the_frame_fits_and_can_be_read_by_everybody(
-    turk: FramedSite, browser: Browser, worker: str, scheme: str, size: ViewportSize
+    page: Page, turk: FramedSite, worker: str
 ) -> None:
-    context = browser.new_context(
-        viewport=size,
-        color_scheme="dark" if scheme == "dark" else "light",
-    )
-    page = context.new_page()
     frame = turk.preview(page, "triplet", worker)
     expect(frame.get_by_text("Accept the HIT to begin.")).to_be_visible()
     assert problems_in(page, frame) == []
@@ -222,11 +212,10 @@ def test_every_page_in_the_frame_fits_and_can_be_read_by_everybody(
     page.evaluate("history.back()")
     expect(frame.get_by_role("heading", name="One last step")).to_be_visible()
     assert problems_in(page, frame) == []
-    context.close()
 
 
 def problems_in(page: Page, frame: FrameLocator) -> list[str]:
     """What axe finds on our page in the frame, and whether it is wider than the frame."""
-    wider = frame.locator("html").evaluate("page => page.scrollWidth - page.clientWidth")
-    found = problems(page, within="iframe[name=hit]")
+    found = problems_in_both_looks(page, within="iframe[name=hit]")
+    wider = frame.locator("html").evaluate("page => page.scrollWidth - page.clientWidth")  # on the phone
     return [*found, *(["wider than its frame"] if wider > 0 else [])]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from annotation.crowds.base import HandedIn
 from annotation.crowds.mturk.pages import answers_of_page, html_page
 from judgments.kinds import KINDS
 from tests.annotation.casting import picture_bytes
 from tests.annotation.crowds.hits import make_hit
-from tests.browser.axe import problems
+from tests.browser.axe import problems_in_both_looks
+from tests.browser.working import NewPage
 from tests.fakes.mturk.questions import answers_document
 
 HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
@@ -226,36 +226,17 @@ def test_a_form_of_one_s_own_is_filled_in_or_left_as_it_is_on_purpose(page: Page
     assert turk.elsewhere == []
 
 
-def test_without_scripts_a_page_says_that_it_cannot_send_and_offers_no_button(browser: Browser) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_without_scripts_a_page_says_that_it_cannot_send_and_offers_no_button(new_page: NewPage) -> None:
+    page = new_page(java_script_enabled=False)
     Turk(page, "triplet").open()
     expect(page.get_by_text("needs scripts to hand them in")).to_be_visible()
     expect(page.get_by_role("button", name="Submit")).to_have_count(0)
     answer_triplets(page)
     assert page.locator('[name="layout"]').input_value() == "0"
-    context.close()
 
 
-@pytest.fixture
-def looks(browser: Browser) -> Callable[[int, str], Page]:
-    """A page of a width, in light or dark; closed with the browser."""
-
-    def new(width: int, scheme: str) -> Page:
-        wanted: Any = scheme
-        return browser.new_context(viewport={"width": width, "height": 800}, color_scheme=wanted).new_page()
-
-    return new
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_pages_of_every_kind_fit_their_screen_and_can_be_used_by_everybody(
-    looks: Callable[[int, str], Page], width: int, scheme: str
-) -> None:
-    page = looks(width, scheme)
+def test_pages_of_every_kind_fit_their_screen_and_can_be_used_by_everybody(page: Page) -> None:
     for protocol in (name for name, kind in KINDS.items() if kind.page.self_contained):
         Turk(page, protocol, units=2, instructions="Take *your* time.", consent="You may stop.").open()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), protocol
-        assert problems(page) == [], protocol
+        assert problems_in_both_looks(page) == [], protocol
         page.context.unroute_all()
-    page.context.close()

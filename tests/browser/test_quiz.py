@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.axe import problems
+from tests.browser.axe import problems_in_both_looks, small_targets
+from tests.browser.working import PHONE, NewPage
 from tests.installations import Installation
 
 STUDIES = """
@@ -32,7 +32,6 @@ make_study(
     examples=[{"image": "secret-file-00.jpg", "shown": ["A red one.", "A blue one."], "answer": "B"}],
 )
 """
-SIZES = [(1280, 800), (390, 844)]
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +94,9 @@ def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation, pe
 
 
 def test_a_wrong_answer_by_touch_on_a_phone_is_explained(
-    browser: Browser, quizzed: Installation, person: str
+    new_page: NewPage, quizzed: Installation, person: str
 ) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    page = context.new_page()
+    page = new_page(**PHONE)
     begin(page, quizzed, "taught", person)
     page.locator(".option").nth(place_of(page, "wrong") - 1).tap()
     page.get_by_role("button", name="Check").tap()
@@ -106,14 +104,12 @@ def test_a_wrong_answer_by_touch_on_a_phone_is_explained(
     expect(page.get_by_text("Right is:")).to_be_visible()
     page.get_by_role("link", name="Next question").tap()
     expect(page.get_by_text("Test: 2 of 3")).to_be_visible()
-    context.close()
 
 
 def test_with_scripts_switched_off_the_quiz_is_failed_and_tried_again(
-    browser: Browser, quizzed: Installation, person: str
+    new_page: NewPage, quizzed: Installation, person: str
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
+    page = new_page(java_script_enabled=False)
     begin(page, quizzed, "tried", person)
     page.get_by_role("button", name="Next").click()
     # the browser itself asks for an answer, or the server does
@@ -128,7 +124,6 @@ def test_with_scripts_switched_off_the_quiz_is_failed_and_tried_again(
     expect(page.get_by_text("Right is:").first).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_text("Test: 1 of 4")).to_be_visible()
-    context.close()
 
 
 def test_in_two_tabs_the_first_answer_stays_and_both_go_on(
@@ -158,77 +153,56 @@ def test_a_closed_tab_loses_nothing(page: Page, quizzed: Installation, person: s
 
 
 def test_a_person_comes_back_to_their_own_page_in_another_browser(
-    browser: Browser, page: Page, quizzed: Installation, person: str
+    page: Page, new_page: NewPage, quizzed: Installation, person: str
 ) -> None:
     join(page, quizzed, "tried", person)
     code = page.locator("#resume-code").inner_text()
     page.get_by_role("link", name="Your work").click()
     expect(page.get_by_role("heading", name="Tried")).to_be_visible()
-    context = browser.new_context()
-    elsewhere = context.new_page()
+    elsewhere = new_page()
     elsewhere.goto(f"{quizzed.url}/me/")
     elsewhere.get_by_label("Your name here").fill(person)
     elsewhere.get_by_label("Resume code").fill(code)
     elsewhere.get_by_role("button", name="Show my work").click()
     elsewhere.get_by_role("link", name="Go on to the test").click()
     expect(elsewhere.get_by_role("heading", name="A short test comes first")).to_be_visible()
-    context.close()
 
 
-def small_targets(page: Page) -> list[Any]:
-    """What can be pressed and is smaller than 44 by 44; links within sentences apart."""
-    found: list[Any] = page.evaluate(
-        """[...document.querySelectorAll("button, a, select, label.option, label.choice, summary")]
-        .filter((one) => one.checkVisibility() && !one.matches(".sr, .skip, p:not(.act) a, .note a"))
-        .map((one) => [one.textContent.trim().slice(0, 40), one.getBoundingClientRect()])
-        .filter(([, box]) => box.height < 44 || box.width < 44).map(([words, box]) => [words, box.width, box.height])"""
-    )
-    return found
-
-
-def pages(context: BrowserContext, site: Installation, name: str) -> Iterator[tuple[str, Page]]:
+def walk(page: Page, site: Installation, name: str) -> Iterator[str]:
     """Every page of the way, one after another."""
-    page = context.new_page()
     page.goto(f"{site.url}/me/")
-    yield "stranger", page
+    yield "stranger"
     page.goto(f"{site.url}/s/taught/")
-    yield "join", page
+    yield "join"
     begin(page, site, "taught", name)
     page.goto(f"{site.url}/s/taught/start/")
-    yield "start", page
+    yield "start"
     page.goto(f"{site.url}/s/taught/quiz/")
-    yield "question", page
+    yield "question"
     page.locator(".option").nth(place_of(page, "wrong") - 1).click()
     page.get_by_role("button", name="Check").click()
     page.get_by_role("heading", name="That is not right").wait_for()
-    yield "explanation", page
+    yield "explanation"
     page.goto(f"{site.url}/s/taught/quiz/")
     for _ in range(2):
         page.locator(".option").nth(place_of(page, "wrong") - 1).click()
         page.get_by_role("button", name="Check").click()
         page.locator("[data-on]").click()
     page.get_by_role("heading", name="The test is not passed").wait_for()
-    yield "result", page
+    yield "result"
     page.goto(f"{site.url}/s/tried/")
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Go on to the test").click()
-    yield "before the quiz", page
+    yield "before the quiz"
     page.goto(f"{site.url}/me/")
-    yield "me", page
+    yield "me"
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(SIZES[0], "light"), (SIZES[1], "dark")], ids=["wide", "phone"])
 def test_axe_finds_nothing_and_everything_fits_and_can_be_pressed(
-    browser: Browser, quizzed: Installation, size: tuple[int, int], scheme: Any, person: str
+    new_page: NewPage, quizzed: Installation, person: str
 ) -> None:
-    width, height = size
-    context = browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": height}, has_touch=width < 700
-    )
-    found: dict[str, Any] = {}
-    for name, page in pages(context, quizzed, person):
-        found[name] = [*problems(page), *small_targets(page)]
-        if page.evaluate("document.documentElement.scrollWidth") > width:
-            found[name].append("wider than the screen")
-    context.close()
+    page = new_page(has_touch=True)
+    found = {
+        name: [*problems_in_both_looks(page), *small_targets(page)] for name in walk(page, quizzed, person)
+    }
     assert {name: wrong for name, wrong in found.items() if wrong} == {}

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+from playwright.sync_api import FilePayload, Locator, Page, expect
 
 from tests.annotation.listening import Listener, listening
 from tests.browser.researching import PASSWORD, looked_at, make_researcher, sign_in
+from tests.browser.working import NewPage
 from tests.evaluation.challenging import captions
 from tests.installations import Installation, Installations, until
 
@@ -228,7 +229,7 @@ def test_a_webhook_is_added_tried_and_its_log_says_delivered(
 
 
 def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(
-    page: Page, browser: Browser, office: Office
+    page: Page, new_page: NewPage, office: Office
 ) -> None:
     sign_in(page, office, "rosa")
     page.goto(f"{office.url}/admin/judgments/apitoken/")
@@ -239,7 +240,7 @@ def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(
     page.get_by_role("button", name="Make the token").click()
     key = page.get_by_label("The key").input_value()
     looked_at(page)
-    program = browser.new_context().request  # without the person's cookies
+    program = new_page().request  # without the person's cookies
     headers = {"Authorization": f"Token {key}"}
     found = program.get(f"{office.url}/api/studies/", headers=headers)
     assert found.status == 200
@@ -264,9 +265,8 @@ work(Study.objects.get(slug="live"), joined(Study.objects.get(slug="live"), "lat
 """
 
 
-def test_the_board_works_without_scripts(browser: Browser, office: Office) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def test_the_board_works_without_scripts(new_page: NewPage, office: Office) -> None:
+    page = new_page(java_script_enabled=False)
     sign_in(page, office, "rosa")
     page.goto(f"{office.live}/board/")
     count = page.locator("[data-judgments]")
@@ -282,4 +282,3 @@ def test_the_board_works_without_scripts(browser: Browser, office: Office) -> No
     page.locator("#why-resume").fill("back")
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.get_by_text("The study is resumed.", exact=True)).to_be_visible()
-    context.close()

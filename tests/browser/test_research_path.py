@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.researching import (
     ANIMALS,
@@ -23,6 +23,7 @@ from tests.browser.researching import (
     references,
     sign_in,
 )
+from tests.browser.working import NewPage
 from tests.installations import Installation, Installations
 
 
@@ -140,18 +141,16 @@ def registers_and_opens(page: Page, office: Installation) -> None:
     expect(page.get_by_text(link, exact=True)).to_be_visible()
 
 
-def lets_two_people_judge(page: Page, browser: Browser, office: Installation) -> None:
+def lets_two_people_judge(page: Page, new_page: NewPage, office: Installation) -> None:
     """Each in a browser of their own, the board in a third; a pause in between."""
     link = f"{office.url}/s/gardens/"
-    board = browser.new_context(
-        storage_state=page.context.storage_state(), viewport={"width": 1280, "height": 900}
-    ).new_page()
+    board = new_page(storage_state=page.context.storage_state())
     tab(page, "Collect", "Dashboard")
     board.goto(page.url)
     judgments = board.locator("[data-judgments]")
     expect(judgments).to_have_attribute("data-judgments", "0")
     board.evaluate("window.stayed = true")
-    ada, ben = (browser.new_context().new_page() for _ in range(2))
+    ada, ben = (new_page() for _ in range(2))
     for worker, name in ((ada, "ada"), (ben, "ben")):
         worker.goto(link)
         worker.get_by_label("Your name here").first.fill(name)
@@ -182,8 +181,6 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     expect(judgments).to_have_attribute("data-judgments", "16")
     assert board.evaluate("window.stayed") is True
     looked_at(board)
-    for one in (ada, ben, board):
-        one.context.close()
 
 
 def computes_and_exports(page: Page) -> None:
@@ -276,7 +273,7 @@ def reads_the_log(page: Page) -> None:
 
 
 def test_from_a_question_to_a_publishable_table(
-    page: Page, browser: Browser, office: Installation, tmp_path: Path
+    page: Page, new_page: NewPage, office: Installation, tmp_path: Path
 ) -> None:
     make_researcher(office, "rosa")
     sign_in(page, office, "rosa")
@@ -284,7 +281,7 @@ def test_from_a_question_to_a_publishable_table(
     designs_a_study(page)
     plans_and_rehearses(page)
     registers_and_opens(page, office)
-    lets_two_people_judge(page, browser, office)
+    lets_two_people_judge(page, new_page, office)
     computes_and_exports(page)
     looks_closer(page)
     reports(page, office)

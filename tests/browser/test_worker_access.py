@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.axe import problems
-from tests.browser.working import KINDS, count_of, join, stored
+from tests.browser.axe import problems_in_both_looks
+from tests.browser.working import KINDS, PHONE, NewPage, count_of, join, stored, submitted
 from tests.installations import Installation
 
 
@@ -20,7 +18,7 @@ class Looks:
         self.found: dict[str, list[str]] = {}
 
     def at(self, name: str) -> None:
-        self.found[name] = problems(self.page)
+        self.found[name] = problems_in_both_looks(self.page)
 
     @property
     def problems(self) -> dict[str, list[str]]:
@@ -34,14 +32,10 @@ def enter(page: Page, site: Installation, slug: str) -> None:
     count_of(page)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
-    browser: Browser, site: Installation, scheme: Any, width: int, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": 844}, reduced_motion="reduce"
-    )
-    page = context.new_page()
+    page = new_page(reduced_motion="reduce")
     looks = Looks(page)
     page.goto(site.url)
     looks.at("home")
@@ -82,27 +76,24 @@ def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     looks.at("stopped")
     page.goto(f"{site.url}/s/nowhere/")
     looks.at("404")
-    context.close()
     assert looks.problems == {}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_a_page_of_any_kind(browser: Browser, site: Installation, scheme: Any) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
+def test_axe_finds_nothing_on_a_page_of_any_kind(page: Page, site: Installation) -> None:
     looks = Looks(page)
     for protocol in KINDS[1:]:  # a page of triplets is left to expire below
         enter(page, site, protocol)
         page.keyboard.press("1")
         looks.at(protocol)
-        page.locator("[data-step]:visible [data-zoom]").click()
-        expect(page.locator("dialog.zoom")).to_be_visible()
-        looks.at(f"{protocol}, enlarged")
+    page.set_viewport_size({"width": 1280, "height": 844})  # a phone has no such button
+    page.locator("[data-step]:visible [data-zoom]").click()
+    expect(page.locator("dialog.zoom")).to_be_visible()
+    looks.at("a picture enlarged")
     enter(page, site, "short")
     for _ in range(count_of(page)):
         page.keyboard.press("1")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     looks.at("the next page")
     page.keyboard.press("u")
     expect(page.get_by_text("You can still change your answers")).to_be_visible()
@@ -121,7 +112,6 @@ def test_axe_finds_nothing_on_a_page_of_any_kind(browser: Browser, site: Install
     page.reload()
     expect(page.get_by_role("heading", name="The time for your page of work is over")).to_be_visible()
     looks.at("expired")
-    context.close()
     assert looks.problems == {}
 
 
@@ -143,10 +133,9 @@ def test_a_sentence_from_right_to_left_stays_within_itself(
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
 def test_a_page_is_finished_by_touch_on_a_phone(
-    browser: Browser, site: Installation, protocol: str, person: str
+    new_page: NewPage, site: Installation, protocol: str, person: str
 ) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    page = context.new_page()
+    page = new_page(**PHONE)
     join(page, site, protocol, person)
     expect(page.locator("kbd").locator("visible=true")).to_have_count(0)
     steps = count_of(page)
@@ -156,9 +145,8 @@ def test_a_page_is_finished_by_touch_on_a_phone(
         if protocol == "relevance" and number < steps:
             page.get_by_role("button", name="Next").tap()
     page.get_by_role("button", name="Submit").tap()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     assert len(stored(site, person)) == steps * (4 if protocol == "relevance" else 1)
-    context.close()
 
 
 def test_the_focus_can_be_seen_and_goes_with_the_work(page: Page, site: Installation, person: str) -> None:
@@ -179,14 +167,12 @@ def test_the_focus_can_be_seen_and_goes_with_the_work(page: Page, site: Installa
 
 
 def test_nothing_moves_for_whoever_asks_for_no_motion(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(reduced_motion="reduce")
-    page = context.new_page()
+    page = new_page(reduced_motion="reduce")
     join(page, site, "triplet", person)
     moving = page.evaluate(
         "[...document.querySelectorAll('*')].filter((one) => "
         "getComputedStyle(one).transitionDuration !== '0s' || getComputedStyle(one).animationName !== 'none').length"
     )
     assert moving == 0
-    context.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.working import count_of, fetched, join, open_cold
+from tests.browser.working import NewPage, count_of, fetched, join, open_cold
 from tests.installations import Installation
 
 SHIFTS = """() => new Promise((told) => {
@@ -93,10 +93,9 @@ def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
     ],
 )
 def test_nothing_moves_when_pictures_come_and_answers_are_given(
-    browser: Browser, site: Installation, protocol: str, size: tuple[int, int], person: str
+    new_page: NewPage, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:
-    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
-    page = context.new_page()
+    page = new_page(viewport={"width": size[0], "height": size[1]})
     join(page, site, protocol, person)
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFTS) == pytest.approx(0, abs=0.001)
@@ -111,7 +110,6 @@ def test_nothing_moves_when_pictures_come_and_answers_are_given(
     page.keyboard.press("1")
     expect(page.locator("[data-state]")).to_have_text("Saved")
     assert page.evaluate(where) == before
-    context.close()
 
 
 def test_the_picture_of_the_next_unit_is_there_before_it_is_asked_for(

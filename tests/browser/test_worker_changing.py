@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from playwright.sync_api import Page, expect
 
-from playwright.sync_api import Browser, Page, expect
-
-from tests.browser.working import join
+from tests.browser.working import NewPage, join, stored, submitted
 from tests.installations import Installation
-
-
-def judged(site: Installation, name: str) -> list[dict[str, Any]]:
-    """All judgments of a person, replaced ones too, in order."""
-    rows: list[dict[str, Any]] = json.loads(
-        site.python(
-            "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects"
-            f".filter(assignment__worker__name={name!r}).order_by('pk')"
-            ".values('pk', 'value', 'comment', 'replaces', 'seconds', 'wall_seconds'))))"
-        )
-    )
-    return rows
 
 
 def answer_all(page: Page, key: str = "1", steps: int = 4) -> None:
@@ -99,8 +84,8 @@ def test_what_is_left_for_later_comes_back_before_the_end(
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.keyboard.press("1")
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert len(judged(site, person)) == 4
+    submitted(page)
+    assert len(stored(site, person)) == 4
 
 
 def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation, person: str) -> None:
@@ -114,8 +99,8 @@ def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation, perso
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     answer_all(page, steps=3)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert sorted(one["comment"] for one in judged(site, person)) == ["", "", "", "Both are odd."]
+    submitted(page)
+    assert sorted(one["comment"] for one in stored(site, person, "comment")) == ["", "", "", "Both are odd."]
 
 
 def test_a_submitted_page_is_corrected_beside_what_was_submitted(
@@ -124,26 +109,22 @@ def test_a_submitted_page_is_corrected_beside_what_was_submitted(
     join(page, site, "triplet", person)
     answer_all(page)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     page.keyboard.press("u")
     expect(page.get_by_text("You can still change your answers")).to_be_visible()
     expect(page.locator("[data-count]")).to_have_text("4 of 4")
     page.keyboard.press("2")
     page.get_by_role("button", name="Save the changes").click()
     expect(page.get_by_text("Your answers are changed")).to_be_visible()
-    rows = judged(site, person)
+    rows = stored(site, person, "pk", "value", "replaces")
     assert len(rows) == 5
     replaced = next(one for one in rows if one["pk"] == rows[-1]["replaces"])
     assert rows[-1]["value"] == 3 - replaced["value"]
 
 
-def test_corrections_need_no_script(browser: Browser, site: Installation, person: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill(person)
-    page.get_by_role("button", name="Join the study").click()
-    page.get_by_role("link", name="Start").click()
+def test_corrections_need_no_script(new_page: NewPage, site: Installation, person: str) -> None:
+    page = new_page(java_script_enabled=False)
+    join(page, site, "triplet", person)
     for number in range(1, 5):
         page.locator(f"#u{number} .choice").first.click()
     page.get_by_role("button", name="Submit").click()
@@ -151,8 +132,7 @@ def test_corrections_need_no_script(browser: Browser, site: Installation, person
     page.locator("#u3 .choice").nth(1).click()
     page.get_by_role("button", name="Save the changes").click()
     expect(page.get_by_text("Your answers are changed")).to_be_visible()
-    context.close()
-    assert sum(one["replaces"] is not None for one in judged(site, person)) == 1
+    assert sum(one["replaces"] is not None for one in stored(site, person, "replaces")) == 1
 
 
 def test_the_next_page_stands_there_without_loading_and_is_worked_on_like_the_first(
@@ -165,8 +145,8 @@ def test_the_next_page_stands_there_without_loading_and_is_worked_on_like_the_fi
             answer_all(page)
         fetched.value.finished()
         page.keyboard.press("Enter")
-        expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+        submitted(page)
         expect(page.locator("[data-count]")).to_have_text("1 of 4")
     assert page.evaluate("window.before") == "still the same document"
     assert page.evaluate("document.activeElement.tagName") == "H2"
-    assert len(judged(site, person)) == 8
+    assert len(stored(site, person)) == 8

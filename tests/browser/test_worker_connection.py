@@ -6,7 +6,7 @@ import json
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.working import join, stored
+from tests.browser.working import join, stored, submitted
 from tests.installations import Installation, until
 
 
@@ -59,7 +59,7 @@ def test_submitting_without_a_connection_keeps_the_page(page: Page, site: Instal
     expect(page.locator("[data-state]")).to_contain_text("No connection")
     page.context.set_offline(False)
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     assert len(stored(site, person)) == 4
 
 
@@ -72,7 +72,7 @@ def test_a_stopped_submission_can_be_tried_again(page: Page, site: Installation,
     expect(page.locator("[data-state]")).to_contain_text("your answers stay here. Try again.")
     page.unroute("**/submit/")
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
 
 
 def test_a_picture_that_cannot_be_loaded_says_so_and_can_be_reported(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.working import count_of, join, stored
+from tests.browser.working import NewPage, count_of, join, stored, submitted
 from tests.installations import Installation
 
 
@@ -25,7 +25,7 @@ def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Install
         expect(page.locator("[data-step]:visible")).to_have_count(1)
         page.locator("[data-step]:visible .choice").nth(number % 2).click()  # and it goes on by itself
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     expect(page.locator("[data-count]")).to_have_text(re.compile("^1 of"))
     judgments = stored(site, person)
     assert len(judgments) == 20
@@ -67,7 +67,7 @@ def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(
         page.keyboard.press("1")
     expect(page.locator("[data-state]")).to_have_text("All answered")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     judgments = stored(site, person)
     assert len(judgments) == 4
     assert all(one["value"] == (1 if one["presented"] == "first-left" else 2) for one in judgments)
@@ -89,7 +89,7 @@ def test_a_person_finishes_a_page_of_relevance_by_mouse(page: Page, site: Instal
     page.get_by_text("None of them").locator("visible=true").click()
     expect(page.locator(".option:visible :checked")).to_have_count(1)
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     values = [one["value"] for one in stored(site, person)]
     assert values == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
@@ -102,7 +102,7 @@ def test_a_person_finishes_a_page_of_relevance_by_keyboard(
         for key in keys:
             page.keyboard.press(key)
         page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     values = [one["value"] for one in stored(site, person)]
     assert values == [1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0]
 
@@ -123,14 +123,10 @@ def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(
 
 
 def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill(person)
-    page.get_by_role("button", name="Join the study").click()
-    page.get_by_role("link", name="Start").click()
+    page = new_page(java_script_enabled=False)
+    join(page, site, "triplet", person)
     cards = page.locator(".choice")
     assert cards.count() == 8
     page.locator("#u1 .choice").first.click()
@@ -145,8 +141,7 @@ def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
     for number in (3, 4):
         page.locator(f"#u{number} .choice").first.click()
     page.get_by_role("button", name="Submit").click()
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    context.close()
+    submitted(page)
     assert len(stored(site, person)) == 4
 
 

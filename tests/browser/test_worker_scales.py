@@ -6,35 +6,22 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.working import join
+from tests.browser.working import PHONE, NewPage, here, join, submitted
 from tests.installations import Installation
 
-SUBMITTED = "Your page of work is submitted."
-
 
 @pytest.fixture
-def phone(browser: Browser) -> Any:
+def phone(new_page: NewPage) -> Page:
     """A window of a phone's size that is touched."""
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    yield context.new_page()
-    context.close()
+    return new_page(**PHONE)
 
 
 @pytest.fixture
-def plain(browser: Browser) -> Any:
+def plain(new_page: NewPage) -> Page:
     """A browser without scripts."""
-    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
-    yield context.new_page()
-    context.close()
-
-
-def join_plainly(page: Page, site: Installation, slug: str, name: str) -> None:
-    page.goto(f"{site.url}/s/{slug}/")
-    page.get_by_label("Your name here").first.fill(name)
-    page.get_by_role("button", name="Join the study").click()
-    page.get_by_role("link", name="Start").click()
+    return new_page(java_script_enabled=False)
 
 
 def answers_of(site: Installation, name: str) -> list[Any]:
@@ -48,14 +35,10 @@ def answers_of(site: Installation, name: str) -> list[Any]:
     return [answer for row in rows for answer in row]
 
 
-def now(page: Page) -> Locator:
-    return page.locator("[data-step]:visible")
-
-
 def test_two_keys_judge_a_list(page: Page, site: Installation, person: str) -> None:
     join(page, site, "best-worst", person)
     page.keyboard.press("2")
-    expect(now(page).locator(".best input").nth(1)).to_be_checked()
+    expect(here(page).locator(".best input").nth(1)).to_be_checked()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
     page.keyboard.press("4")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
@@ -67,7 +50,7 @@ def test_two_keys_judge_a_list(page: Page, site: Installation, person: str) -> N
         page.keyboard.press(second)
     expect(page.locator("[data-state]")).to_have_text("Saved")
     page.keyboard.press("Enter")
-    expect(page.get_by_text(SUBMITTED)).to_be_visible()
+    submitted(page)
     assert answers_of(site, person) == [
         {"best": 2, "worst": 4}, {"best": 3, "worst": 1}, {"best": 1, "worst": 2}, {"best": 4, "worst": 1},
     ]  # fmt: skip
@@ -75,30 +58,30 @@ def test_two_keys_judge_a_list(page: Page, site: Installation, person: str) -> N
 
 def test_one_caption_is_never_best_and_worst(page: Page, site: Installation, person: str) -> None:
     join(page, site, "best-worst", person)
-    now(page).locator(".best").nth(0).click()
-    now(page).locator(".worst").nth(0).click()
-    expect(now(page).locator(".best input:checked")).to_have_count(0)
+    here(page).locator(".best").nth(0).click()
+    here(page).locator(".worst").nth(0).click()
+    expect(here(page).locator(".best input:checked")).to_have_count(0)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Choose the best caption and the worst to go on.")).to_be_visible()
     page.keyboard.press("2")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.keyboard.press("u")
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
-    expect(now(page).locator("input:checked")).to_have_count(2)
+    expect(here(page).locator("input:checked")).to_have_count(2)
 
 
 def test_arrow_keys_walk_through_the_buttons_without_going_on(
     page: Page, site: Installation, person: str
 ) -> None:
     join(page, site, "best-worst", person)
-    now(page).locator(".worst input").nth(3).focus()
+    here(page).locator(".worst input").nth(3).focus()
     page.keyboard.press("Space")
-    now(page).locator(".best input").nth(0).focus()
+    here(page).locator(".best input").nth(0).focus()
     page.keyboard.press("Space")
     page.keyboard.press("ArrowDown")
-    expect(now(page).locator(".best input").nth(1)).to_be_checked()
+    expect(here(page).locator(".best input").nth(1)).to_be_checked()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
-    sentences = now(page).locator("[data-option] .said").all_inner_texts()
+    sentences = here(page).locator("[data-option] .said").all_inner_texts()
     for sentence in sentences:
         expect(page.get_by_role("radio", name=f"Best {sentence}")).not_to_have_count(0)
     assert len(sentences) == 4
@@ -108,7 +91,7 @@ def test_a_half_chosen_list_survives_a_reload(page: Page, site: Installation, pe
     join(page, site, "best-worst", person)
     page.keyboard.press("3")
     page.reload()
-    expect(now(page).locator(".best input").nth(2)).to_be_checked()
+    expect(here(page).locator(".best input").nth(2)).to_be_checked()
     page.keyboard.press("1")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -120,21 +103,21 @@ def test_lists_are_judged_by_touch_with_nothing_out_of_reach(
     phone: Page, site: Installation, person: str
 ) -> None:
     join(phone, site, "best-worst", person)
-    for label in now(phone).locator(".pick label").all():
+    for label in here(phone).locator(".pick label").all():
         box = label.bounding_box()
         assert box is not None
         assert min(box["width"], box["height"]) >= 44
     assert phone.evaluate("document.documentElement.scrollWidth") == 390
     for number in range(4):
-        now(phone).locator(".best").nth(number % 2).tap()
-        now(phone).locator(".worst").nth(3).tap()
+        here(phone).locator(".best").nth(number % 2).tap()
+        here(phone).locator(".worst").nth(3).tap()
     phone.get_by_role("button", name="Submit").tap()
-    expect(phone.get_by_text(SUBMITTED)).to_be_visible()
+    submitted(phone)
     assert [one["worst"] for one in answers_of(site, person)] == [4] * 4
 
 
 def test_lists_are_judged_without_scripts(plain: Page, site: Installation, person: str) -> None:
-    join_plainly(plain, site, "best-worst", person)
+    join(plain, site, "best-worst", person)
     for number in range(1, 4):
         plain.locator(f"#u{number} .best").nth(1).click()
         plain.locator(f"#u{number} .worst").nth(2).click()
@@ -146,21 +129,21 @@ def test_lists_are_judged_without_scripts(plain: Page, site: Installation, perso
     plain.locator("#u4 .best").nth(3).click()
     plain.locator("#u4 .worst").nth(1).click()
     plain.get_by_role("button", name="Submit").click()
-    expect(plain.get_by_text(SUBMITTED)).to_be_visible()
+    submitted(plain)
     assert answers_of(site, person) == [{"best": 2, "worst": 3}] * 3 + [{"best": 4, "worst": 2}]
 
 
 def test_a_slider_says_nothing_until_it_is_touched(page: Page, site: Installation, person: str) -> None:
     join(page, site, "tellers-slider", person)
-    slide = now(page).get_by_role("slider")
+    slide = here(page).get_by_role("slider")
     expect(slide).to_have_attribute("aria-valuetext", "not answered yet")
-    expect(now(page).get_by_label("Your answer")).to_have_value("")
+    expect(here(page).get_by_label("Your answer")).to_have_value("")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Move the slider, or type a number from 0 to 100, to go on.")).to_be_visible()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
     # the middle, where it stands, is an answer once somebody presses there
     slide.click()
-    expect(now(page).get_by_label("Your answer")).to_have_value("50")
+    expect(here(page).get_by_label("Your answer")).to_have_value("50")
 
 
 def test_a_slider_is_set_by_keyboard_alone(page: Page, site: Installation, person: str) -> None:
@@ -169,25 +152,25 @@ def test_a_slider_is_set_by_keyboard_alone(page: Page, site: Installation, perso
         for key in keys:
             page.keyboard.press(key)
         page.keyboard.press("Enter")
-    expect(page.get_by_text(SUBMITTED)).to_be_visible()
+    submitted(page)
     assert answers_of(site, person) == [70, 32, 90, 0]
 
 
 def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, site: Installation, person: str) -> None:
     join(page, site, "tellers-slider", person)
-    slide = now(page).get_by_role("slider")
+    slide = here(page).get_by_role("slider")
     box = slide.bounding_box()
     assert box is not None
     slide.click(position={"x": box["width"] * 0.25, "y": box["height"] / 2})
-    value = int(now(page).get_by_label("Your answer").input_value())
+    value = int(here(page).get_by_label("Your answer").input_value())
     assert 20 <= value <= 30
     page.get_by_role("button", name="Next").click()
-    field = now(page).get_by_label("Your answer")
+    field = here(page).get_by_label("Your answer")
     field.fill("101")
     page.get_by_role("button", name="Next").click()
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     field.fill("100")
-    expect(now(page).get_by_role("slider")).to_have_attribute("aria-valuetext", "100")
+    expect(here(page).get_by_role("slider")).to_have_attribute("aria-valuetext", "100")
     page.get_by_role("button", name="Next").click()
     expect(page.locator("[data-count]")).to_have_text("3 of 4")
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -199,13 +182,13 @@ def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, site: Installation, 
 def test_a_slider_is_set_by_touch(phone: Page, site: Installation, person: str) -> None:
     join(phone, site, "tellers-slider", person)
     for number in range(4):
-        slide = now(phone).get_by_role("slider")
+        slide = here(phone).get_by_role("slider")
         box = slide.bounding_box()
         assert box is not None
         assert box["height"] >= 44
         slide.tap(position={"x": box["width"] * (number + 0.5) / 4, "y": box["height"] / 2})
         phone.get_by_role("button", name="Submit" if number == 3 else "Next").tap()
-    expect(phone.get_by_text(SUBMITTED)).to_be_visible()
+    submitted(phone)
     values = answers_of(site, person)
     assert values == sorted(values)
     assert values[0] < 25 < 75 < values[-1]
@@ -214,7 +197,7 @@ def test_a_slider_is_set_by_touch(phone: Page, site: Installation, person: str) 
 def test_a_slider_without_scripts_is_a_field_for_a_number(
     plain: Page, site: Installation, person: str
 ) -> None:
-    join_plainly(plain, site, "tellers-slider", person)
+    join(plain, site, "tellers-slider", person)
     expect(plain.locator("[data-slide]").first).to_be_hidden()
     for number, value in ((1, "0"), (2, "64"), (3, "100")):
         plain.locator(f"#u{number}").get_by_label("Your answer").fill(value)
@@ -223,5 +206,5 @@ def test_a_slider_without_scripts_is_a_field_for_a_number(
     expect(plain.locator("#u1 [data-number]")).to_have_value("0")
     plain.locator("#u4").get_by_label("Your answer").fill("1")
     plain.get_by_role("button", name="Submit").click()
-    expect(plain.get_by_text(SUBMITTED)).to_be_visible()
+    submitted(plain)
     assert answers_of(site, person) == [0, 64, 100, 1]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.browser.working import KINDS, join
+from tests.browser.axe import small_targets
+from tests.browser.working import KINDS, NewPage, join
 from tests.installations import Installation
 
 
 def test_a_phone_shows_the_time_once_little_is_left(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
-    page = context.new_page()
+    page = new_page(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
     join(page, site, "triplet", person)
     left = page.locator("[data-left-words]")
     expect(left).to_be_hidden()
@@ -26,7 +26,6 @@ def test_a_phone_shows_the_time_once_little_is_left(
     expect(left).to_have_text("less than a minute left")
     expect(left).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    context.close()
 
 
 @pytest.mark.parametrize(
@@ -34,33 +33,23 @@ def test_a_phone_shows_the_time_once_little_is_left(
     [*((protocol, (390, 844)) for protocol in KINDS), ("triplet", (1280, 800)), ("grounding", (1280, 800))],
 )
 def test_nothing_is_cut_off_and_the_way_on_is_in_view(
-    browser: Browser, site: Installation, protocol: str, size: tuple[int, int], person: str
+    new_page: NewPage, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:
     width, height = size
-    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=width < 700)
-    page = context.new_page()
+    page = new_page(viewport={"width": width, "height": height}, has_touch=width < 700)
     join(page, site, protocol, person)
     for name in ("Next", "Later", "Report a problem"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     first = page.locator("[data-step]:visible").locator("input, textarea").filter(visible=True).first
     expect(first).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    small = page.evaluate(
-        """[...document.querySelectorAll("button, a, label.option, label.choice, label.switch, summary")]
-        .filter((one) => one.checkVisibility() && !one.matches(".sr, .skip, p a, .note a"))
-        .map((one) => [one.textContent.trim(), one.getBoundingClientRect()])
-        .filter(([, box]) => box.height < 44 || box.width < 44).map(([words, box]) => [words, box.width, box.height])"""
-    )
-    assert small == []
-    context.close()
+    assert small_targets(page) == []
 
 
 def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
-    browser: Browser, site: Installation, person: str
+    new_page: NewPage, site: Installation, person: str
 ) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
-    page = context.new_page()
+    page = new_page(viewport={"width": 390, "height": 844}, has_touch=True)
     join(page, site, "long-name", person)
     expect(page.get_by_role("button", name="Instructions")).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    context.close()

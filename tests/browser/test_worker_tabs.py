@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.working import count_of, join, stored
+from tests.browser.working import count_of, join, stored, submitted
 from tests.installations import Installation, Installations
 
 
@@ -97,7 +97,7 @@ def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation, pers
     expect(page.locator("[data-state]")).to_have_text("Saved")
     page.keyboard.press("1")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
     seen = [
         3 - one["value"] if one["presented"] == "second-left" else one["value"]
         for one in stored(fragile, person)

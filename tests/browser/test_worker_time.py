@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.working import join
+from tests.browser.working import NewPage, join, submitted
 from tests.installations import Installation
 
 
@@ -56,19 +56,14 @@ def test_the_warning_comes_while_the_page_is_open(page: Page, site: Installation
     expect(page.get_by_text("Less than five minutes are left")).to_be_visible()
 
 
-def test_more_time_needs_no_script(browser: Browser, site: Installation, person: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill(person)
-    page.get_by_role("button", name="Join the study").click()
-    page.get_by_role("link", name="Start").click()
+def test_more_time_needs_no_script(new_page: NewPage, site: Installation, person: str) -> None:
+    page = new_page(java_script_enabled=False)
+    join(page, site, "triplet", person)
     let_end_in(site, person, 100)
     page.locator("#u1 .choice").first.click()
     page.get_by_role("button", name="More time").click()
     expect(page.get_by_text("You have more time now.")).to_be_visible()
     expect(page.locator("#u1 input").first).to_be_checked()
-    context.close()
 
 
 def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(
@@ -88,7 +83,7 @@ def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(
     for _ in range(3):
         page.keyboard.press("1")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    submitted(page)
 
 
 def test_who_comes_back_after_the_end_is_asked_whether_to_take_it_up_again(

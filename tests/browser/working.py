@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from playwright.sync_api import Page
+import pytest
+from playwright.sync_api import Locator, Page, expect
 
 from tests.installations import Installation
 
+NewPage = Callable[..., Page]  # the fixture `new_page`
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LOOKS = pytest.mark.parametrize(
+    "look",
+    [{"viewport": {"width": 1280, "height": 800}}, PHONE | {"color_scheme": "dark"}],
+    ids=["wide", "phone"],
+)
 # the studies of the shared installation that stand for the kinds: their slugs are the protocols
 KINDS = (
     "triplet",
@@ -32,14 +41,30 @@ def join(page: Page, site: Installation, slug: str, name: str) -> None:
     count_of(page)
 
 
-def stored(site: Installation, name: str) -> list[dict[str, Any]]:
-    """The judgments of a person, in order."""
+def stored(site: Installation, name: str, *fields: str) -> list[dict[str, Any]]:
+    """These fields of a person's judgments, in order, with those that later ones replace."""
+    chosen = fields or ("value", "seconds", "presented")
     code = (
         "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects"
-        f".filter(assignment__worker__name={name!r}).order_by('pk').values('value', 'seconds', 'presented'))))"
+        f".filter(assignment__worker__name={name!r}).order_by('pk').values{chosen!r})))"
     )
     rows: list[dict[str, Any]] = json.loads(site.python(code))
     return rows
+
+
+def answers(site: Installation, name: str) -> list[Any]:
+    """A person's answers, in order."""
+    return [row["answer"] for row in stored(site, name, "answer")]
+
+
+def submitted(page: Page) -> None:
+    """Wait until the page of work is handed in."""
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+
+
+def here(page: Page) -> Locator:
+    """The step that is shown."""
+    return page.locator("[data-step]:visible")
 
 
 def count_of(page: Page) -> int:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import html
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment
 from annotation.quality.reviews import decide, send_to_adjudicator, withdraw
@@ -20,7 +16,9 @@ from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Caption, Study, Unit
+from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset
+from tests.judgments.desk import do, page
 
 pytestmark = pytest.mark.django_db
 
@@ -62,13 +60,8 @@ def test_a_decision_takes_the_place_of_a_tie_and_says_where_it_comes_from() -> N
     crowd, tied = found["units"]
     assert crowd == before["units"][0]
     assert "source" not in crowd
-    assert (tied["value"], tied["tie"], tied["n"], tied["share"], tied["source"]) == (
-        2,
-        False,
-        2,
-        0.5,
-        "adjudicated",
-    )
+    assert (tied["value"], tied["tie"], tied["n"], tied["share"]) == (2, False, 2, 0.5)
+    assert tied["source"] == "adjudicated"
     assert one.decided_at is not None
     assert tied["adjudicated"] == {
         "by": "rita", "at": one.decided_at.isoformat(), "reason": "B has no dog", "votes": {"1": 1, "2": 1},
@@ -129,39 +122,28 @@ def test_qrels_and_metrics_take_the_decision(relevance: Study, tmp_path: Path) -
     assert crowd.path.read_text().splitlines()[0].endswith("\t2\t1")  # votes are votes
 
 
-def page(study: Study, name: str = "disputes") -> str:
-    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
-
-
-def do(study: Study, step: str) -> str:
-    return reverse("admin:judgments_study_do", args=[study.pk, step])
-
-
-def words(response: Any) -> str:
-    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(text))
-
-
 def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     study = triplets().study
     assert "Which units are disputed is known once the consensus is computed" in words(
-        designer.get(page(study))
+        designer.get(page(study, "disputes"))
     )
     aggregate_study(study=study)
     person()
     tied = Unit.objects.get(key="u1")
-    shown = designer.get(page(study))
+    shown = designer.get(page(study, "disputes"))
     assert "1 for 1, 1 for 2" in words(shown)
     assert "2 for 1" not in words(shown)
-    assert "2 for 1" in words(designer.get(page(study), {"show": "all"}))
-    assert "No unit of this sort" in words(designer.get(page(study), {"show": "ties", "unit": "zz"}))
+    assert "2 for 1" in words(designer.get(page(study, "disputes"), {"show": "all"}))
+    assert "No unit of this sort" in words(
+        designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"})
+    )
     sent = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "1 unit sent to rita" in words(sent)
     again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "0 units sent to rita. 1 had been sent before." in words(again)
     (one,) = Adjudication.objects.all()
     decide(adjudication=one, given=1, reason="C is a cat")
-    shown_again = words(designer.get(page(study)))
+    shown_again = words(designer.get(page(study, "disputes")))
     assert "C is a cat" in shown_again
     taken = designer.post(do(study, "withdraw"), {"adjudication": one.pk}, follow=True)
     assert "what the workers said counts again" in words(taken)
@@ -190,7 +172,7 @@ def test_results_say_that_a_decision_came_after_them(designer: Client) -> None:
 
 def test_strangers_and_adjudicators_do_not_see_the_designers_page(client: Client) -> None:
     study = triplets().study
-    assert client.get(page(study)).status_code == 302
+    assert client.get(page(study, "disputes")).status_code == 302
     client.force_login(person())
-    assert client.get(page(study)).status_code == 404
+    assert client.get(page(study, "disputes")).status_code == 404
     assert client.post(do(study, "adjudicate"), {"units": ["u1"], "adjudicator": "rita"}).status_code == 404

@@ -15,6 +15,7 @@ from rest_framework.authtoken.models import Token
 from evaluation.results.aggregation import aggregate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study
+from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -30,16 +31,12 @@ def designer() -> dict[str, str]:
 
 @pytest.fixture
 def study() -> Study:
-    """Answered in full: everybody prefers what they see first."""
-    made = make_study("graded", controls={"per_hit": 0})
+    """Four captions, each with the grades 1, 2 and 3."""
+    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "graded")
+    hit = made.hit("h", [made.unit(f"u{number}", "a.jpg", first=f"a dog {number}") for number in range(4)])
     for number in range(3):
-        _, headers = make_worker(made, f"w-{number}")
-        reply = send("post", f"/api/studies/{made.slug}/assignments/", None, headers).json()
-        while reply is not None:
-            answers = [{"position": unit["position"], "value": 1 + number} for unit in reply["units"]]
-            body = {"answers": answers, "next": True}
-            reply = send("post", f"/api/assignments/{reply['id']}/submit/", body, headers).json()["next"]
-    return made
+        made.answer(hit, f"w-{number}", [1 + number] * 4)
+    return made.study
 
 
 def send(method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
@@ -118,9 +115,8 @@ def test_an_export_is_asked_for_followed_and_downloaded(
     ],
 )
 def test_an_export_that_makes_no_sense_is_refused_by_name(
-    body: Any, status: int, words: str, designer: dict[str, str]
+    body: Any, status: int, words: str, study: Study, designer: dict[str, str]
 ) -> None:
-    make_study("graded", controls={"per_hit": 0})
     response = send("post", "/api/exports/", body, designer)
     assert response.status_code == status, response.content
     assert response["Content-Type"] == "application/problem+json"
@@ -128,7 +124,8 @@ def test_an_export_that_makes_no_sense_is_refused_by_name(
     assert not Job.objects.exists()
 
 
-def test_strangers_neither_export_nor_download(study: Study) -> None:
+def test_strangers_neither_export_nor_download() -> None:
+    study = make_study("graded", controls={"per_hit": 0})
     _, worker = make_worker(study, "stranger")
     for path in ("", "1/", "1/download/"):
         assert Client().get(f"/api/exports/{path}", headers=worker).status_code == 403

@@ -315,6 +315,12 @@ def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: d
     assert call("post", path, stranger, {"chosen": fit}).status_code == 409
 
 
+def test_a_draft_has_no_report(designer: dict[str, str]) -> None:
+    draft = make_study(opened=False)
+    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409
+    assert not Job.objects.exists()
+
+
 def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None:
     study = make_study(opened=False)
     body = {"study": study.slug, "slug": "ours", "title": "Ours"}

@@ -20,7 +20,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from annotation.work.extending import pause_study
 from evaluation.dashboard.progress import change_mark, is_stale, live_counters
 from evaluation.dashboard.replay import (
-    Votes,
+    VotesInOrder,
     accuracy_so_far,
     agreement_grows,
     checkpoints,
@@ -70,9 +70,9 @@ def test_what_comes_in_while_figures_are_computed_is_counted_once(study: Study) 
 
     store_snapshot(compute_snapshot(study=study, progress=meanwhile))
     there = Judgment.objects.filter(assignment__study=study).count()
-    pulse = change_mark(study)
-    assert pulse.new > 0
-    assert live_counters(study, pulse, {}).judgments == there
+    mark = change_mark(study)
+    assert mark.new > 0
+    assert live_counters(study, mark, {}).judgments == there
 
 
 def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
@@ -84,7 +84,7 @@ def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
 
 def test_winners_are_those_of_the_votes_so_far() -> None:
     # two units of one pair: 1, then 2 twice on the first unit, then 2 on the second
-    votes = Votes(unit=np.array([0, 0, 0, 1]), value=np.array([1.0, 2.0, 2.0, 2.0]), units=2)
+    votes = VotesInOrder(unit=np.array([0, 0, 0, 1]), value=np.array([1.0, 2.0, 2.0, 2.0]), units=2)
     found = [(upto, winners.tolist()) for upto, winners in winners_so_far(votes, np.array([0, 0]), 1)]
     assert found == [(1, [1]), (2, [0]), (3, [2]), (4, [2])]
     last = list(winners_so_far(votes, np.array([0, 0]), 1, {0: 1}))[-1]
@@ -92,7 +92,7 @@ def test_winners_are_those_of_the_votes_so_far() -> None:
 
 
 def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
-    votes = Votes(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
+    votes = VotesInOrder(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
     winners = list(winners_so_far(votes, np.array([0, 1]), 2))
     scores = {"right": np.array([[1.0, 0.0], [0.0, 1.0]]), "wrong": np.array([[0.0, 1.0], [1.0, 0.0]])}
     found = accuracy_so_far(winners, scores, {"all": np.array([True, True])})["all"]
@@ -126,7 +126,9 @@ def test_agreement_grows_to_what_the_analysis_says(study: Study) -> None:
     assert grown[-1]["n"] == aggregated["n"]
     assert grown[-1]["value"] == aggregated["value"]  # None where all say the same
     rows = agreement_grows(
-        Votes(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2), "nominal", seed=1
+        VotesInOrder(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2),
+        "nominal",
+        seed=1,
     )
     # after all four: o = 2 of 4 values disagree within a unit; 1 - 3 * (0 + 2) / (16 - 9 - 1) = 0
     assert rows[-1]["value"] == pytest.approx(0.0)
@@ -184,9 +186,9 @@ def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost(stud
     snapshot = BoardSnapshot.objects.get(study=study)
     BoardSnapshot.objects.filter(study=study).update(seconds=1.0)  # however busy the machine is
     work(study, joined(study, "late"), always_first, most=1)
-    pulse = change_mark(study)
-    assert not is_stale(study, pulse, snapshot.made_at + timedelta(seconds=14))
-    assert is_stale(study, pulse, snapshot.made_at + timedelta(seconds=16))
+    mark = change_mark(study)
+    assert not is_stale(study, mark, snapshot.made_at + timedelta(seconds=14))
+    assert is_stale(study, mark, snapshot.made_at + timedelta(seconds=16))
     BoardSnapshot.objects.filter(study=study).update(seconds=30.0)
     assert not is_stale(study, change_mark(study), snapshot.made_at + timedelta(seconds=299))
 
@@ -207,11 +209,13 @@ def test_the_cost_of_a_board_does_not_grow_with_its_rows(
     study: Study, designer: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     live = page(study, "board-live")
+    BoardSnapshot.objects.update(seconds=1_000.0)  # not stale, however busy the machine is
     tag = designer.get(live)["ETag"]
     with django_assert_max_num_queries(7):
         designer.get(live, headers={"If-None-Match": tag})
     work(study, joined(study, "more"), always_first)
     made(study)
+    BoardSnapshot.objects.update(seconds=1_000.0)
     with django_assert_max_num_queries(14):
         designer.get(live)
 

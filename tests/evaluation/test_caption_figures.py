@@ -9,16 +9,15 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.rehearsal.people import Crowd
-from annotation.rehearsal.rehearsal import rehearse
 from common.errors import QuorumError
 from evaluation.metrics import score
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.kinds.caption import METRICS, leave_one_out
-from judgments.models import Job
-from tests.annotation.writing import writing_study, written_study
+from judgments.models import Job, Study
+from tests.annotation.writing import written_study
+from tests.judgments.desk import do, page
 
 DIFFERENT = [
     ["a dog runs through deep white snow"] * 3,
@@ -108,9 +107,14 @@ def test_the_same_captions_and_seed_give_the_same_interval() -> None:
     assert leave_one_out(images, seed=3) == leave_one_out(images, seed=3)
 
 
+@pytest.fixture(scope="module")
+def study(module_db: None) -> Study:
+    """Three people wrote a caption of each of four images."""
+    return written_study("ada", "ben", "cleo", images=4)
+
+
 @pytest.mark.django_db
-def test_aggregating_keeps_the_captions_in_order_and_holds_them_against_each_other() -> None:
-    study = written_study("ada", "ben", "cleo", images=4)
+def test_aggregating_keeps_the_captions_in_order_and_holds_them_against_each_other(study: Study) -> None:
     result = aggregate_study(study=study)
     unit = result["units"][0]
     assert (unit["n"], unit["value"], unit["tie"]) == (3, None, False)
@@ -130,11 +134,12 @@ def test_aggregating_keeps_the_captions_in_order_and_holds_them_against_each_oth
 
 
 @pytest.mark.django_db
-def test_the_command_prints_what_people_reach(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    study = written_study("ada", "ben", images=4)
+def test_the_command_prints_what_people_reach(
+    study: Study, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     call_command("aggregate", study.slug, "--output", str(tmp_path / "out.json"))
     said = capsys.readouterr().out
-    assert "What people reach: each of 8 captions against the others of its image" in said
+    assert "What people reach: each of 12 captions against the others of its image" in said
     assert "cider-d" in said
     assert "Alpha is undefined: sentences have no parts" in said
     written = json.loads((tmp_path / "out.json").read_text())
@@ -142,20 +147,19 @@ def test_the_command_prints_what_people_reach(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.django_db
-def test_metrics_are_not_held_against_captions_that_nobody_judged() -> None:
-    study = written_study("ada", "ben", images=3)
+def test_metrics_are_not_held_against_captions_that_nobody_judged(study: Study) -> None:
     with pytest.raises(QuorumError, match="adopt_captions lets later studies judge them"):
         evaluate_study(study=study)
 
 
 @pytest.mark.django_db
-def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(admin_client: Client) -> None:
-    study = writing_study(images=4, writers=3)
-    rehearse(study=study, crowd=Crowd(workers=6, spammers=0.0, seed=1))
-    admin_client.post(f"/admin/judgments/study/{study.pk}/do/compute/", {"page": "results"})
+def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
+    study: Study, admin_client: Client
+) -> None:
+    admin_client.post(do(study, "compute"), {"page": "results"})
     assert set(Job.objects.values_list("kind", flat=True)) == {"aggregate"}
     aggregate_study(study=study)
-    page = admin_client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()
-    assert "What do people reach?" in page
-    assert "Each of 12 captions is held against the others of its image (4 images)" in page
-    assert "Agreement is not measured: sentences have no parts" in page
+    shown = admin_client.get(page(study, "results")).content.decode()
+    assert "What do people reach?" in shown
+    assert "Each of 12 captions is held against the others of its image (4 images)" in shown
+    assert "Agreement is not measured: sentences have no parts" in shown

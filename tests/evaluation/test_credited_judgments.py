@@ -68,8 +68,8 @@ def tables(study: Study) -> dict[str, Any]:
     return {"systems": found.get("systems"), "rankings": found.get("rankings"), "pairs": pairs}
 
 
-@pytest.fixture
-def relevance() -> StudyOf:
+@pytest.fixture(scope="module")
+def relevance(module_db: None) -> StudyOf:
     """Three images; one system ranks from 0, one from 1 with a gap; a control item has a credited text too."""
     made = StudyOf(make_dataset("toy", IMAGES), "relevance")
     outputs("zero", made.dataset, {"a.jpg": ["one dog", "two dogs"], "b.jpg": ["one cat"]}, first=0)
@@ -149,7 +149,7 @@ def test_an_export_that_goes_on_does_not_see_what_was_imported_meanwhile(
 def test_credits_cost_no_more_queries_for_more_units(
     relevance: StudyOf, tmp_path: Path, django_assert_max_num_queries: Any
 ) -> None:
-    for number in range(200):
+    for number in range(70):
         text = f"text {number}"
         relevance.unit(f"more-{number}", "c.jpg", first=text)
         outputs("zero", relevance.dataset, {"c.jpg": [text]}, first=number)
@@ -178,7 +178,7 @@ def whole(protocol: str, folder: Path) -> Study:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "form"), [*((kind, "jsonl") for kind in KINDS if kind != "template"), ("graded", "csv")]
+    ("protocol", "form"), [*((kind, "jsonl") for kind in KINDS if kind != "template"), ("best-worst", "csv")]
 )
 def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     protocol: str, form: str, tmp_path: Path

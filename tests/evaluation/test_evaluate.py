@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import DjangoDbBlocker
 
 from evaluation.errors import EvaluationError
 from evaluation.metrics import score
@@ -15,6 +16,7 @@ from evaluation.models import Analysis, MetricScore
 from evaluation.results.meta_evaluation import evaluate_study
 from evaluation.signatures import parse
 from judgments.models import Caption
+from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -126,9 +128,9 @@ def test_documents_are_the_images_of_the_judged_split() -> None:
     assert "split:test" in Analysis.objects.get().signature
 
 
-def graded_study() -> StudyOf:
-    """Six captions whose grades fall as their words leave the references; the first is a reference itself."""
-    study = StudyOf(make_dataset("toy", REFERENCES), "graded")
+@pytest.fixture(scope="module")
+def graded(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:
+    """The evaluation of six captions whose grades fall as their words leave the references; the first is one."""
     texts = [
         "a brown dog runs",
         "the dog runs over the park",
@@ -137,37 +139,34 @@ def graded_study() -> StudyOf:
         "two cats",
         "x",
     ]
-    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=text) for place, text in enumerate(texts)])
-    study.answer(hit, "alma", [4, 4, 3, 2, 1, 1])
-    study.answer(hit, "bela", [4, 3, 3, 2, 2, 1])
-    return study
+    with rolled_back(django_db_blocker):
+        made = StudyOf(make_dataset("toy", REFERENCES), "graded")
+        hit = made.hit("h1", [made.unit(f"u{n}", "a.jpg", first=text) for n, text in enumerate(texts)])
+        made.answer(hit, "alma", [4, 4, 3, 2, 1, 1])
+        made.answer(hit, "bela", [4, 3, 3, 2, 2, 1])
+        found = evaluate_study(study=made.study, metrics=["bleu-h13", "bleu-1"])
+        scores = MetricScore.objects.filter(metric="bleu-h13").order_by("pk").values_list("first", flat=True)
+        return {**found, "scores": list(scores)}
 
 
-def test_metrics_are_correlated_with_mean_grades() -> None:
-    found = evaluate_study(study=graded_study().study, metrics=["bleu-h13"])
-    figures = found["metrics"]["bleu-h13"]
+def test_metrics_are_correlated_with_mean_grades(graded: dict[str, Any]) -> None:
     # people: 4, 3.5, 3, 2, 1.5, 1
-    assert figures["kendall_tau_b"]["n"] == 6
-    assert (
-        figures["kendall_tau_b"]["low"]
-        <= figures["kendall_tau_b"]["value"]
-        <= figures["kendall_tau_b"]["high"]
-    )
-    scores = list(MetricScore.objects.order_by("pk").values_list("first", flat=True))
-    assert scores == pytest.approx([3 / 4, 1, 4 / 5, 2 / 4, 0, 0])
+    tau = graded["metrics"]["bleu-h13"]["kendall_tau_b"]
+    assert tau["n"] == 6
+    assert tau["low"] <= tau["value"] <= tau["high"]
+    assert graded["scores"] == pytest.approx([3 / 4, 1, 4 / 5, 2 / 4, 0, 0])
     # pairs of captions: 15, of which one is tied in the metric; the first two stand the other way round,
     # and so do the first and the third: 12 concordant, 2 discordant
-    assert figures["kendall_tau_b"]["value"] == pytest.approx((12 - 2) / (14 * 15) ** 0.5)
+    assert tau["value"] == pytest.approx((12 - 2) / (14 * 15) ** 0.5)
 
 
-def test_a_caption_s_own_reference_is_dropped_and_the_signature_says_so() -> None:
-    found = evaluate_study(study=graded_study().study, metrics=["bleu-1"])
-    assert found["counts"]["own_reference_dropped"] == 1
-    assert found["signatures"]["bleu-1"].endswith("|own:dropped|v:1.0")
+def test_a_caption_s_own_reference_is_dropped_and_the_signature_says_so(graded: dict[str, Any]) -> None:
+    assert graded["counts"]["own_reference_dropped"] == 1
+    assert graded["signatures"]["bleu-1"].endswith("|own:dropped|v:1.0")
 
 
-def test_kappa_is_given_on_a_grid_of_thresholds() -> None:
-    cells = evaluate_study(study=graded_study().study, metrics=["bleu-h13"])["metrics"]["bleu-h13"]["kappa"]
+def test_kappa_is_given_on_a_grid_of_thresholds(graded: dict[str, Any]) -> None:
+    cells = graded["metrics"]["bleu-h13"]["kappa"]
     assert {cell["people_at_least"] for cell in cells} == {4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0}
     assert {"metric_at_least", "people_at_least", "value"} <= set(cells[0])
     # precision at least 3/4 picks the three captions that people grade 3 or more

@@ -78,17 +78,14 @@ def test_all_answers_are_there_when_they_are_asked_for(study: StudyOf, tmp_path:
     )
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     alma = [row for row in rows if row["worker"] == "alma"]
-    assert [(row["revision"], row["value"], row["used"]) for row in alma] == [
-        (0, 1, False),
-        (1, 2, False),
-        (2, 1, True),
-    ]
-    found = json.loads((tmp_path / "all.jsonl.manifest.json").read_text())
-    assert (found["counts"]["revised"], found["counts"]["invalidated"]) == (2, 1)
-    assert "|revisions:all|" in found["signature"]
+    found = [(row["revision"], row["value"], row["used"]) for row in alma]
+    assert found == [(0, 1, False), (1, 2, False), (2, 1, True)]
+    manifest = json.loads((tmp_path / "all.jsonl.manifest.json").read_text())
+    assert (manifest["counts"]["revised"], manifest["counts"]["invalidated"]) == (2, 1)
+    assert "|revisions:all|" in manifest["signature"]
     rows_of(study.study, tmp_path / "last.jsonl")
     last = json.loads((tmp_path / "last.jsonl.manifest.json").read_text())
-    assert last["judgments_sha256"] == found["judgments_sha256"], "what counts is the same"
+    assert last["judgments_sha256"] == manifest["judgments_sha256"], "what counts is the same"
 
 
 @pytest.mark.parametrize("revisions", [False, True])

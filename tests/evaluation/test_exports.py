@@ -30,17 +30,8 @@ COLUMNS = [
     "wall_seconds", "comment", "revision", "invalidated", "systems",
 ]  # fmt: skip
 REFERENCES = {"a.jpg": ["a dog runs", "=SUM(A1)", "'@quoted"], "b.jpg": ['a cat, "the" cat\nsits', "+1 cat"]}
-TEXTS = [
-    "=cmd|' /C calc'!A0",
-    "+1",
-    "-2 dogs",
-    "@home",
-    "\ttabbed",
-    "\rreturn",
-    "'=already",
-    "''-twice",
-    "Zoë's 犬",
-]
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-2 dogs", "@home", "\ttabbed", "\rreturn"]
+TEXTS = [*FORMULAS, "'=already", "''-twice", "Zoë's 犬"]
 
 
 @pytest.fixture

@@ -60,12 +60,12 @@ def study_of(judgments: int) -> Study:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("service", "smallest"),
-    [(aggregate, 1_200), (evaluate, 1_200), (board, 1_200), (export, 150), (release, 100)],
+    [(aggregate, 600), (evaluate, 600), (board, 600), (export, 120), (release, 60)],
 )
 def test_a_service_does_twice_the_work_for_twice_the_judgments(
     service: Service, smallest: int, tmp_path: Path
 ) -> None:
-    service(study_of(120), tmp_path)  # fills caches that all sizes share
+    service(study_of(100), tmp_path)  # fills caches that all sizes share
 
     studies = [study_of(smallest * times) for times in (1, 2, 4)]
     works = [work_of(partial(service, study, tmp_path)) for study in studies]

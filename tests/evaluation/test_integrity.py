@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 REFERENCES = {"a.jpg": ["a dog runs", "a dog"], "b.jpg": ["a cat sleeps", "a cat"]}
 
 
-@pytest.fixture
-def study() -> StudyOf:
+@pytest.fixture(scope="module")
+def study(module_db: None) -> StudyOf:
     """A sound study: two triplets of a pair and a control item, three seats, two taken."""
     made = StudyOf(make_dataset("toy", REFERENCES), "triplet", controls={"per_hit": 1})
     pair = made.pair("p1", "a.jpg", "a dog", "a cat")
@@ -126,14 +126,18 @@ BROKEN: list[tuple[Callable[[StudyOf], object], str]] = [
 
 
 @pytest.mark.parametrize(("damage", "said"), BROKEN, ids=[said for _, said in BROKEN])
-def test_damage_is_found_and_named(
-    damage: Callable[[StudyOf], object], said: str, study: StudyOf, capsys: Any
-) -> None:
+def test_damage_is_found_and_named(damage: Callable[[StudyOf], object], said: str, study: StudyOf) -> None:
     damage(study)
+    problems = check_integrity().problems
+    assert any(said in problem for problem in problems), problems
+
+
+def test_the_command_prints_the_damage_and_fails(study: StudyOf, capsys: Any) -> None:
+    drop_judgment(study)
     with pytest.raises(SystemExit) as stopped:
         call_command("check_integrity")
     assert stopped.value.code == 1
-    assert said in capsys.readouterr().out
+    assert "has 2 judgments on 3 units" in capsys.readouterr().out
 
 
 def test_results_older_than_the_data_are_only_a_note(study: StudyOf, capsys: Any) -> None:

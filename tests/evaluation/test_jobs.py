@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from common.errors import NotThere
 from evaluation.export.exporting import exported_file
-from evaluation.models import Analysis, Consensus
+from evaluation.models import Analysis
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset
@@ -38,29 +37,14 @@ def result_of(job: Job) -> dict[str, Any]:
     return dict(job.result)
 
 
-def test_a_job_aggregates_a_study(study: StudyOf) -> None:
-    job = done("aggregate", study="toy-pairwise")
-    assert job.state == "done"
-    assert result_of(job)["judgments"] == 3
-    assert Analysis.objects.get(pk=result_of(job)["analysis"]).result["counts"]["units"] == 1
-    assert Consensus.objects.filter(study=study.study).count() == 2
-
-
-def test_a_job_evaluates_a_study(study: StudyOf) -> None:
-    job = done("evaluate", study="toy-pairwise", metrics=["bleu-1"], tokenizer="v15")
-    found = Analysis.objects.get(pk=result_of(job)["analysis"])
+def test_a_job_says_what_it_stored(study: StudyOf) -> None:
+    aggregated = result_of(done("aggregate", study="toy-pairwise"))
+    assert aggregated["judgments"] == 3
+    assert Analysis.objects.get(pk=aggregated["analysis"]).result["counts"]["units"] == 1
+    evaluated = result_of(done("evaluate", study="toy-pairwise", metrics=["bleu-1"], tokenizer="v15"))
+    found = Analysis.objects.get(pk=evaluated["analysis"])
     assert found.what == "meta-evaluation"
     assert found.result["metrics"]["bleu-1"]["accuracy"]["HM"]["value"] == 1
-
-
-def test_a_job_exports_a_file_that_staff_can_download(study: StudyOf) -> None:
-    job = done("export", study="toy-pairwise", format="jsonl")
-    file = exported_file(job=job)
-    assert file.name == f"toy-pairwise-{job.pk}.jsonl"
-    assert file.content_type == "application/jsonl"
-    assert len(file.path.read_text().splitlines()) == 3
-    manifest = exported_file(job=job, manifest=True)
-    assert json.loads(manifest.path.read_text())["counts"]["judgments"] == 3
 
 
 def test_a_format_that_does_not_fit_fails_the_job_with_its_sentence(study: StudyOf) -> None:

@@ -14,6 +14,7 @@ from evaluation.judgment_sets.signature import signature_of_study, stored_signat
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
 from evaluation.signatures import parse
+from judgments.models import Study
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.django_db
 LEFT, RIGHT = "first-left", "second-left"
 
 
-@pytest.fixture
-def triplets() -> StudyOf:
+@pytest.fixture(scope="module")
+def triplets(module_db: None) -> StudyOf:
     """Two pairs with two references each; three workers, one of whom fails the control item and one leaves a page."""
     dataset = make_dataset("toy", {"a.jpg": ["a dog", "one dog"], "b.jpg": ["a cat", "one cat"]})
     study = StudyOf(dataset, "triplet", controls={"per_hit": 1, "threshold": 0.7}, seed=11)
@@ -67,7 +68,7 @@ def test_an_answer_more_changes_the_data_and_the_votes(triplets: StudyOf) -> Non
 
 
 def test_units_of_one_caption_have_neither_pairs_nor_sides() -> None:
-    study = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "relevance", controls={"per_hit": 0})
+    study = StudyOf(make_dataset("one", {"a.jpg": ["a dog"]}), "relevance", controls={"per_hit": 0})
     study.answer(study.hit("h", [study.unit("u", "a.jpg", first="a cat")]), "w-1", [1])
     text = str(signature_of_study(study.study))
     assert text.startswith(
@@ -76,8 +77,9 @@ def test_units_of_one_caption_have_neither_pairs_nor_sides() -> None:
 
 
 def test_simulated_answers_are_named(triplets: StudyOf) -> None:
-    triplets.study.simulated = True
-    assert signature_of_study(triplets.study).fields["people"] == "simulated"
+    study = Study.objects.get(pk=triplets.study.pk)
+    study.simulated = True
+    assert signature_of_study(study).fields["people"] == "simulated"
 
 
 def test_results_and_manifests_carry_it(triplets: StudyOf, tmp_path: Path) -> None:

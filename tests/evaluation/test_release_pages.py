@@ -100,9 +100,9 @@ def test_a_release_is_made_taken_home_and_verified(
     path.write_bytes(data)
     do(designer, study, "verify-release", version="1.0")
     work("verify_release")
-    answer = words(designer.get(page(study)))
-    assert "Does not hold" in answer
-    assert "judgments.jsonl" in answer
+    verified = words(designer.get(page(study)))
+    assert "Does not hold" in verified
+    assert "judgments.jsonl" in verified
     path.unlink()
     assert "Its file is not kept here" in words(designer.get(page(study)))
     assert designer.get(page(study, "release-file") + "?version=1.0").status_code == 404

@@ -55,16 +55,8 @@ def test_a_manifest_names_the_files_and_their_hashes(drawn: dict[str, bytes]) ->
             "bytes": len(content),
             "sha256": hashlib.sha256(content).hexdigest(),
         }
-    wanted = {
-        "index.html",
-        "report.md",
-        "report.tex",
-        "methods.md",
-        "methods.tex",
-        "references.bib",
-        "report.json",
-    }
-    assert wanted < first.keys()
+    texts = {f"{name}.{form}" for name in ("report", "methods") for form in ("md", "tex")}
+    assert {"index.html", "references.bib", "report.json", *texts} < first.keys()
     for form in ("svg", "pdf", "png", "csv"):
         assert f"figures/accuracy.{form}" in first
     for form in ("html", "csv", "tex", "md"):
@@ -134,15 +126,8 @@ def test_graded_studies_get_correlations_and_threshold_grids() -> None:
 def test_metrics_that_order_captions_alike_share_a_letter() -> None:
     """Williams' test cannot tell a metric from itself on another scale; against noise it can."""
     made = StudyOf(make_dataset("pets", IMAGES), "graded")
-    texts = [
-        "A dog runs on grass now",
-        "A dog runs",
-        "A dog",
-        "Cars",
-        "Blue cars ahead",
-        "Dog on grass",
-        "The dog runs on",
-    ]
+    texts = ["A dog runs on grass now", "A dog runs", "A dog", "Cars", "Blue cars ahead", "Dog on grass"]
+    texts.append("The dog runs on")
     units = [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)]
     made.answer(made.hit("h1", units), "w-1", [4, 3, 3, 1, 1, 3, 4])
     tables = {table.name: table for table in build_report(made.study, metrics=["bleu-1", "rouge-l"]).tables}

@@ -27,10 +27,22 @@ from evaluation.report.storage import build_report
 from evaluation.statistics.correlation import correlation
 from judgments.kinds import KINDS
 from judgments.models import Output, System
-from tests.evaluation.reporting import IMAGES, graded, pairwise
+from tests.evaluation.reporting import IMAGES, graded, pairwise, rolled_back
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def of_grades(django_db_setup: None, django_db_blocker: Any) -> Report:
+    with rolled_back(django_db_blocker):
+        return build_report(graded().study, metrics=["bleu-1", "rouge-l"])
+
+
+@pytest.fixture(scope="module")
+def of_pairs(django_db_setup: None, django_db_blocker: Any) -> Report:
+    with rolled_back(django_db_blocker):
+        return build_report(pairwise().study, metrics=["bleu-1", "rouge-l"])
 
 
 def plots(report: Report) -> dict[str, Plot]:
@@ -135,8 +147,8 @@ def test_people_who_agree_reach_a_kappa_of_one_with_its_interval() -> None:
     assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
 
 
-def test_every_figure_of_grades_has_its_floor_and_ceiling() -> None:
-    found = plots(build_report(graded().study, metrics=["bleu-1", "rouge-l"]))
+def test_every_figure_of_grades_has_its_floor_and_ceiling(of_grades: Report) -> None:
+    found = plots(of_grades)
     assert levels(found["agreement"]) == {"chance", "reliable from .80", "full agreement"}
     assert levels(found["correlation"]) == {"chance", "one judge"}
     assert levels(found["kappa"]) == {"chance", "full agreement"}
@@ -156,19 +168,17 @@ def test_every_figure_of_grades_has_its_floor_and_ceiling() -> None:
         assert [tuple(row[1:]) for row in matrix.data.rows] == [*panel.values]
 
 
-def test_the_matrices_hold_each_their_own_coefficient() -> None:
-    report = build_report(graded().study, metrics=["bleu-1", "rouge-l"])
-    (table,) = [table for table in report.tables if table.name == "metric-correlation"]
+def test_the_matrices_hold_each_their_own_coefficient(of_grades: Report) -> None:
+    (table,) = [table for table in of_grades.tables if table.name == "metric-correlation"]
     (tau, rho, r) = next(row[2:5] for row in table.rows if row[:2] == ("bleu-1", "rouge-l"))
     for end, value in (("tau-b", tau), ("rho", rho), ("r", r)):
-        drawing = plots(report)[f"metric-correlation-{end}"].drawing
+        drawing = plots(of_grades)[f"metric-correlation-{end}"].drawing
         assert isinstance(drawing, Heat)
         assert drawing.panels[0].values[0][1] == drawing.panels[0].values[1][0] == value
 
 
-def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling() -> None:
-    found = plots(build_report(pairwise().study, metrics=["bleu-1", "rouge-l"]))
-    matrix = found["metric-correlation-r"]
+def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling(of_pairs: Report) -> None:
+    matrix = plots(of_pairs)["metric-correlation-r"]
     assert levels(matrix) == {"unrelated"}
     assert "No ceiling is drawn: people choose between captions" in matrix.sentence
 
@@ -221,8 +231,8 @@ def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
     assert "No ceiling is drawn: no captions that people wrote took part." in plot.sentence
 
 
-def test_control_items_are_drawn_with_what_guessing_gets() -> None:
-    found = plots(build_report(pairwise().study))
+def test_control_items_are_drawn_with_what_guessing_gets(of_pairs: Report) -> None:
+    found = plots(of_pairs)
     assert levels(found["workers"]) == {"rule", "guessing", "all together"}
     assert "Guessing would get 50 %." in found["workers"].sentence
     assert isinstance(found["workers"].drawing, Dots)

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
-from django.urls import reverse
 
 from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
@@ -26,11 +24,11 @@ from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study
+from tests.judgments.desk import page
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
 PROTOCOLS = ["best-worst", "slider"]
-NOBODY_ASIDE = {"controls": {"per_hit": 1, "threshold": 0.0}}
 
 
 def better_and_worse(*, systems: int = 5) -> None:
@@ -49,20 +47,35 @@ def better_and_worse(*, systems: int = 5) -> None:
             Output.objects.create(system=system, item=item, caption=caption)
 
 
-@pytest.fixture
-def rehearsed() -> Any:
+def rehearsed(
+    protocol: str, slug: str, *, spammers: float = 0.0, accuracy: float = 0.85, **design: Any
+) -> Study:
     """A study of twelve images and five systems that a simulated crowd filled."""
+    study = make_study(protocol, slug=slug, **design)
+    crowd = Crowd(workers=8, spammers=spammers, accuracy=accuracy, seed=5, drop_outs=0.0)
+    rehearse(study=study, crowd=crowd)
+    study.refresh_from_db()
+    return study
+
+
+@pytest.fixture(scope="module")
+def animals(module_db: None) -> None:
     better_and_worse()
 
-    def make(protocol: str, *, design: dict[str, Any] | None = None, **crowd: Any) -> Study:
-        study = make_study(protocol, opened=True, **(design or {}))
-        rehearse(
-            study=study, crowd=Crowd(**{"workers": 8, "spammers": 0.0, "seed": 5, "drop_outs": 0.0} | crowd)
-        )
-        study.refresh_from_db()
-        return study
 
-    return make
+@pytest.fixture(scope="module")
+def usual(animals: None) -> dict[str, Study]:
+    """Protocol -> a study of people who err now and then."""
+    return {protocol: rehearsed(protocol, f"usual-{protocol}") for protocol in PROTOCOLS}
+
+
+@pytest.fixture(scope="module")
+def careful(animals: None) -> dict[str, Study]:
+    """Protocol -> a study of people who hardly err, nobody excluded."""
+    design: dict[str, Any] = {"controls": {"per_hit": 1, "threshold": 0.0}}
+    return {
+        protocol: rehearsed(protocol, f"careful-{protocol}", accuracy=1.0, **design) for protocol in PROTOCOLS
+    }
 
 
 def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> list[dict[str, Any]]:
@@ -71,25 +84,23 @@ def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> l
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_careful_crowd_finds_the_truth_and_agrees(protocol: str, rehearsed: Any) -> None:
-    study = rehearsed(protocol, accuracy=0.95, design=NOBODY_ASIDE)
-    result = aggregate_study(study=study)
+def test_a_careful_crowd_finds_the_truth_and_agrees(protocol: str, careful: dict[str, Study]) -> None:
+    result = aggregate_study(study=careful[protocol])
     assert all(unit["n"] == 3 for unit in result["units"])
     assert result["agreement"]["alpha"]["value"] > 0.6
     assert result["agreement"]["alpha"]["units"] == len(result["units"])
     assert check_integrity().problems == []
 
 
-def test_random_answers_do_not_agree(rehearsed: Any) -> None:
-    study = rehearsed("best-worst", spammers=1.0, design={"controls": {"per_hit": 0}})
+def test_random_answers_do_not_agree(animals: None) -> None:
+    study = rehearsed("best-worst", "random", spammers=1.0, controls={"per_hit": 0})
     found = aggregate_study(study=study)["agreement"]["alpha"]
     assert abs(found["value"]) < 0.15
     assert found["low"] < found["value"] < found["high"]
 
 
-def test_best_worst_gives_scores_of_captions_and_how_reliable_they_are(rehearsed: Any) -> None:
-    study = rehearsed("best-worst", accuracy=1.0, design=NOBODY_ASIDE)
-    result = aggregate_study(study=study)
+def test_best_worst_gives_scores_of_captions_and_how_reliable_they_are(careful: dict[str, Study]) -> None:
+    result = aggregate_study(study=careful["best-worst"])
     captions = result["figures"]["captions"]
     assert len(captions) == 6 * 5
     assert {row["shown"] for row in captions} == {
@@ -112,10 +123,8 @@ def test_best_worst_gives_scores_of_captions_and_how_reliable_they_are(rehearsed
     assert stored.result["figures"]["split_half"] == result["figures"]["split_half"]
 
 
-def test_slider_means_stand_beside_z_scores(rehearsed: Any) -> None:
-    study = rehearsed("slider", design=NOBODY_ASIDE)
-    result = aggregate_study(study=study)
-    units = result["units"]
+def test_slider_means_stand_beside_z_scores(careful: dict[str, Study]) -> None:
+    units = aggregate_study(study=careful["slider"])["units"]
     assert all(0 <= unit["value"] <= 100 and unit["z_n"] == 3 for unit in units)
     values, scores = [unit["value"] for unit in units], [unit["z"] for unit in units]
     assert np.corrcoef(values, scores)[0, 1] > 0.9
@@ -124,10 +133,9 @@ def test_slider_means_stand_beside_z_scores(rehearsed: Any) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_metrics_are_held_against_people_over_all_captions_and_within_images(
-    protocol: str, rehearsed: Any
+    protocol: str, usual: dict[str, Study]
 ) -> None:
-    study = rehearsed(protocol)
-    found = evaluate_study(study=study, metrics=["bleu-1", "cider-d"])
+    found = evaluate_study(study=usual[protocol], metrics=["bleu-1", "cider-d"])
     for figures in found["metrics"].values():
         assert -1 <= figures["kendall_tau_b"]["value"] <= 1
         assert (
@@ -136,12 +144,14 @@ def test_metrics_are_held_against_people_over_all_captions_and_within_images(
         )
     assert bool(found["metrics"]["bleu-1"]["kappa"]) == (protocol == "slider")
     assert found["counts"]["units"] == 30
-    call_command("evaluate", study.slug, "--metrics", "bleu-1")
+    call_command("evaluate", usual[protocol].slug, "--metrics", "bleu-1")
 
 
-def test_a_metric_that_thinks_as_people_do_correlates_with_them_within_images(rehearsed: Any) -> None:
+def test_a_metric_that_thinks_as_people_do_correlates_with_them_within_images(
+    careful: dict[str, Study],
+) -> None:
     # a slider crosses captions with all images: own ones share words with the references, others do not
-    found = evaluate_study(study=rehearsed("slider", accuracy=1.0), metrics=["bleu-1"])
+    found = evaluate_study(study=careful["slider"], metrics=["bleu-1"])
     figures = found["metrics"]["bleu-1"]
     assert figures["per_image"]["spearman"]["value"] > 0
     assert figures["spearman"]["low"] > 0
@@ -150,9 +160,9 @@ def test_a_metric_that_thinks_as_people_do_correlates_with_them_within_images(re
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_what_is_exported_comes_back_as_it_went(
-    protocol: str, form: str, rehearsed: Any, tmp_path: Path
+    protocol: str, form: str, usual: dict[str, Study], tmp_path: Path
 ) -> None:
-    study = rehearsed(protocol)
+    study = usual[protocol]
     exported(study, tmp_path / f"out.{form}", form)
     import_judgments(format=form, path=tmp_path / f"out.{form}", dataset="animals", study="again")
     again = find_study("again")
@@ -169,8 +179,8 @@ def test_what_is_exported_comes_back_as_it_went(
     assert hashes[0] == hashes[1]
 
 
-def test_best_worst_answers_name_captions_by_id(rehearsed: Any, tmp_path: Path) -> None:
-    rows = exported(rehearsed("best-worst"), tmp_path / "out.jsonl")
+def test_best_worst_answers_name_captions_by_id(usual: dict[str, Study], tmp_path: Path) -> None:
+    rows = exported(usual["best-worst"], tmp_path / "out.jsonl")
     for row in rows:
         keys = [option["key"] for option in row["content"]["options"]]
         assert len(keys) == 4
@@ -183,8 +193,7 @@ def test_best_worst_answers_name_captions_by_id(rehearsed: Any, tmp_path: Path) 
             assert set(row["expected"].values()) <= set(keys)
 
 
-def test_an_import_without_options_is_refused_by_name(tmp_path: Path) -> None:
-    make_dataset()
+def test_an_import_without_options_is_refused_by_name(animals: None, tmp_path: Path) -> None:
     row = {
         "unit": "u",
         "worker": "w",
@@ -199,8 +208,8 @@ def test_an_import_without_options_is_refused_by_name(tmp_path: Path) -> None:
     assert not Study.objects.filter(slug="again").exists()
 
 
-def test_a_slider_is_no_expert_file_but_gives_qrels(rehearsed: Any, tmp_path: Path) -> None:
-    study = rehearsed("slider")
+def test_a_slider_is_no_expert_file_but_gives_qrels(usual: dict[str, Study], tmp_path: Path) -> None:
+    study = usual["slider"]
     exported(study, tmp_path / "qrels", "qrels")
     relevances = [int(line.split()[-1]) for line in (tmp_path / "qrels").read_text().splitlines()]
     assert 0 <= min(relevances) < max(relevances) <= 100
@@ -208,50 +217,42 @@ def test_a_slider_is_no_expert_file_but_gives_qrels(rehearsed: Any, tmp_path: Pa
         exported(study, tmp_path / "x", "flickr8k")
 
 
-def test_the_same_seed_rehearses_the_same(rehearsed: Any) -> None:
-    study = rehearsed("best-worst")
-    rows = list(
-        Judgment.objects.of_study(study).values_list("unit__key", "assignment__worker__name", "answer")
-    )
-    copy = make_study("best-worst", name="Again", slug="again")
-    rehearse(study=copy, crowd=Crowd(workers=8, spammers=0.0, seed=5, drop_outs=0.0))
-    again = list(
-        Judgment.objects.of_study(copy).values_list("unit__key", "assignment__worker__name", "answer")
-    )
-    assert again == rows
+def test_the_same_seed_rehearses_the_same(usual: dict[str, Study]) -> None:
+    def answers(study: Study) -> list[tuple[Any, ...]]:
+        rows = Judgment.objects.of_study(study)
+        return list(rows.values_list("unit__key", "assignment__worker__name", "answer"))
+
+    assert answers(rehearsed("best-worst", "again")) == answers(usual["best-worst"])
 
 
-def test_the_results_page_names_the_captions_people_like(rehearsed: Any, client: Client) -> None:
-    study = rehearsed("best-worst", accuracy=1.0, design=NOBODY_ASIDE)
+def test_the_results_page_names_the_captions_people_like(careful: dict[str, Study], designer: Client) -> None:
+    study = careful["best-worst"]
     found = aggregate_study(study=study)
     evaluate_study(study=study, metrics=["bleu-1"])
-    client.force_login(User.objects.create_superuser("designer"))
-    page = client.get(reverse("admin:judgments_study_results", args=[study.pk])).content.decode()
-    assert "Which captions do people like?" in page
-    assert "30 captions have a score" in page
+    shown = designer.get(page(study, "results")).content.decode()
+    assert "Which captions do people like?" in shown
+    assert "30 captions have a score" in shown
     best = max(found["figures"]["captions"], key=lambda row: row["score"])
-    assert best["text"] in page
-    assert f"{best['score']:+.2f}" in page
-    assert "correlate by" in page
-    assert "tau-b within images" in page
-    assert "best kappa" not in page
-    assert "These results are older" not in page
+    assert best["text"] in shown
+    assert f"{best['score']:+.2f}" in shown
+    assert "correlate by" in shown
+    assert "tau-b within images" in shown
+    assert "best kappa" not in shown
+    assert "These results are older" not in shown
 
 
-def test_a_revised_answer_makes_results_old(rehearsed: Any, client: Client) -> None:
-    study = rehearsed("slider")
+def test_a_revised_answer_makes_results_old(usual: dict[str, Study], designer: Client) -> None:
+    study = usual["slider"]
     aggregate_study(study=study)
-    client.force_login(User.objects.create_superuser("designer"))
-    address = reverse("admin:judgments_study_results", args=[study.pk])
-    assert "These results are older" not in client.get(address).content.decode()
+    address = page(study, "results")
+    assert "These results are older" not in designer.get(address).content.decode()
     first = Judgment.objects.of_study(study).first()
     assert first is not None
     Judgment.objects.create(assignment=first.assignment, unit=first.unit, value=1, replaces=first)
-    assert "These results are older" in client.get(address).content.decode()
+    assert "These results are older" in designer.get(address).content.decode()
 
 
 def test_answers_that_no_metric_fits_say_what_to_use_instead() -> None:
-    make_dataset()
     study = make_study("caption", controls={"per_hit": 0})
     with pytest.raises(EvaluationError, match="is not evaluated against metrics: "):
         evaluate_study(study=study)

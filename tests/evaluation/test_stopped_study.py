@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import reverse
 
 from annotation.models import Judgment
 from evaluation.dashboard.progress import study_progress
@@ -13,13 +11,14 @@ from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import HIT, OutcomeBounds, Study
 from tests.annotation.voting import always_first, joined, work
+from tests.judgments.desk import page
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+@pytest.fixture(scope="module")
+def study(module_db: None) -> Study:
     """Everybody agrees: two of three votes are enough but for one HIT of four at full depth."""
     made = make_study(
         "pairwise", controls={"per_hit": 1}, stopping={"rule": "settled", "full_depth": 0.25}, units_per_hit=4
@@ -45,23 +44,20 @@ def test_progress_counts_what_is_wanted_and_what_is_spared(study: Study) -> None
     assert stopping["expected"] == pytest.approx(0.75 * (1 - 2.32 / 3))
 
 
-def test_a_study_that_stops_nothing_says_nothing_of_it() -> None:
-    assert study_progress(make_study("pairwise"))["stopping"] is None
-
-
-def test_the_signature_carries_the_rule(study: Study) -> None:
+def test_the_signature_carries_the_rule_and_without_one_nothing_is_said(study: Study) -> None:
     assert "|stopping:settled,full-depth-0.25|" in compute_aggregation(study=study).signature
-    assert "stopping" not in compute_aggregation(study=make_study("pairwise", name="Plain")).signature
+    plain = make_study("pairwise", name="Plain")
+    assert "stopping" not in compute_aggregation(study=plain).signature
+    assert study_progress(plain)["stopping"] is None
 
 
-def test_the_results_say_what_was_spared_and_what_agreement_rests_on(study: Study, client: Client) -> None:
-    client.force_login(User.objects.create_superuser("designer"))
+def test_the_results_say_what_was_spared_and_what_agreement_rests_on(study: Study, designer: Client) -> None:
     aggregate_study(study=study)
     evaluate_study(study=study, metrics=["bleu-1"])
-    page = client.get(reverse("admin:judgments_study_results", args=[study.pk])).content.decode()
+    shown = designer.get(page(study, "results")).content.decode()
     spared = OutcomeBounds.objects.filter(full_depth=False).count()
-    assert f"{spared} of the {3 * OutcomeBounds.objects.count()} judgments on units are spared" in page
-    assert "agreement is of the units drawn to get all of them" in page
+    assert f"{spared} of the {3 * OutcomeBounds.objects.count()} judgments on units are spared" in shown
+    assert "agreement is of the units drawn to get all of them" in shown
 
 
 def test_n_is_reported_for_each_unit(study: Study) -> None:

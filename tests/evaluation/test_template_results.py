@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
 
 from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
@@ -17,6 +16,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, submit
+from tests.judgments.desk import page
 from tests.studies import make_worker
 from tests.templating import TONE, make_template_study
 
@@ -38,9 +38,9 @@ GIVEN: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.fixture
-def answered(tmp_path: Path) -> Study:
-    study = make_template_study(tmp_path)
+@pytest.fixture(scope="module")
+def answered(module_db: None, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    study = make_template_study(tmp_path_factory.mktemp("template"))
     for place, name in enumerate(("ann", "ben", "cem")):
         _, headers = make_worker(study, name)
         for _ in GIVEN:
@@ -51,19 +51,19 @@ def answered(tmp_path: Path) -> Study:
     return study
 
 
-def of_row(study: Study, row: str) -> dict[str, Any]:
-    result = aggregate_study(study=study)
-    unit = study.units.get(content__fields__id=row)
-    return next(one for one in result["units"] if one["unit"] == unit.key)
+@pytest.fixture(scope="module")
+def result(answered: Study) -> dict[str, Any]:
+    return aggregate_study(study=answered)
 
 
-def question(study: Study, name: str) -> dict[str, Any]:
-    figures = aggregate_study(study=study)["figures"]
-    return next(one for one in figures["questions"] if one["name"] == name)
+def question(result: dict[str, Any], name: str) -> dict[str, Any]:
+    found: list[dict[str, Any]] = result["figures"]["questions"]
+    return next(one for one in found if one["name"] == name)
 
 
-def test_closed_questions_go_by_most_votes_numbers_by_mean_and_median_and_texts_are_listed(answered):
-    found = of_row(answered, "a1")["answer"]
+def test_closed_questions_go_by_most_votes_numbers_by_mean_and_median_and_texts_are_listed(answered, result):
+    unit = answered.units.get(content__fields__id="a1")
+    found = next(one["answer"] for one in result["units"] if one["unit"] == unit.key)
     assert found["tone"] == {
         "n": 3, "answer": "pos", "votes": {"pos": 2, "neg": 1}, "share": 2 / 3, "margin": 1 / 3, "tie": False,
     }  # fmt: skip
@@ -86,32 +86,32 @@ def test_a_question_that_people_answer_evenly_is_a_tie():
     assert kind.aggregation.consensus([1], [{"tone": "pos", "flags": []}])[1].share == 1.0
 
 
-def test_agreement_is_krippendorffs_alpha_of_each_question(answered):
+def test_agreement_is_krippendorffs_alpha_of_each_question(result):
     # tone: pos pos neg | neg neg neg | pos neg pos. Coincidences: o(pos,neg) = 2 * (2 * 1) / 2 * 2 rows = 4, as
     # ordered pairs over m - 1: each of the two mixed rows gives 4 / 2 = 2. n = 9, pos 4, neg 5.
     # alpha = 1 - (n - 1) * o / (n_pos * n_neg * 2) with o counted both ways: 1 - 8 * 4 / (2 * 4 * 5) = 0.2
-    tone = question(answered, "tone")
+    tone = question(result, "tone")
     assert tone["votes"] == {"neg": 5, "pos": 4}
     assert tone["alpha"]["value"] == pytest.approx(0.2)
     assert (tone["alpha"]["level"], tone["alpha"]["n"], tone["answered"]) == ("nominal", 3, 9)
 
 
-def test_agreement_on_numbers_is_of_intervals(answered):
+def test_agreement_on_numbers_is_of_intervals(result):
     # rows 10 20 60 | 30 30 30 | 0 5 1. Observed: sum over rows of squared differences of ordered pairs over m - 1,
     # over n: row 1: 2 * (100 + 2500 + 1600) / 2 = 4200; row 3: 2 * (25 + 1 + 16) / 2 = 42; D_o = 4242 / 9.
     # Expected: squared differences of all ordered pairs over n (n - 1): 2 * (n * sum of squares - square of the sum)
     # = 2 * (9 * 6826 - 186 ** 2) = 53676; D_e = 53676 / 72. alpha = 1 - D_o / D_e.
-    age = question(answered, "age")
+    age = question(result, "age")
     assert sum(one["age"] ** 2 for row in GIVEN.values() for one in row) == 6826
     assert age["alpha"]["value"] == pytest.approx(1 - (4242 / 9) / (53676 / 72))
     assert (age["alpha"]["level"], age["mean"], age["median"]) == ("interval", pytest.approx(186 / 9), 20.0)
     assert (age["low"], age["high"]) == (0.0, 60.0)
 
 
-def test_texts_have_no_alpha_and_constants_are_no_question(answered):
-    names = [one["name"] for one in aggregate_study(study=answered)["figures"]["questions"]]
+def test_texts_have_no_alpha_and_constants_are_no_question(result):
+    names = [one["name"] for one in result["figures"]["questions"]]
     assert names == ["tone", "flags", "age", "place", "why"]
-    why = question(answered, "why")
+    why = question(result, "why")
     assert (why["answered"], why["texts"], "alpha" in why) == (2, ["first", "third"], False)
 
 
@@ -132,8 +132,8 @@ def test_mechanical_turks_columns_are_those_that_scripts_written_for_it_expect(a
 
 
 def test_several_rows_in_a_hit_are_numbered(tmp_path):
-    study = make_template_study(tmp_path, units_per_hit=3)
-    _, headers = make_worker(study, "ann")
+    study = make_template_study(tmp_path, slug="three", units_per_hit=3)
+    _, headers = make_worker(study, "dan")
     held = accept(study, headers).json()
     submit(held["id"], [{"position": n, "answer": {"tone": "pos"}} for n in (1, 2, 3)], headers)
     target = tmp_path / "results.csv"
@@ -153,24 +153,20 @@ def test_judgments_carry_the_row_in_the_column_content(answered, tmp_path):
     assert all(line["answer"]["source"].startswith("batch-") for line in lines)
 
 
-def test_the_results_page_shows_each_question(answered: Study, admin_client: Client) -> None:
-    aggregate_study(study=answered)
-    html = admin_client.get(f"/admin/judgments/study/{answered.pk}/results/").content.decode()
+def test_the_results_page_shows_each_question(answered, result, admin_client):
+    html = admin_client.get(page(answered, "results")).content.decode()
     assert "Questions" in html
     assert "neg: 5" in html
     assert "median 20" in html
     assert "“first”" in html
 
 
-def test_the_report_has_a_section_for_the_form(answered, tmp_path):
-    call_command("report", answered.slug, "--output", str(tmp_path / "report"))
-    html = next((tmp_path / "report").glob("*.html")).read_text(encoding="utf-8")
-    assert "Questions of the form" in html
-    assert "Texts that people wrote" in html
-
-
-def test_a_release_computes_the_same_figures_from_its_rows(answered, tmp_path):
-    mark_closed(study=answered)
+def test_a_release_has_the_form_in_its_report_and_computes_the_same_figures_from_its_rows(answered, tmp_path):
+    mark_closed(study=Study.objects.get(pk=answered.pk))
     bundle = tmp_path / "bundle.zip"
     call_command("release", answered.slug, "--output", str(bundle), "--licence", "CC0-1.0")
     call_command("verify", str(bundle))
+    with ZipFile(bundle) as files:
+        html = files.read("report/index.html").decode()
+    assert "Questions of the form" in html
+    assert "Texts that people wrote" in html

@@ -180,21 +180,6 @@ def test_a_full_page_has_a_token_even_if_nothing_follows(client: MTurkClient) ->
     assert (after["NumResults"], after["HITs"], "NextToken" in after) == (0, [], False)
 
 
-def test_botos_paginator_reads_250_assignments(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    hit_id = put_up(client, Reward="0.01", MaxAssignments=250)["HITId"]
-    people = [f"A{number:03d}" for number in range(250)]
-    for name in people:
-        emulator.turker(name).work(hit_id, {"a": "1"})
-    pages = list(
-        client.get_paginator("list_assignments_for_hit").paginate(
-            HITId=hit_id, PaginationConfig={"PageSize": 100}
-        )
-    )
-    assert [page["NumResults"] for page in pages] == [100, 100, 50]
-    assert [row["WorkerId"] for page in pages for row in page["Assignments"]] == people
-    assert client.list_assignments_for_hit(HITId=hit_id, AssignmentStatuses=["Approved"])["NumResults"] == 0
-
-
 def test_feedback_is_limited_and_a_rejection_wants_a_reason(
     emulator: MTurkEmulator, client: MTurkClient
 ) -> None:

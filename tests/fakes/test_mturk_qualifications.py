@@ -55,12 +55,6 @@ def answer_key(mapping: str = "") -> str:
 
 
 PERCENTAGE = "<PercentageMapping><MaximumSummedScore>20</MaximumSummedScore></PercentageMapping>"
-SCALE = "<ScaleMapping><SummedScoreMultiplier>3</SummedScoreMultiplier></ScaleMapping>"
-RANGES = (
-    "<RangeMapping><SummedScoreRange><InclusiveLowerBound>11</InclusiveLowerBound>"
-    "<InclusiveUpperBound>20</InclusiveUpperBound><QualificationValue>1</QualificationValue>"
-    "</SummedScoreRange><OutOfRangeQualificationValue>0</OutOfRangeQualificationValue></RangeMapping>"
-)
 
 
 def quiz(client: MTurkClient, name: str = "Captions", **changes: Any) -> str:
@@ -182,9 +176,6 @@ def test_what_a_requirement_guards(
         ("", [], 1),
         (PERCENTAGE, [("q1", "a"), ("q2", "c")], 55),
         (PERCENTAGE, [("q1", "a"), ("q2", "a"), ("q2", "c")], 100),
-        (SCALE, [("q1", "a"), ("q2", "a"), ("q2", "b"), ("q2", "c")], 33),
-        (RANGES, [("q1", "a"), ("q2", "b")], 1),
-        (RANGES, [("q1", "b"), ("q2", "a"), ("q2", "c")], 0),
     ],
 )
 def test_a_test_is_scored_by_its_answer_key(
@@ -218,22 +209,11 @@ def test_a_test_has_its_time_and_its_number_of_tries(emulator: MTurkEmulator, cl
         ann.request_qualification(once)
 
 
-def test_granted_without_a_look(emulator: MTurkEmulator, client: MTurkClient) -> None:
-    kind = simple(client, AutoGranted=True, AutoGrantedValue=3)
-    assert emulator.turker("AANN").request_qualification(kind)[1] == "Granted"
-    found = client.get_qualification_score(QualificationTypeId=kind, WorkerId="AANN")["Qualification"]
-    assert found["IntegerValue"] == 3
-    asked = simple(client, "By hand")
-    assert emulator.turker("AANN").request_qualification(asked)[1] == "Pending"
-
-
 @pytest.mark.parametrize(
     "changes",
     [
         {"TestDurationInSeconds": None},
         {"Test": None, "TestDurationInSeconds": None},
-        {"AutoGranted": True},
-        {"AutoGrantedValue": 1},
         {"Test": "<Quiz/>"},
         {"AnswerKey": "<Key/>"},
         {"AnswerKey": answer_key("<PercentageMapping/>")},

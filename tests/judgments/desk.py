@@ -41,6 +41,12 @@ def as_posted(form: DesignForm, **changes: Any) -> dict[str, Any]:
     }
 
 
+def filled(base: dict[str, Any], **typed: Any) -> DesignForm:
+    """The form as a browser would send it back, with ``typed`` in place of some fields."""
+    sent = as_posted(DesignForm(base=base, datasets=["d"]), name="Asked", dataset="d")
+    return DesignForm(sent | typed, base=base, datasets=["d"])
+
+
 def new_design(**changes: Any) -> dict[str, Any]:
     form = DesignForm(base=starting_values(preset="vedantam-2015-triplet"), datasets=["animals"])
     small = {"name": "My triplets", "dataset": "animals", "sampling-references": "2", "units_per_hit": 5}

@@ -1,6 +1,13 @@
-"""A made-up dataset as generation sees it, for tests of the pure functions."""
+"""Made-up datasets as generation sees them, and what designs draw from them."""
 
-from judgments.drawing.material import Image, Material, Text
+from typing import Any
+
+from judgments.design.reading import make_design
+from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
+from judgments.kinds import KINDS
+
+CROSSED = {"pairs_from": "crossed"}  # every text of the split with every image
+ANIMALS = ("dog", "cat", "horse", "bird", "cow", "sheep", "zebra", "bear", "giraffe", "goat", "fox", "hen")
 
 
 def made_up(images: int = 20, *, references: int = 5, systems: int = 3, dev: int = 6) -> Material:
@@ -23,3 +30,26 @@ def made_up(images: int = 20, *, references: int = 5, systems: int = 3, dev: int
             for number in range(images)
         ),
     )
+
+
+def animals() -> Material:
+    """Twelve images; each system proposes one caption that shares its words, and one that does not."""
+    return Material(
+        "animals",
+        tuple(
+            Image(
+                f"i{n}", "test", (Text(f"i{n}#0", f"{word} jumps fence"),),
+                (("a", Text(f"own-{n}", f"{word} river")), ("b", Text(f"far-{n}", f"stone tower {n}"))),
+            )
+            for n, word in enumerate(ANIMALS)
+        ),
+    )  # fmt: skip
+
+
+def batch_of(material: Material, protocol: str = "graded", **values: Any) -> Batch:
+    design = make_design({"name": "x", "dataset": "made-up", "protocol": protocol, "seed": 11} | values)
+    return KINDS[protocol].of(design).batch(design, material)
+
+
+def units_of(batch: Batch) -> list[UnitSpec]:
+    return [unit for hit in batch.hits for unit in hit.units]

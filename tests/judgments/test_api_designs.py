@@ -1,4 +1,4 @@
-"""Designs over HTTP, and decisions of the desk."""
+"""Designs and reviews over HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.models import Assignment
 from judgments.access.tokens import create_token
 from judgments.models import Study, StudyEvent
 from judgments.studies.studies import design_of
@@ -86,8 +85,8 @@ def test_the_numbers_of_a_design_are_what_generating_draws(designer: dict[str, s
     assert numbers["units"] + numbers["controls"] == study.units.filter(filtered=False).count()
 
 
-def finished(study: Study, name: str = "w-0007") -> str:
-    _, headers = make_worker(study, name)
+def finished(study: Study) -> str:
+    _, headers = make_worker(study, "w-0007")
     shown: Any = Client().post(f"/api/studies/{study.slug}/assignments/", headers=headers)
     answers = [{"position": unit["position"], "value": 1} for unit in shown.json()["units"]]
     Client().post(
@@ -99,13 +98,17 @@ def finished(study: Study, name: str = "w-0007") -> str:
     return str(shown.json()["id"])
 
 
-def test_work_is_approved_and_rejected_all_or_none(designer: dict[str, str]) -> None:
+def test_reviews_answer_with_what_they_changed(designer: dict[str, str]) -> None:
     study = make_study()
-    one, two = finished(study), finished(study, "w-0008")
-    assert call("post", f"{study.slug}/approve", {"assignments": [one]}, designer).json() == {"changed": 1}
-    assert call("post", f"{study.slug}/approve", {"assignments": [one]}, designer).json() == {"changed": 0}
-    refused = call("post", f"{study.slug}/reject", {"assignments": [one, two], "reason": "No."}, designer)
-    assert refused.status_code == 409
-    assert Assignment.objects.get(pk=two).state == "submitted"
-    for body in ({}, {"assignments": [7]}):
-        assert call("post", f"{study.slug}/approve", body, designer).status_code == 400
+    work = finished(study)
+    for changed in (1, 0):
+        answer = call("post", f"{study.slug}/approve", {"assignments": [work]}, designer)
+        assert answer.json() == {"changed": changed}
+    body = {"worker": "w-0007", "why": "Clicked through."}
+    made = call("post", f"{study.slug}/exclude", body, designer).json()
+    assert (made["worker"], made["made_by"], made["lifted_at"]) == ("w-0007", "designer", None)
+    for listed in ([made["id"]], []):
+        found = Client().get("/api/exclusions/?lifted=false", headers=designer).json()["results"]
+        assert [row["id"] for row in found] == listed
+        if listed:
+            assert call("post", f"{study.slug}/readmit", body, designer).json()["lifted_by"] == "designer"

@@ -107,22 +107,11 @@ def test_a_body_as_deep_as_allowed_is_read(staff: dict[str, str]) -> None:
 def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: dict[str, str]) -> None:
     _, of_worker = make_worker(study)
     bodies: list[Any] = [[], None, 1, "x", {}, {"study": study.slug, "no such member": 1}]
-    names = (
-        "study",
-        "answers",
-        "units",
-        "assignments",
-        "worker",
-        "why",
-        "metrics",
-        "plan",
-        "count",
-        "minutes",
-    )
+    names = ["study", "answers", "units", "assignments", "worker", "why", "metrics", "plan", "count"]
     odd: tuple[Any, ...] = ("x" * 300_000, 10**30, -(2**63) - 1, 1e308, None, True)
-    values = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
-    bodies += [{"study": study.slug, "why": "x", **dict.fromkeys(names, value)} for value in values]
+    values: tuple[Any, ...] = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
     bodies += [{**dict.fromkeys(names, value), "study": study.slug} for value in values]
+    bodies += [dict.fromkeys(names, 10**30), dict.fromkeys(names, [[]])]
     texts = [json.dumps(body).encode() for body in bodies]
     for method, path, described in operations():
         if "application/json" not in described.get("requestBody", {}).get("content", {}):

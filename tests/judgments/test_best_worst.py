@@ -15,40 +15,18 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from judgments.kinds.best_worst import BestWorst
+from tests.judgments import material
+from tests.judgments.material import made_up, units_of
 
 KIND = KINDS["best-worst"]
 
 
-def described(images: int = 8, *, systems: int = 6, references: int = 5) -> Material:
-    """Images of two splits; each system says something of its own about each."""
-    return Material(
-        "described",
-        tuple(
-            Image(
-                name=f"i{number}.jpg",
-                split="test" if number < images / 2 else "dev",
-                references=tuple(
-                    Text(f"i{number}.jpg#{n}", f"person {n} on {number}") for n in range(references)
-                ),
-                outputs=tuple(
-                    (f"s{n}", Text(f"c-{n}-{number}", f"system {n} on {number}")) for n in range(systems)
-                ),
-            )
-            for number in range(images)
-        ),
-    )
+def batch_of(images: Material, **values: Any) -> Batch:
+    return material.batch_of(images, "best-worst", **values)
 
 
 def design_of(**values: Any) -> StudyDesign:
     return make_design({"name": "x", "dataset": "made-up", "protocol": "best-worst", "seed": 4} | values)
-
-
-def batch_of(material: Material, **values: Any) -> Batch:
-    return KIND.batch(design_of(**values), material)
-
-
-def units_of(batch: Batch) -> list[UnitSpec]:
-    return [unit for hit in batch.hits for unit in hit.units]
 
 
 def keys_of(unit: UnitSpec) -> list[str]:
@@ -62,7 +40,7 @@ def unit_of(size: int = 4) -> UnitSpec:
 
 
 def test_every_caption_of_an_image_stands_in_equally_many_lists() -> None:
-    batch = batch_of(described(systems=8))
+    batch = batch_of(made_up(8, systems=8, dev=4))
     for image in {unit.image for unit in units_of(batch)}:
         lists = [keys_of(unit) for unit in units_of(batch) if unit.image == image]
         assert all(len(set(keys)) == 4 for keys in lists)
@@ -74,7 +52,7 @@ def test_every_caption_of_an_image_stands_in_equally_many_lists() -> None:
 
 
 def test_options_and_appearances_are_the_designer_s() -> None:
-    batch = batch_of(described(systems=6), sampling={"options": 3, "appearances": 2})
+    batch = batch_of(made_up(8, systems=6, dev=4), sampling={"options": 3, "appearances": 2})
     lists = [keys_of(unit) for unit in units_of(batch)]
     assert {len(keys) for keys in lists} == {3}
     assert set(Counter(key for keys in lists for key in keys).values()) == {2}
@@ -95,30 +73,28 @@ def test_a_text_that_two_systems_gave_is_judged_once() -> None:
 
 
 def test_images_with_too_few_captions_are_left_out_and_counted() -> None:
-    rich, poor = described(images=2, systems=5).images, described(images=2, systems=2).images
+    rich, poor = made_up(2, systems=5, dev=1).images, made_up(2, systems=2, dev=1).images
     batch = batch_of(Material("m", (rich[0], Image("poor.jpg", "test", (), poor[0].outputs))))
-    assert {unit.image for unit in units_of(batch)} == {"i0.jpg"}
+    assert {unit.image for unit in units_of(batch)} == {"image-0"}
     assert batch.notes == {"images_with_too_few_captions": 1}
 
 
 def test_a_dataset_with_too_few_systems_is_refused_with_what_there_is() -> None:
     with pytest.raises(DesignError, match=r"sampling\.options is 4, .* at most 3 different captions"):
-        batch_of(described(systems=3))
+        batch_of(made_up(8, systems=3, dev=4))
 
 
 def test_no_page_shows_an_image_twice() -> None:
-    for hit in batch_of(described(20), units_per_hit=6, controls={"per_hit": 1}).hits:
+    for hit in batch_of(made_up(20, systems=6, dev=10), units_per_hit=6, controls={"per_hit": 1}).hits:
         assert len({unit.image for unit in hit.units}) == len(hit.units)
 
 
 def test_a_control_list_has_one_caption_that_stands_out() -> None:
-    material = described(40)
+    images = made_up(40, systems=6, dev=20)
     controls = [
-        unit
-        for unit in units_of(batch_of(material, units_per_hit=4, controls={"per_hit": 1}))
-        if unit.control
+        unit for unit in units_of(batch_of(images, units_per_hit=4, controls={"per_hit": 1})) if unit.control
     ]
-    own = {image.name: {text.key for text in image.references} for image in material.images}
+    own = {image.name: {text.key for text in image.references} for image in images.images}
     ends: Counter[str] = Counter()
     for unit in controls:
         ((end, place),) = unit.expected.items()
@@ -134,8 +110,7 @@ def test_a_control_list_has_one_caption_that_stands_out() -> None:
 
 
 def test_an_image_with_one_caption_gives_the_control_it_can() -> None:
-    material = described(20, references=1)
-    batch = batch_of(material, controls={"per_hit": 1}, units_per_hit=4)
+    batch = batch_of(made_up(20, systems=6, references=1, dev=10), controls={"per_hit": 1}, units_per_hit=4)
     assert {tuple(unit.expected) for unit in units_of(batch) if unit.control} == {("best",)}
 
 

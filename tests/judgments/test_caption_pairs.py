@@ -13,8 +13,8 @@ from judgments.design.editing.form import PairsField
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design, write_toml
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
-from judgments.kinds import KINDS
 from judgments.studies.generation import batch_lines
+from tests.judgments.material import animals, batch_of, units_of
 
 PROTOCOLS = ("relevance", "graded", "slider")
 SHARED = Text("c-shared", "A dog runs.")
@@ -42,13 +42,8 @@ def segments(count: int = 100, systems: int = 3) -> Material:
     return Material("wmt", tuple(images))
 
 
-def batch_of(material: Material, protocol: str = "graded", **values: Any) -> Batch:
-    design = make_design({"name": "x", "dataset": "d", "protocol": protocol, "seed": 3} | values)
-    return KINDS[protocol].of(design).batch(design, material)
-
-
 def judged(batch: Batch) -> list[UnitSpec]:
-    return [unit for hit in batch.hits for unit in hit.units if not unit.control]
+    return [unit for unit in units_of(batch) if not unit.control]
 
 
 def pairs(batch: Batch) -> set[tuple[str, str]]:
@@ -139,8 +134,8 @@ def test_a_list_that_names_what_is_not_there_is_refused(listed: list[list[str]],
 @pytest.mark.parametrize(
     ("sampling", "field"),
     [
-        ({"pairs_from": "list"}, "sampling"),
-        ({"pairs_from": "outputs", "listed": [["i0", "p"]]}, "sampling"),
+        ({"pairs_from": "list"}, "sampling.listed"),
+        ({"pairs_from": "outputs", "listed": [["i0", "p"]]}, "sampling.listed"),
         ({"pairs_from": "crosed"}, "sampling.pairs_from"),
         ({"pairs_from": "list", "listed": [["i0"]]}, "sampling.listed"),
     ],
@@ -174,24 +169,6 @@ def test_images_are_drawn_among_those_with_captions_to_judge() -> None:
         batch_of(material, sampling={"images": 5})
 
 
-# --- groups of ten, the filter ----------------------------------------------------------------------
-
-
-def animals() -> Material:
-    """Twelve images; each system proposes one caption that shares its words, and one that does not."""
-    words = ("dog", "cat", "horse", "bird", "cow", "sheep", "zebra", "bear", "giraffe", "goat", "fox", "hen")
-    return Material(
-        "animals",
-        tuple(
-            Image(
-                f"i{n}", "test", (Text(f"i{n}#0", f"{word} jumps fence"),),
-                (("a", Text(f"own-{n}", f"{word} river")), ("b", Text(f"far-{n}", f"stone tower {n}"))),
-            )
-            for n, word in enumerate(words)
-        ),
-    )  # fmt: skip
-
-
 def test_relevance_keeps_groups_of_ten_where_fewer_were_proposed() -> None:
     batch = batch_of(animals(), "relevance")
     proposed = {(one.name, given.text) for one in animals().images for _, given in one.outputs}
@@ -222,23 +199,6 @@ def test_a_filter_without_captions_to_compare_with_is_refused() -> None:
         batch_of(material, filter={"bleu_pre": 0.25})
     assert refused.value.field == "filter.bleu_pre"
     assert batch_of(material).unit_count == 25
-
-
-def test_an_audit_draws_from_what_the_filter_dropped() -> None:
-    batch = batch_of(animals(), filter={"bleu_pre": 0.25, "audit": 5})
-    assert batch.notes == {"candidate_pairs": 24, "passed_filter": 12, "audited": 5}
-    audited = [unit for unit in judged(batch) if unit.audited]
-    assert len(audited) == 5
-    assert all(unit.first and unit.first.key == f"far-{unit.image[1:]}" for unit in audited)
-
-
-def test_only_takes_units_of_what_is_drawn() -> None:
-    whole = judged(batch_of(segments(6)))
-    chosen = sorted(unit.key for unit in whole)[:4]
-    assert {unit.key for unit in judged(batch_of(segments(6), sampling={"only": chosen}))} == set(chosen)
-
-
-# --- designs and files ------------------------------------------------------------------------------
 
 
 def test_designs_are_judged_by_what_systems_proposed_unless_they_say_otherwise() -> None:
@@ -276,16 +236,10 @@ def test_a_list_goes_through_a_study_file_and_a_form_field() -> None:
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     for protocol in PROTOCOLS:
-        design = make_design({"name": "x", "dataset": "d", "protocol": protocol, "seed": 9})
-        first, second = (
-            list(batch_lines(KINDS[protocol].of(design).batch(design, segments(12)), design))
-            for _ in range(2)
-        )
+        design = make_design({"name": "x", "dataset": "d", "protocol": protocol})
+        first, second = (list(batch_lines(batch_of(segments(12), protocol), design)) for _ in range(2))
         assert first == second
         assert all(json.loads(line)["type"] == "hit" for line in first)
-
-
-# --- groups that tell nothing, and lists ------------------------------------------------------------
 
 
 def test_a_small_pool_is_filled_up_with_people_s_captions_of_other_images() -> None:
@@ -312,12 +266,3 @@ def test_groups_smaller_than_control_images_are_refused(filter: dict[str, Any]) 
     assert refused.value.field == "filter.fill_to"
     make_design(values | {"controls": {"per_hit": 0}})
     make_design(values | {"controls": {"per_hit": 1}, "sampling": {"pairs_from": "crossed"}})
-
-
-@pytest.mark.parametrize(
-    "sampling", [{"pairs_from": "list"}, {"pairs_from": "outputs", "listed": [["i0", "p"]]}]
-)
-def test_a_list_without_its_source_is_told_beside_its_field(sampling: dict[str, Any]) -> None:
-    with pytest.raises(DesignError) as refused:
-        make_design({"name": "x", "dataset": "d", "protocol": "graded", "sampling": sampling})
-    assert refused.value.field == "sampling.listed"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import make_design
 from judgments.drawing.controls import REPEATS, pool_of
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from tests.judgments.material import made_up
+from tests.judgments import material as material_
+from tests.judgments.material import made_up, units_of
 
 PLAIN = ["triplet", "pairwise", "relevance", "graded", "slider"]
 ANIMALS = ("dog", "cat", "horse", "zebra", "goat", "fox", "hen", "bear", "cow", "sheep", "camel", "lion")
@@ -42,14 +42,15 @@ def zoo(images: int = 24, dev: int = 8) -> Material:
 
 def batch_of(protocol: str, kinds: list[str], material: Material | None = None, **values: Any) -> Batch:
     controls = {"per_hit": 2, "kinds": kinds} | values.pop("controls", {})
-    wanted = {"name": "x", "dataset": "zoo", "protocol": protocol, "seed": 5, "units_per_hit": 8}
+    wanted = {"seed": 5, "units_per_hit": 8}
     pairs = {"sampling": {"pairs": {"HC": 30, "MM": 20}, "references": 2}} if protocol == "triplet" else {}
-    design = make_design(wanted | pairs | {"controls": controls} | values)
-    return KINDS[protocol].batch(design, material or zoo())
+    return material_.batch_of(
+        material or zoo(), protocol, **(wanted | pairs | {"controls": controls} | values)
+    )
 
 
 def controls_of(batch: Batch, kind: str = "") -> list[UnitSpec]:
-    units = [unit for hit in batch.hits for unit in hit.units if unit.control]
+    units = [unit for unit in units_of(batch) if unit.control]
     return [unit for unit in units if unit.control_kind == kind] if kind else units
 
 

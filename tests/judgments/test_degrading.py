@@ -42,7 +42,7 @@ def changed(before: str, after: str) -> list[int]:
     return [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_only_words_that_matter_are_exchanged_and_the_rest_of_the_sentence_stays(seed: int) -> None:
     after = damaged(seed)
     places = changed(OWN[0], after)
@@ -54,7 +54,7 @@ def test_only_words_that_matter_are_exchanged_and_the_rest_of_the_sentence_stays
     assert after.endswith(".")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_word_is_put_in_that_any_caption_of_the_image_uses_in_any_form(seed: int) -> None:
     own = {stem for text in OWN for stem in stems(text)}
     for whole in (False, True):
@@ -64,7 +64,7 @@ def test_no_word_is_put_in_that_any_caption_of_the_image_uses_in_any_form(seed: 
         assert not set(gained) & own, "'fencing' and 'plays' are forms of words that fit"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_whole_damage_leaves_no_word_that_matters(seed: int) -> None:
     after = damaged(seed, whole=True)
     kept = [word for word in re.findall(r"[a-z]+", after.lower()) if word not in smart_stop_words()]
@@ -93,7 +93,7 @@ def test_a_text_without_words_to_exchange_is_shuffled_for_a_comparison_and_left_
 
 
 def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_captions(shared: Path) -> None:
-    lines = (shared / "data" / "pascal-50s" / "references.jsonl").read_text("utf-8").splitlines()[::5]
+    lines = (shared / "data" / "pascal-50s" / "references.jsonl").read_text("utf-8").splitlines()[::20]
     rows = [json.loads(line) for line in lines]
     images = [
         Image(row["image"], "", tuple(Text(str(n), text) for n, text in enumerate(row["references"])))

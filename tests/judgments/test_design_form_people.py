@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from judgments.design.editing.form import DesignForm, in_words, starting_values
+from tests.judgments import desk
 
 EXAMPLES = """
 [[examples]]
@@ -23,12 +22,7 @@ answer = 1
 
 
 def filled(preset: str = "hodosh-2013-graded", **typed: str) -> DesignForm:
-    """The form as a browser would send it back, with ``typed`` in place of some fields."""
-    base = starting_values(preset=preset)
-    empty = DesignForm(base=base, datasets=["d"])
-    data: dict[str, Any] = {name: empty[name].value() for name in empty.fields}
-    data = {name: value for name, value in data.items() if value is not None and value is not False}
-    return DesignForm(data | {"name": "Asked", "dataset": "d"} | typed, base=base, datasets=["d"])
+    return desk.filled(starting_values(preset=preset), **typed)
 
 
 def test_what_a_preset_says_about_workers_comes_back_unchanged() -> None:

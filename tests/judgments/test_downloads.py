@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from django.core.signals import request_finished
 from django.db import close_old_connections
@@ -181,30 +180,17 @@ print(job.pk, create_token(user=user, name="client", scopes=list(SCOPES))[1])
 def test_a_broken_download_goes_on_over_http(live_server_on: Callable[[str], Installation]) -> None:
     site = live_server_on("sqlite")
     job, key = site.python(EXPORTED).splitlines()[-1].split()
-    place, named = f"/api/exports/{job}/download/", {"Authorization": f"Token {key}"}
-
-    def get(**headers: str) -> tuple[HTTPConnection, int, dict[str, str], Callable[[int | None], bytes]]:
-        line = HTTPConnection(urlsplit(site.url).netloc, timeout=60)
-        line.request(
-            "GET", place, headers=named | {name.replace("_", "-"): it for name, it in headers.items()}
+    place = f"/api/exports/{job}/download/"
+    headers = {"Authorization": f"Token {key}", "Accept-Encoding": "identity"}
+    with httpx.Client(base_url=site.url, headers=headers, timeout=60) as client:
+        with client.stream("GET", place) as answer:
+            half = next(answer.iter_raw(20_000))
+            etag, size = answer.headers["ETag"], int(answer.headers["Content-Length"])
+        rest = client.get(place, headers={"Range": f"bytes={len(half)}-", "If-Range": etag})
+        assert (rest.status_code, rest.headers["Content-Range"]) == (
+            206,
+            f"bytes {len(half)}-{size - 1}/{size}",
         )
-        answer = line.getresponse()
-        return line, answer.status, dict(answer.headers), answer.read
-
-    line, status, headers, read = get()
-    half = read(20_000)
-    line.close()  # in the middle
-    assert (status, len(half)) == (200, 20_000)
-    etag, size = headers["ETag"], int(headers["Content-Length"])
-    line, status, headers, read = get(Range=f"bytes={len(half)}-", If_Range=etag)
-    rest = read(None)
-    line.close()
-    assert (status, headers["Content-Range"]) == (206, f"bytes {len(half)}-{size - 1}/{size}")
-    line, _, _, read = get()
-    whole = read(None)
-    line.close()
-    assert half + rest == whole
-    assert len(whole) == size > 40_000
-    line, status, _, _ = get(Range=f"bytes={size}-")
-    line.close()
-    assert status == 416
+        assert half + rest.content == client.get(place).content
+        assert len(half) < 40_000 < size
+        assert client.get(place, headers={"Range": f"bytes={size}-"}).status_code == 416

@@ -10,14 +10,13 @@ from common.errors import DesignError
 from judgments.design.reading import make_design
 from judgments.drawing.material import Batch
 from judgments.kinds import KINDS
-from tests.judgments.material import made_up
-from tests.judgments.test_kinds import CROSSED, batch_of, overlapping, units_of
+from tests.judgments.material import CROSSED, animals, batch_of, made_up, units_of
 
 FILTER = {"bleu_pre": 0.25, "fill_to": 10}
 
 
 def drawn(protocol: str = "relevance", audit: int = 0, **values: Any) -> Batch:
-    return batch_of(overlapping(), protocol, sampling=CROSSED, filter={**FILTER, "audit": audit}, **values)
+    return batch_of(animals(), protocol, sampling=CROSSED, filter={**FILTER, "audit": audit}, **values)
 
 
 def audited(batch: Batch) -> list[str]:

@@ -13,6 +13,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from judgments.kinds.grounding import Grounding
+from tests.judgments.material import units_of
 
 GROUNDING = KINDS["grounding"]
 
@@ -100,8 +101,7 @@ def test_the_plain_form_has_a_field_for_each_word():
 
 def test_every_caption_of_an_image_with_boxes_is_a_unit_and_no_hit_shows_an_image_twice():
     batch = GROUNDING.batch(design(), material(FIRST, "A car .", "Nothing ."))
-    units = [one for hit in batch.hits for one in hit.units]
-    assert len(units) == 9
+    assert len(units_of(batch)) == 9
     assert all(len({one.image for one in hit.units}) == len(hit.units) for hit in batch.hits)
     drawn = GROUNDING.batch(design(sampling={"references": 2}), material(FIRST, "A car .", "Nothing ."))
     assert sum(len(hit.units) for hit in drawn.hits) == 6
@@ -115,7 +115,7 @@ def test_images_without_boxes_are_no_material():
 def test_a_word_that_is_the_label_of_one_box_is_a_control_item_of_kind_reference():
     with_controls = design(controls={"per_hit": 1})
     batch = GROUNDING.batch(with_controls, material(FIRST, "Two cars ."))
-    controls = [one for hit in batch.hits for one in hit.units if one.control]
+    controls = [one for one in units_of(batch) if one.control]
     assert controls
     for control in controls:
         assert (control.control_kind, control.first) == ("reference", Text(f"{control.image}#0", FIRST))
@@ -142,7 +142,7 @@ def test_a_label_of_two_boxes_or_a_word_said_twice_is_no_control_item():
 def test_a_caption_may_be_shown_again_to_see_whether_its_links_stay_the_same():
     again = design(controls={"per_hit": 1, "kinds": ["repeated"]}, units_per_hit=4)
     batch = GROUNDING.batch(again, material("Nothing .", images=9))
-    repeated = [one for hit in batch.hits for one in hit.units if one.control]
+    repeated = [one for one in units_of(batch) if one.control]
     assert repeated
     assert {one.control_kind for one in repeated} == {"repeated"}
     assert all(one.content["boxes"] == BOXES for one in repeated)

@@ -86,9 +86,6 @@ def harmless(html: str) -> None:
     assert cleaned_again(html) == html, "a second look finds nothing to take away"
 
 
-# --- what is read -----------------------------------------------------------------------------------
-
-
 def test_every_sort_of_control_becomes_a_question():
     found = {one.name: one for one in questions()}
     assert [(name, one.shape, one.required) for name, one in found.items()] == [
@@ -162,9 +159,6 @@ def test_headings_stand_below_those_of_the_page_without_a_gap():
     assert [tag for tag, _ in page.elements if tag.startswith("h")] == ["h3", "h4", "h3"]
 
 
-# --- what is left out, and said -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("part", "said"),
     [
@@ -219,9 +213,6 @@ def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(source, said)
     with pytest.raises(TemplateProblem) as caught:
         read_template(source)
     assert said in str(caught.value)
-
-
-# --- attacks -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("evil", EVIL)
@@ -297,9 +288,6 @@ def test_every_control_has_a_name_that_is_read_aloud():
     page = filled('<p>Why? <textarea name="why"></textarea></p><input type="radio" name="r" value="yes">')
     assert page.of("textarea")[0]["aria-label"] == "why"
     assert page.of("input")[0]["aria-label"] == "yes"
-
-
-# --- answers -------------------------------------------------------------------------------------------
 
 
 def test_an_answer_is_kept_name_by_name_and_constants_are_the_templates_own():

@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.importers import (
-    ImportProblem,
-    ResultColumns,
-    open_candidates,
-    open_dataset,
-    open_judgments,
-)
+from judgments.importers import ImportProblem, ResultColumns, open_candidates, open_dataset, open_judgments
 from judgments.importers.results.mturk import read_results
 
 GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
@@ -86,21 +80,8 @@ def _results(path: Path, columns: dict[str, str]) -> Iterator[object]:
 
 DAMAGE = st.one_of(
     st.binary(max_size=6),
-    st.sampled_from(
-        [
-            b"\x00",
-            b"\xff\xfe",
-            b"\xef\xbb\xbf",
-            b'"',
-            b"\n",
-            b"\r",
-            b"\t",
-            b"{}",
-            b"NaN",
-            b"-1e999",
-            b"\x1f\x8b",
-        ]
-    ),
+    st.sampled_from((b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b'"', b"\n", b"\r", b"\t", b"{}", b"NaN")),
+    st.sampled_from((b"-1e999", b"\x1f\x8b")),
 )
 
 
@@ -113,7 +94,7 @@ def test_the_undamaged_file_is_read(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", GOOD)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(damage=DAMAGE, at=st.floats(0, 1), lost=st.integers(0, 8))
 def test_a_damaged_file_is_read_or_refused_in_one_sentence(name, damage, at, lost):
     content, rows = GOOD[name]

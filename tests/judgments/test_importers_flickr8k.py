@@ -175,35 +175,26 @@ def test_asking_experts_for_another_protocol_is_refused(tmp_path):
         open_judgments("flickr8k-expert", tmp_path, protocol="triplet")
 
 
-def test_the_released_captions_are_read_with_their_quirks_counted(shared):
-    source = open_dataset("flickr8k", shared / "data" / "flickr8k")
+def test_the_released_captions_and_judgments_are_read_with_their_quirks_counted(shared):
+    data = shared / "data" / "flickr8k"
+    source = open_dataset("flickr8k", data)
     rows = list(source.references())
-    images = {row.image for row in rows}
+    captions, images = {row.caption_id: row.text for row in rows}, {row.image for row in rows}
     splits = Counter(row.split for row in rows if row.position == 0)
-    assert (len(rows), len(images), len({row.caption_id for row in rows})) == (40_460, 8_092, 40_460)
+    assert (len(rows), len(images), len(captions)) == (40_460, 8_092, 40_460)
     assert splits == {"train": 6_000, "dev": 1_000, "test": 1_000, None: 92}
-    assert source.notes["no-split"] == 92
-    assert source.notes["repaired-key"] == 5
+    assert (source.notes["no-split"], source.notes["repaired-key"]) == (92, 5)
     assert "2258277193_586949ec62.jpg" in images
     assert sum(not row.text.endswith(".") for row in rows) == 3_896
-    assert {row.caption_id: row.text for row in rows}["2428275562_4bde2bc5ea.jpg#0"] == "A"
+    assert captions["2428275562_4bde2bc5ea.jpg#0"] == "A"
 
+    grades = open_judgments("flickr8k-expert", data)
+    graded = Counter(row.unit for row in grades.judgments(images, captions.keys()))
+    assert (graded.total(), len(graded)) == (17_466, 5_822)
+    assert (grades.notes["own-caption"], grades.notes["sorted-grades"]) == (158, 5_822)
 
-def test_the_released_grades_are_read_against_the_released_captions(shared):
-    data = shared / "data" / "flickr8k"
-    captions = {row.caption_id: row.image for row in open_dataset("flickr8k", data).references()}
-    source = open_judgments("flickr8k-expert", data)
-    rows = list(source.judgments(set(captions.values()), captions.keys()))
-    assert (len(rows), len({row.unit for row in rows})) == (17_466, 5_822)
-    assert source.notes["own-caption"] == 158
-    assert source.notes["sorted-grades"] == 5_822
-
-
-def test_the_released_crowd_judgments_are_read_against_the_released_captions(shared):
-    data = shared / "data" / "flickr8k"
-    captions = {row.caption_id: row.image for row in open_dataset("flickr8k", data).references()}
-    source = open_judgments("flickr8k-crowd", data)
-    judged = Counter(row.unit for row in source.judgments(set(captions.values()), captions.keys()))
+    crowd = open_judgments("flickr8k-crowd", data)
+    judged = Counter(row.unit for row in crowd.judgments(images, captions.keys()))
     assert (len(judged), judged.total()) == (47_830, 144_860)
     assert Counter(judged.values()) == {3: 46_780, 4: 780, 5: 220, 6: 50}
-    assert source.notes["own-caption"] == 721
+    assert crowd.notes["own-caption"] == 721

@@ -257,13 +257,6 @@ def test_pascal_50s_with_its_pairs_winners_and_votes(shared: Path) -> None:
     assert votes.counts["published winners"] == 0
 
 
-def test_abstract_50s_with_its_votes(shared: Path) -> None:
-    folder = shared / "data" / "abstract-50s"
-    import_dataset(format="abstract-50s", path=folder, name="abstract")
-    votes = import_judgments(format="abstract-50s", path=folder, dataset="abstract", study="votes")
-    assert (votes.counts["units"], votes.counts["candidate pairs"]) == (19200, 400)
-
-
 def test_coco_captions_with_their_systems(shared: Path) -> None:
     folder = shared / "data" / "coco-captions"
     summary = import_dataset(format="coco", path=folder / "captions_karpathy_test4.json", name="coco")

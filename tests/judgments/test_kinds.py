@@ -3,26 +3,13 @@
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from common.errors import DesignError
-from judgments.design.reading import make_design
-from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
+from judgments.drawing.material import Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from tests.judgments.material import made_up
-
-CROSSED = {"pairs_from": "crossed"}  # every text of the split with every image
-
-
-def batch_of(material: Material, protocol: str, **values: Any) -> Batch:
-    design = make_design({"name": "x", "dataset": "made-up", "protocol": protocol, "seed": 11} | values)
-    return KINDS[protocol].batch(design, material)
-
-
-def units_of(batch: Batch) -> list[UnitSpec]:
-    return [unit for hit in batch.hits for unit in hit.units]
+from tests.judgments.material import CROSSED, animals, batch_of, made_up, units_of
 
 
 def is_own(unit: UnitSpec) -> bool:
@@ -110,52 +97,25 @@ def test_relevance_crosses_every_distinct_text_with_every_image() -> None:
     assert len(judged) == batch.unit_count == 4 * 5
 
 
-def overlapping() -> Material:
-    """Twelve images; each text shares words with its own image alone, so the filter passes one text an image."""
-    words = ("dog", "cat", "horse", "bird", "cow", "sheep", "zebra", "bear", "giraffe", "goat", "fox", "hen")
-    return Material(
-        "overlapping",
-        tuple(
-            Image(
-                f"i{n}", "test", (Text(f"i{n}#0", f"{word} jumps fence"),), (("a", Text(f"c{n}", f"{word} river")),)
-            )
-            for n, word in enumerate(words)
-        ),
-    )  # fmt: skip
-
-
-def test_filtered_pairs_fill_the_last_group_and_are_marked() -> None:
-    batch = batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.25, "fill_to": 10})
-    assert batch.notes == {"candidate_pairs": 144, "passed_filter": 12, "filled": 12 * 9}
-    for hit in batch.hits:
-        for image in {unit.image for unit in hit.units}:
-            group = [unit for unit in hit.units if unit.image == image]
-            assert len(group) == 10
-            assert sum(not unit.filtered for unit in group) == 1
-
-
 def test_without_filling_only_what_passes_is_judged() -> None:
-    batch = batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.25})
+    batch = batch_of(animals(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.25})
     assert batch.unit_count == 12
     assert not any(unit.filtered for unit in units_of(batch))
 
 
 def test_a_group_stays_short_where_too_few_were_filtered() -> None:
     batch = batch_of(
-        overlapping(),
-        "relevance",
-        sampling=CROSSED,
-        captions_per_image=20,
-        filter={"bleu_pre": 0.25, "fill_to": 20},
-    )
-    assert batch.unit_count == 144
+        animals(), "relevance", sampling=CROSSED, captions_per_image=30,
+        filter={"bleu_pre": 0.25, "fill_to": 30},
+    )  # fmt: skip
+    assert batch.unit_count == 12 * 24
 
 
 def test_equality_with_the_filter_s_threshold_is_kept() -> None:
     # one of the two content words matches: Bleu-pre is exactly 1/2
-    assert batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.5}).unit_count == 12
+    assert batch_of(animals(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.5}).unit_count == 12
     with pytest.raises(DesignError, match="no image-caption pair reaches"):
-        batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.51})
+        batch_of(animals(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.51})
 
 
 def test_a_graded_page_never_holds_an_image_twice() -> None:

@@ -21,6 +21,7 @@ from judgments.design.panels import (
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
+from tests.judgments import desk
 
 SONA = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
 
@@ -102,16 +103,8 @@ def test_toml_gives_the_same_design_back() -> None:
     assert read_toml(write_toml(made)) == made
 
 
-# --- the form -------------------------------------------------------------------------------------
-
-
 def filled(typed: dict[str, str], base: dict[str, Any] | None = None) -> DesignForm:
-    """The form as a browser would send it back, with ``typed`` in place of some fields."""
-    base = base or starting_values(protocol="triplet")
-    empty = DesignForm(base=base, datasets=["d"])
-    data: dict[str, Any] = {name: empty[name].value() for name in empty.fields}
-    data = {name: value for name, value in data.items() if value is not None and value is not False}
-    return DesignForm(data | {"name": "Asked", "dataset": "d"} | typed, base=base, datasets=["d"])
+    return desk.filled(base or starting_values(protocol="triplet"), **typed)
 
 
 def test_codes_and_addresses_are_typed_one_by_one_and_what_is_empty_is_left_out() -> None:

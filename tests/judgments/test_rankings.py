@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.metrics import bleu_pre_matrix
+from judgments.importers.flickr8k import SPLIT_FILES, TOKEN_FILE
 from judgments.models import Output, System
 from tests.annotation.casting import make_dataset
 from tests.installations import Installation
@@ -161,21 +162,35 @@ images = {images}
 
 
 @pytest.fixture(scope="module")
-def runs(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+def flickr8k(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The images of the dev and the test split alone: no study draws from the others."""
+    folder, data = tmp_path_factory.mktemp("flickr8k"), shared / "data" / "flickr8k"
+    images: set[str] = set()
+    for split in ("dev", "test"):
+        text = (data / SPLIT_FILES[split]).read_text(encoding="utf-8")
+        (folder / SPLIT_FILES[split]).write_text(text, encoding="utf-8")
+        images |= set(text.split())
+    lines = (data / TOKEN_FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if f"{line.partition('.jpg')[0]}.jpg" in images]
+    (folder / TOKEN_FILE).write_text("".join(kept), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(flickr8k: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """Two systems' top tens for 60 images and 60 captions of the test split."""
-    return write_runs(shared / "data" / "flickr8k", tmp_path_factory.mktemp("runs"), queries=60)
+    return write_runs(flickr8k, tmp_path_factory.mktemp("runs"), queries=60)
 
 
 def test_h13_s_protocols_on_flickr8k_judge_what_two_systems_proposed(
     installation_on: Callable[[str], Installation],
     runs: list[Run],
-    shared: Path,
+    flickr8k: Path,
     tmp_path: Path,
     database: str,
 ) -> None:
     installation = installation_on(database)
-    folder = shared / "data" / "flickr8k"
-    installation.manage("import_dataset", "flickr8k", str(folder), "--name", "flickr8k")
+    installation.manage("import_dataset", "flickr8k", str(flickr8k), "--name", "flickr8k")
     for run in runs:
         installation.manage("import_rankings", str(run.path), "--dataset", "flickr8k", "--task", run.task)
     captions = {key: text for run in runs for key, text in run.captions.items()}

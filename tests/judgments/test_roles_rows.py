@@ -261,11 +261,3 @@ class TestJobsOfASlug:
         waiting.refresh_from_db()
         assert (waiting.state, waiting.error) == ("failed", "Study 'a-triplet-study' was deleted.")
         assert not run_job(waiting.pk)
-
-
-def test_only_visible_datasets_are_named_to_a_person(django_user_model: Any) -> None:
-    make_dataset("hidden")
-    Dataset.objects.create(name="mine", source_format="csv", fingerprint="")
-    clerk, _ = somebody("clerk")
-    with pytest.raises(DesignError, match="none yet"):
-        create_study(design=design(dataset="hidden"), user=clerk)

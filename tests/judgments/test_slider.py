@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,17 +10,9 @@ import pytest
 from judgments.design.reading import make_design
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.kinds.slider import Slider
-from tests.judgments.test_best_worst import described
+from tests.judgments.material import batch_of, made_up, units_of
 
 KIND = KINDS["slider"]
-
-
-# protocols that files may name, of this version or not; words for people in the help of a field
-TABLES = {
-    "judgments/importers/judgment_tables.py",
-    "judgments/design/study_design.py",
-    "evaluation/export/formats.py",
-}
 
 
 class Row:
@@ -34,14 +23,13 @@ class Row:
 
 
 def test_captions_are_drawn_as_for_grades() -> None:
-    values = {"name": "x", "dataset": "d", "seed": 4, "controls": {"per_hit": 1}}
-    material = described(6, systems=2)
+    images = made_up(6, systems=2, dev=3)
     slider, graded = (
-        KINDS[protocol].batch(make_design(values | {"protocol": protocol, "units_per_hit": 5}), material)
+        batch_of(images, protocol, controls={"per_hit": 1}, units_per_hit=5)
         for protocol in ("slider", "graded")
     )
     assert slider.unit_count == graded.unit_count == 6
-    assert {unit.expected for hit in slider.hits for unit in hit.units if unit.control} <= {"70-100", "0-30"}
+    assert {unit.expected for unit in units_of(slider) if unit.control} <= {"70-100", "0-30"}
 
 
 @pytest.mark.parametrize(
@@ -108,16 +96,3 @@ def test_the_mean_recovers_a_truth_nearby() -> None:
     found = KIND.aggregation.consensus([1, 1], [50, 60])[1]
     assert Slider.rehearsal.recovers(found, 60)
     assert not Slider.rehearsal.recovers(found, 80)
-
-
-def test_a_new_kind_costs_one_module_a_template_and_a_script() -> None:
-    root = Path(inspect.getfile(Slider)).resolve().parents[2]
-    own = {"judgments/kinds/slider.py", "judgments/kinds/__init__.py", "judgments/design/presets.py"}
-    named = {
-        str(path.relative_to(root))
-        for app in ("judgments", "annotation", "evaluation", "config")
-        for path in (root / app).rglob("*.py")
-        if "migrations" not in path.parts
-        and re.search(r"""["']slider["']|\bSlider\b""", path.read_text(encoding="utf-8"))
-    }
-    assert named <= own | TABLES

@@ -120,6 +120,7 @@ def test_the_next_step_is_a_button_and_the_rest_a_menu(designer: Client) -> None
 def test_one_thing_beside_the_next_step_needs_no_menu(designer: Client) -> None:
     study = make_study()
     mark_closed(study=study)
+    Study.objects.update(simulated=True)  # nobody opens it to people
     shown = designer.get(page(study, "results")).content.decode()
     head = shown[shown.index('class="q-steps"') : shown.index("</header>")]
     assert "Compute now" in head

@@ -12,12 +12,13 @@ from django.test import Client
 from django.utils import timezone
 
 from judgments.access.roles import give_role
-from judgments.access.tokens import SCOPES, allows, create_token, revoke_token
+from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.models import ApiToken, Study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 ALL = list(SCOPES)
+PAGE = "/admin/judgments/apitoken/"
 
 
 @pytest.fixture
@@ -138,15 +139,6 @@ def test_the_command_prints_a_key_that_works(grace: User, capsys: pytest.Capture
     assert status("studies/", {"Authorization": f"Token {key}"}) == 200
     with pytest.raises(CommandError, match="no account 'nobody'"):
         call_command("create_token", "nobody", "nightly")
-
-
-def test_who_may_write_may_read_but_not_the_other_way_round() -> None:
-    assert allows(["exports:write"], "exports:read")
-    assert not allows(["exports:read"], "exports:write")
-    assert not allows(["exports:write"], "studies:read")
-
-
-PAGE = "/admin/judgments/apitoken/"
 
 
 def test_a_key_is_shown_once_on_the_page(grace: User, client: Client) -> None:

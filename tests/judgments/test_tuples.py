@@ -17,7 +17,7 @@ def drawn(items: int, size: int, appearances: int, seed: int = 1) -> list[tuple[
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 @pytest.mark.parametrize("appearances", [1, 2, 3, 5, 8])
 def test_items_come_equally_often_and_no_list_comes_twice(size: int, appearances: int) -> None:
-    for items in range(size, 14):
+    for items in (size, size + 1, 9, 13):
         lists = drawn(items, size, appearances)
         assert len(lists) == len(set(lists)) == list_count(items, size=size, appearances=appearances)
         assert all(len(set(one)) == size and list(one) == sorted(one) for one in lists)

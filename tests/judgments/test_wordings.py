@@ -14,6 +14,7 @@ from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.wordings import JUDGED
 from judgments.kinds import KINDS, Kind
+from tests.judgments.desk import filled
 
 WORDED = [name for name, kind in KINDS.items() if kind.wordings]
 OF_CAPTIONS = {
@@ -202,45 +203,29 @@ def test_the_presets_for_translations_and_summaries(preset: str, protocol: str, 
     made = make_design({"name": "X", "dataset": "d", "preset": preset})
     assert (made.protocol, made.judged, made.source.show) == (protocol, judged, True)
     assert made.question == KINDS[protocol].wordings[judged].question
-    numbers = {
-        "judgments_per_unit",
-        "units_per_hit",
-        "seconds_per_unit",
-        "controls.per_hit",
-        "controls.threshold",
-    }
-    assert numbers <= set(PRESETS[preset].ours)
+    numbers = {"judgments_per_unit", "units_per_hit", "seconds_per_unit"}
+    assert numbers | {"controls.per_hit", "controls.threshold"} <= set(PRESETS[preset].ours)
 
 
 def form(protocol: str, changes: Mapping[str, Any]) -> DesignForm:
-    base = starting_values(protocol=protocol)
-    fields = DesignForm(base=base, datasets=["d"]).fields
-    sent = {}
-    for name in fields:
-        value = fields[name].initial
-        if value is not None and value is not False:
-            sent[name] = value
-    return DesignForm(
-        sent | {"name": "X", "dataset": "d"} | {html_name(key): value for key, value in changes.items()},
-        base=base,
-        datasets=["d"],
-    )
+    typed = {html_name(key): value for key, value in changes.items()}
+    return filled(starting_values(protocol=protocol), **typed)
 
 
 def test_the_form_asks_for_what_is_judged_and_for_the_source() -> None:
-    filled = form("graded", {"judged": "translation", "source.show": "on", "labels": "A\nB\nC\nD"})
-    assert filled.is_valid(), filled.errors
-    assert filled.design.judged == "translation"
-    assert filled.design.source.show
-    assert filled.design.labels == ("A", "B", "C", "D")
-    assert "translation" in filled.design.question
-    assert value_at(filled.values, "source.show") is True
+    sent = form("graded", {"judged": "translation", "source.show": "on", "labels": "A\nB\nC\nD"})
+    assert sent.is_valid(), sent.errors
+    assert sent.design.judged == "translation"
+    assert sent.design.source.show
+    assert sent.design.labels == ("A", "B", "C", "D")
+    assert "translation" in sent.design.question
+    assert value_at(sent.values, "source.show") is True
 
 
 def test_the_form_keeps_a_question_of_the_researcher_s_own() -> None:
-    filled = form("graded", {"judged": "translation", "question": "Own?"})
-    assert filled.is_valid(), filled.errors
-    assert filled.design.question == "Own?"
+    sent = form("graded", {"judged": "translation", "question": "Own?"})
+    assert sent.is_valid(), sent.errors
+    assert sent.design.question == "Own?"
 
 
 def test_the_form_asks_for_no_source_where_a_kind_shows_its_own_text() -> None:

@@ -3,7 +3,6 @@
 tests/golden/meteor.json was made by the jar of METEOR 1.5 (its `source` says how) from made-up captions.
 """
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +22,24 @@ from evaluation.metrics.meteor.tables import DATA, NOTHING
 from evaluation.metrics.text import tokenizer_named
 from evaluation.metrics.text.snowball import snowball_stems
 from evaluation.metrics.text.words import encode
-from tests.metrics.reading import GOLDEN, expected_images, flickr8k, read_json, read_lines
+from tests.metrics.reading import GOLDEN, Task, coco, expected_images, expert_pairs, read_json, real, small
 
 OFFICIAL = read_json(GOLDEN / "meteor.json")
 SPACE = View(tokenizer_named("space"))
-SMALL = read_json(GOLDEN / "small/expected.json")["systems"]
 
 
 def meteor(
     candidates: list[str], references: list[list[str]], tokenizer: str = "ptb", **options: str
 ) -> MetricScore:
     return score(candidates, references, ["meteor"], tokenizer, **options).scores["meteor"]
+
+
+def agreeing(task: Task) -> MetricScore:
+    """Scores that are those of the evaluation."""
+    found, expected = meteor(task.captions, task.references), task.expected["meteor"]
+    np.testing.assert_allclose(found.images, expected_images(expected, task.images), rtol=0, atol=1e-14)
+    assert found.corpus == pytest.approx(expected["corpus"], rel=0, abs=1e-14)
+    return found
 
 
 def official_captions() -> tuple[list[str], list[list[str]]]:
@@ -84,13 +90,7 @@ def test_without_tables_a_warning_says_what_is_missing(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("system", ["close", "vague", "nasty"])
 @pytest.mark.usefixtures("meteor_tables")
 def test_raw_captions_score_as_in_the_coco_evaluation(system: str) -> None:
-    references = read_json(GOLDEN / "small/references.json")
-    rows = [row for row in read_lines(GOLDEN / "small/candidates.jsonl") if row["system"] == system]
-    images = [row["image"] for row in rows]
-    found = meteor([row["caption"] for row in rows], [references[image] for image in images])
-    expected = SMALL[system]["meteor"]
-    np.testing.assert_allclose(found.images, expected_images(expected, images), rtol=0, atol=1e-14)
-    assert found.corpus == pytest.approx(expected["corpus"], rel=0, abs=1e-14)
+    found = agreeing(small(system))
     assert found.signature == (
         "meteor|stages:exact-stem-synonym-paraphrase|data:7bb15664|tok:ptb|refs:5|v:1.0"
     )
@@ -99,50 +99,28 @@ def test_raw_captions_score_as_in_the_coco_evaluation(system: str) -> None:
 @pytest.mark.parametrize("system", ["nearest", "random"])
 @pytest.mark.usefixtures("meteor_tables")
 def test_real_captions_score_as_in_the_coco_evaluation(shared: Path, system: str) -> None:
-    references: dict[str, list[str]] = {}
-    for row in read_lines(shared / "golden/real/references.jsonl"):
-        references.setdefault(row["image"], []).append(row["caption"])
-    rows = read_json(shared / f"golden/real/candidates-{system}.json")
-    images = [row["image_id"] for row in rows]
-    found = meteor([row["caption"] for row in rows], [references[image] for image in images])
-    expected = read_json(shared / "golden/real/expected.json")["systems"][system]["meteor"]
-    np.testing.assert_allclose(found.images, expected_images(expected, images), rtol=0, atol=1e-14)
-    assert found.corpus == pytest.approx(expected["corpus"], rel=0, abs=1e-14)
+    agreeing(real(shared, system))
 
 
 @pytest.mark.parametrize("system", ["human", "system-1", "system-2", "system-3"])
 @pytest.mark.usefixtures("meteor_tables")
 def test_the_coco_systems_score_as_in_the_coco_evaluation(shared: Path, system: str) -> None:
-    folder = shared / "data/coco-captions"
-    references: dict[str, list[str]] = {}
-    for row in read_json(folder / "captions_karpathy_test4.json")["annotations"]:
-        references.setdefault(str(row["image_id"]), []).append(row["caption"])
+    task = coco(shared, system)
     # The evaluation's tokenizer reads all captions as one text, and parts the full stop of one candidate from its
     # last letter because of the caption that comes next. METEOR alone notices.
-    captions = {
-        str(row["image_id"]): row["caption"].replace("new Nintendo Wii U.", "new Nintendo Wii U")
-        for row in read_json(folder / f"{system}_results.json")
-    }
-    found = meteor([captions[image] for image in references], list(references.values()))
-    expected = read_json(folder / "expected_scores.json")["systems"][system]
-    assert found.corpus == pytest.approx(expected["corpus"]["meteor"], rel=0, abs=1e-12)
-    place = {image: index for index, image in enumerate(references)}
-    for image, values in expected["images"].items():
-        assert found.images[place[image]] == pytest.approx(values["meteor"], rel=0, abs=1e-10), image
+    captions = [text.replace("new Nintendo Wii U.", "new Nintendo Wii U") for text in task.captions]
+    found = meteor(captions, task.references)
+    assert found.corpus == pytest.approx(task.expected["corpus"]["meteor"], rel=0, abs=1e-12)
+    ours = dict(zip(task.images, found.images, strict=True))
+    for image, values in task.expected["images"].items():
+        assert ours[image] == pytest.approx(values["meteor"], rel=0, abs=1e-10), image
 
 
 @pytest.mark.usefixtures("meteor_tables")
 def test_flickr8ks_expert_pairs_score_as_in_the_coco_evaluation(shared: Path) -> None:
-    captions = flickr8k(shared)
-    packed = (shared / "data/flickr8k/expert_metric_scores.tsv.gz").read_bytes()
-    header, *rows = [line.split("\t") for line in gzip.decompress(packed).decode().splitlines()]
-    candidates = []
-    for _, caption_id, *_ in rows:
-        image, number = caption_id.rsplit("#", 1)
-        candidates.append(captions[image][int(number)])
-    found = meteor(candidates, [captions[row[0]] for row in rows])
-    expected = np.array([float(row[header.index("meteor")]) for row in rows])
-    np.testing.assert_allclose(found.images, expected, rtol=1e-9, atol=1e-13)  # ten significant digits
+    task = expert_pairs(shared)
+    expected = np.array(task.expected["meteor"], dtype=np.float64)
+    np.testing.assert_allclose(meteor(task.captions, task.references).images, expected, rtol=1e-9, atol=1e-13)
 
 
 def test_stems_are_those_of_the_program() -> None:

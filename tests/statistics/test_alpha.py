@@ -16,7 +16,6 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     ratings_of_judgments,
 )
-from evaluation.statistics.inputs import BadOption, DuplicateJudgment
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
@@ -165,24 +164,6 @@ def test_the_order_of_raters_and_units_does_not_matter(matrix: Any, shuffler: An
     shuffled = alpha_interval(matrix[raters][:, units], level, resamples=50)
     assert shuffled.value == pytest.approx(result.value, abs=1e-12, nan_ok=True)
     assert shuffled.low == pytest.approx(result.low, abs=1e-12, nan_ok=True)
-
-
-def test_a_worker_who_judged_a_unit_twice_is_refused_by_name() -> None:
-    with pytest.raises(DuplicateJudgment, match="worker w2 judged unit u1 more than once"):
-        alpha_of_judgments(["u1", "u1", "u1"], ["w1", "w2", "w2"], [1, 2, 2])
-
-
-@pytest.mark.parametrize(
-    ("option", "sentence"),
-    [
-        ({"confidence": 1.5}, "confidence is 1.5, expected a number between 0 and 1"),
-        ({"resamples": 0}, "resamples is 0, expected a whole number above zero"),
-        ({"seed": -1}, "seed is -1, expected a whole number from zero on or a numpy Generator"),
-    ],
-)
-def test_bad_options_are_refused_in_one_sentence(option: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(BadOption, match=sentence):
-        alpha_interval([[1, 2, 3], [1, 2, 2]], **option)
 
 
 def test_values_so_large_that_one_is_lost_beside_them_still_count() -> None:

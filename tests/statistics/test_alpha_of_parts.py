@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from evaluation.statistics.agreement import alpha_of_judgments, alpha_of_parts
-from evaluation.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -75,12 +74,3 @@ def test_without_two_judgments_of_a_part_there_is_a_reason() -> None:
 def test_without_variation_there_is_a_reason() -> None:
     found = alpha_of_parts(["u", "u"], ["x", "x"], [1, 2], [5, 5], "interval")
     assert found.reason == "every judgment that can be compared has the same value"
-
-
-def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(DuplicateJudgment, match="a part of a unit two values"):
-        alpha_of_parts(["u", "u"], ["x", "x"], [1, 1], [1, 2])
-    with pytest.raises(BadValue, match="expected numbers at the ordinal"):
-        alpha_of_parts(["u", "u"], ["x", "x"], [1, 2], ["a", "b"], "ordinal")
-    with pytest.raises(BadOption, match="level is 'cubic'"):
-        alpha_of_parts(["u"], ["x"], [1], [1], "cubic")

@@ -16,7 +16,6 @@ from evaluation.statistics.agreement import (
     percent_agreement,
     ratings_of_judgments,
 )
-from evaluation.statistics.inputs import BadOption, BadValue
 
 NAN: Any = math.nan
 
@@ -94,12 +93,3 @@ def test_without_variation_nothing_is_contributed_and_the_result_says_why(table:
     assert np.isnan(result.contribution).all()
     assert result.reason == reason
     assert result.most_disputed(3).size == 0
-
-
-def test_bad_input_is_refused_in_one_sentence() -> None:
-    with pytest.raises(BadOption, match="level is 'cardinal', expected one of nominal"):
-        agreement_by_unit([[1, 2], [1, 2]], "cardinal")
-    with pytest.raises(BadValue, match="values hold 'no', expected numbers at the ordinal"):
-        agreement_by_unit(ratings_of_judgments(["u", "u"], ["a", "b"], ["yes", "no"]), "interval")
-    with pytest.raises(BadValue, match="holds an infinite number, expected finite numbers or nan"):
-        agreement_by_unit([[1.0, math.inf], [1.0, 2.0]])

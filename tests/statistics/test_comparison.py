@@ -40,7 +40,7 @@ def compared(tmp_path: Path, first: Sequence[Row], second: Sequence[Row], **opti
         read_source(write(tmp_path / f"{name}.jsonl", rows))
         for name, rows in (("first", first), ("second", second))
     ]
-    return compare_sources(*sources, **options).as_json()
+    return compare_sources(*sources, **options)
 
 
 def test_a_two_by_two_table_gives_the_figures_that_are_worked_out_by_hand(tmp_path: Path) -> None:
@@ -275,6 +275,6 @@ def test_choices_beside_a_file_without_a_protocol_are_refused_until_it_is_named(
     with pytest.raises(EvaluationError, match="--first-protocol"):
         compared(tmp_path, second, first)
     named = read_source(tmp_path / "first.jsonl", protocol="pairwise")
-    found = compare_sources(named, read_source(tmp_path / "second.jsonl"), resamples=50).as_json()
+    found = compare_sources(named, read_source(tmp_path / "second.jsonl"), resamples=50)
     assert found["consensus"]["kappa"]["value"] == 1.0
     assert found["correlation"]["pearson"]["value"] == pytest.approx(1.0)

@@ -12,7 +12,7 @@ from evaluation.comparing.comparison import compare_sources
 from evaluation.comparing.sources import Source
 from evaluation.judgment_sets.files import read_source
 
-AT_LEAST = {"first_at_least": 0.66, "second_at_least": 3.33}
+AT_LEAST: dict[str, Any] = {"first_at_least": 0.66, "second_at_least": 3.33}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_released_files_give_the_known_figures_with_intervals_around_them(
 def test_without_the_pairs_that_the_crowd_never_saw_kappa_is_another_one(
     sources: tuple[Source, Source],
 ) -> None:
-    figures = compare_sources(*sources, resamples=20, **AT_LEAST).as_json()
+    figures = compare_sources(*sources, resamples=20, **AT_LEAST)
     (cell,) = figures["thresholds"]["cells"]
     assert (cell["n"], figures["missing"]["taken_as_no"]) == (2329, 0)
     assert round(cell["kappa"]["value"], 3) == 0.772
@@ -63,7 +63,7 @@ def test_without_the_pairs_that_the_crowd_never_saw_kappa_is_another_one(
 def test_without_thresholds_the_grid_of_the_papers_table_is_given_with_its_best_cell(
     sources: tuple[Source, Source],
 ) -> None:
-    grid = compare_sources(*sources, missing="no", resamples=10).as_json()["thresholds"]
+    grid = compare_sources(*sources, missing="no", resamples=10)["thresholds"]
     assert (len(grid["first"]), len(grid["second"])) == (3, 7)
     assert (grid["best"]["first_at_least"], grid["best"]["second_at_least"]) == (0.66, 3.33)
 

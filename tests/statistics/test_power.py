@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evaluation.statistics.inputs import BadOption, BadValue
+from evaluation.statistics.inputs import BadOption
 from evaluation.statistics.people import People, fit_people, without_noise
 from evaluation.statistics.power import (
     Question,
@@ -251,48 +251,3 @@ def test_no_design_reaches_a_power_that_is_out_of_reach() -> None:
     )
     assert plan.best is None
     assert len(plan.tried) == 2
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: TwoSystems(0.5), "nothing to tell apart"),
-        (lambda: TwoSystems(0.6, ties=1.0), "ties is 1.0"),
-        (lambda: TwoMetrics(0.8, 0.8, 0.9), "nothing to tell apart"),
-        (lambda: TwoMetrics(0.9, 0.6, 0.9), "agree on 0.5 to 0.7"),
-        (lambda: TwoMetrics(1.2, 0.6, 0.9), "first is 1.2"),
-        (lambda: People(right=0.3), "right is 0.3"),
-        (lambda: People(pairs_each=0), "pairs_each is 0"),
-        (lambda: Size(0, 1, 1), "pairs is 0"),
-        (lambda: power_of(TwoSystems(0.6), People(), []), "no design"),
-        (lambda: power_of(TwoSystems(0.6), People(), [Size(1, 1, 1)], alpha=0.0), "alpha is 0.0"),
-        (lambda: power_of(TwoSystems(0.6), People(), [Size(1, 1, 1)], simulations=0), "simulations is 0"),
-        (lambda: power_of(TwoSystems(0.6), People(), [Size(2_000_001, 1, 1)]), "more than is simulated"),
-    ],
-)
-def test_what_cannot_be_is_refused(make: object, words: str) -> None:
-    assert callable(make)
-    with pytest.raises(BadOption, match=words):
-        make()
-
-
-def test_what_no_pilot_can_be_is_refused() -> None:
-    with pytest.raises(BadOption, match="spread is 1, expected 0 to less than 1"):
-        fit_people([1], [2], spread=1)
-    with pytest.raises(BadValue, match="a count that is not a whole number between 0 and the unit's votes"):
-        fit_people([3], [2])
-    with pytest.raises(BadValue, match="no unit has two votes"):
-        fit_people([1, 0], [1, 1])
-
-
-@pytest.mark.parametrize(
-    ("values", "sentence"),
-    [
-        ({"wanted": 1.0}, "wanted is 1.0, expected a power between 0 and 1"),
-        ({"pairs": []}, "there are 0 designs to try"),
-    ],
-)
-def test_a_grid_that_answers_nothing_is_refused(values: dict[str, object], sentence: str) -> None:
-    grid: dict[str, object] = {"pairs": [10], "references": [1], "votes": [1], "cost": lambda size: 1}
-    with pytest.raises(BadOption, match=sentence):
-        plan_design(TwoSystems(0.6), People(0.8), **(grid | values))  # type: ignore[arg-type]  # one dict for all

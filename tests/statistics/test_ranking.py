@@ -1,14 +1,13 @@
 """Ranking measures against trec_eval."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.inputs import BadShape, BadValue
+from evaluation.statistics.inputs import BadValue
 from evaluation.statistics.ranking import (
     judge_rankings,
     judge_run,
@@ -201,16 +200,3 @@ def test_every_measure_is_what_looking_down_the_list_gives(
             sum(item in relevant or item not in judged for item in within) / len(relevant),
             early[0] if early else math.inf,
         ]
-
-
-@pytest.mark.parametrize(
-    ("rankings", "relevant", "words"),
-    [
-        ([["a.jpg", "b.jpg"]], ["a.jpg"], r"relevant\[0\] is no collection, expected the items of a query"),
-        (["a.jpg"], [{"a.jpg"}], r"rankings\[0\] is no collection, expected the items of a query"),
-        ([[1, 2]], [1], r"relevant\[0\] is no collection, expected the items of a query"),
-    ],
-)
-def test_one_item_in_the_place_of_several_is_refused(rankings: Any, relevant: Any, words: str) -> None:
-    with pytest.raises(BadShape, match=words):
-        recall_at_k(rankings, relevant, 1)

@@ -132,14 +132,6 @@ def test_forty_raters_are_drawn_from_rows_as_from_a_table() -> None:
     assert alpha_interval(ratings, over="raters", resamples=300).low == rows.low
 
 
-@pytest.mark.parametrize("interval", [alpha_interval, percent_interval, gwet_interval])
-def test_what_is_drawn_is_a_known_word(interval: Any) -> None:
-    with pytest.raises(BadOption, match="over is 'workers', expected one of units, raters, both"):
-        interval(TABLE, over="workers")
-    with pytest.raises(BadOption, match="resamples is 0, expected a whole number above zero"):
-        interval(TABLE, over="raters", resamples=0)
-
-
 @pytest.mark.parametrize("over", ["raters", "both"])
 def test_coefficients_of_data_without_raters_draw_units_alone(over: str) -> None:
     for coefficient in (AlphaOfParts(), CohenKappa(), FleissKappa()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from evaluation.statistics.aggregation.stopping import (
     relevance_range,
     simulate_stopping,
 )
-from evaluation.statistics.inputs import BadOption, BadValue
 
 few = st.integers(0, 6)
 
@@ -127,18 +125,3 @@ def test_eleven_judges_of_a_pair_are_asked_until_six_agree() -> None:
     """The mean of the shorter of two negative binomials, at even odds (V15 App. I has 11 judges)."""
     even = sum(2 * binom.pmf(5, asked - 1, 0.5) * 0.5 * asked for asked in range(6, 12))
     assert expected_votes(majority_range, votes=11, accuracy=0.5) == pytest.approx(even)
-
-
-@pytest.mark.parametrize("wrong", [
-    {"accuracy": 1.1}, {"accuracy": -0.1}, {"accuracy": 0.5, "votes": 0}, {"accuracy": 0.5, "references": 0},
-])  # fmt: skip
-def test_what_is_no_chance_or_no_count_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(BadValue):
-        simulate_stopping(**wrong)
-
-
-def test_other_wrong_input_is_refused_by_name() -> None:
-    with pytest.raises(BadOption, match="settled, margin"):
-        simulate_stopping(accuracy=0.5, rule="sometimes")
-    with pytest.raises(BadValue, match="accuracy 2"):
-        expected_votes(majority_range, votes=3, accuracy=2)

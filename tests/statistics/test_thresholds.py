@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.statistics.agreement import at_least, cohen_kappa, kappa_grid, threshold_kappa
-from evaluation.statistics.inputs import BadOption, BadValue
+from evaluation.statistics.inputs import BadValue
 
 SHARES = [1.0, 2 / 3, 2 / 3, 1 / 3, 0.0, 0.0, 1.0, 0.0]
 GRADES = [4.0, 11 / 3, 3.0, 10 / 3, 1.0, 5 / 3, 10 / 3, 2.0]
@@ -97,10 +97,3 @@ def test_a_million_pairs_of_scores_are_cut_at_every_threshold() -> None:
 
 def test_a_grid_without_any_defined_kappa_has_no_best() -> None:
     assert kappa_grid([0, 0], [0, 0], [1], [1]).best is None
-
-
-def test_a_threshold_must_be_a_number() -> None:
-    with pytest.raises(BadOption, match="the threshold is nan, expected a finite number"):
-        threshold_kappa([1], [1], math.nan, 1)
-    with pytest.raises(BadOption, match="the grid has no threshold"):
-        kappa_grid([1], [1], [], [1])

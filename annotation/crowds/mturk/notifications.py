@@ -161,10 +161,13 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
     events = document.get("Events")
     if not isinstance(events, list) or not events:
         raise NotificationUnreadable("The notification lists no events; expected Events.")
-    hits = [event.get("HITId") if isinstance(event, dict) else None for event in events]
-    if not all(isinstance(hit, str) and HIT_ID.fullmatch(hit) for hit in hits):
-        raise NotificationUnreadable("An event of the notification names no HIT; expected HITId.")
-    return frozenset(hits)
+    hits = set()
+    for event in events:
+        hit = event.get("HITId") if isinstance(event, dict) else None
+        if not isinstance(hit, str) or not HIT_ID.fullmatch(hit):
+            raise NotificationUnreadable("An event of the notification names no HIT; expected HITId.")
+        hits.add(hit)
+    return hits
 
 
 def _verify(

@@ -36,8 +36,27 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
 
+Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
+CODE_LENGTH = 10
+LONGEST_ID = 100
+A_DAY = 24 * 3600
+SALT = "quorum.panel"
+# starts with a letter or digit, so that no spreadsheet takes it for a formula
+AN_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
+# states of a session's assignments; returned and expired ones do not count
+ITS_PAGES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+OUTCOME_OF: dict[str, str] = {
+    Status.SUBMITTED: "completed",
+    Status.APPROVED: "completed",
+    Status.REJECTED: "completed",
+    Status.SCREENED_OUT: "screened-out",
+    Status.TIMED_OUT: "timed-out",
+    Status.RETURNED: "returned",
+    Status.FULL: "full",
+}
 
 
 class ExternalBackend(CrowdBackend):
@@ -103,15 +122,6 @@ def entry_path(study: Study, design: StudyDesign) -> str:
 
 def panel_title(design: StudyDesign) -> str:
     return PANEL_PRESETS[design.panel.preset].title
-
-
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
-CODE_LENGTH = 10
-LONGEST_ID = 100
-A_DAY = 24 * 3600
-SALT = "quorum.panel"
-# starts with a letter or digit, so that no spreadsheet takes it for a formula
-AN_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
 
 
 class LinkProblem(QuorumError):
@@ -210,11 +220,6 @@ def opened(study: Study, seal: str) -> PanelIds:
     return PanelIds(worker=worker, session=session, project=project)
 
 
-Status = CrowdSession.Status
-# states of a session's assignments; returned and expired ones do not count
-ITS_PAGES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
-
-
 def panel_sessions(study: Study) -> QuerySet[CrowdSession]:
     return CrowdSession.objects.filter(study=study, publication__hit=None).select_related("publication")
 
@@ -249,17 +254,6 @@ def note_page(*, assignment: Assignment) -> None:
     session = panel_sessions(assignment.study).filter(pk=assignment.session_id).first()
     if session is not None and pages_handed_in(session) >= design_of(assignment.study).panel.hits:
         end_with(session=session, status=Status.SUBMITTED)
-
-
-OUTCOME_OF: dict[str, str] = {
-    Status.SUBMITTED: "completed",
-    Status.APPROVED: "completed",
-    Status.REJECTED: "completed",
-    Status.SCREENED_OUT: "screened-out",
-    Status.TIMED_OUT: "timed-out",
-    Status.RETURNED: "returned",
-    Status.FULL: "full",
-}
 
 
 def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -35,6 +35,8 @@ from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
+Status = CrowdSession.Status
+OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 5_000_000
 KINDS = ("worker", "session", "status", "code")
@@ -65,6 +67,7 @@ STATUSES = {
     "started": "working",
     "awaitingaction": "working",
 }
+PARTIAL = 900  # number of a session's bonus for its pages, apart from those given by people
 NO_CODE = ("nocode", "nan", "none", "")
 
 
@@ -190,12 +193,13 @@ def as_csv(rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-Status = CrowdSession.Status
-OVER_THERE = (Status.RETURNED, Status.TIMED_OUT)
+class Verdict(NamedTuple):
+    """What follows from a submission and a session; see ``Compared``."""
 
-
-class _Saying(Protocol):
-    def __call__(self, verdict: str, reason: str, books: str = "", odd: bool = False) -> Compared: ...
+    verdict: str
+    reason: str
+    books: str = ""
+    odd: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +255,8 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
             found.append(_only_there(there, another=name in by_worker, known_id=here is not None))
             continue
         del sessions[here.external_id]
-        found.append(_both(there, here, code=code, against=against.get(here.worker_id, [])))
+        verdict = _both(there, here, code=code, against=against.get(here.worker_id, []))
+        found.append(Compared(there, here, there.worker, *verdict))
     kept = _raw_ids(study)
     found += [_only_here(here, kept.get(here.worker_id, "")) for here in sessions.values()]
     return found
@@ -279,73 +284,69 @@ def _only_here(here: CrowdSession, raw: str) -> Compared:
     return Compared(None, here, raw, "only-here", reason, odd=done)
 
 
-def _both(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Compared:
-    def said(verdict: str, reason: str, books: str = "", odd: bool = False) -> Compared:
-        return Compared(there, here, there.worker, verdict, reason, books, odd)
-
+def _both(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Verdict:
     if here.booked == CrowdSession.Booked.SPENT:
-        return _paid_here(said, there)
+        return _paid_here(there)
     if there.status == "":
-        return said("wait", f"The panel says {there.said!r}, which is not understood here.", odd=True)
+        words = f"The panel says {there.said!r}, which is not understood here."
+        return Verdict("wait", words, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
-        return _finished_here(said, there, here, code=code, against=against)
-    return _unfinished_here(said, there, here, code=code)
+        return _finished_here(there, here, code=code, against=against)
+    return _unfinished_here(there, here, code=code)
 
 
-def _paid_here(said: _Saying, there: Submission) -> Compared:
+def _paid_here(there: Submission) -> Verdict:
     if there.status == Status.APPROVED:
-        return said("paid", "Approved here and there.")
+        return Verdict("paid", "Approved here and there.")
     if there.status == Status.SUBMITTED:
-        return said("pay", "Approved here, and not there yet.")
-    return said("no", f"Approved here, but the panel says {there.said!r}.", odd=True)
+        return Verdict("pay", "Approved here, and not there yet.")
+    return Verdict("no", f"Approved here, but the panel says {there.said!r}.", odd=True)
 
 
-def _finished_here(
-    said: _Saying, there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]
-) -> Compared:
+def _finished_here(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Verdict:
     if there.status == Status.APPROVED:
-        return said("paid", "Approved there.", books=Status.APPROVED)
+        return Verdict("paid", "Approved there.", books=Status.APPROVED)
     if there.status == Status.REJECTED:
         books = Status.REJECTED if here.status == Status.SUBMITTED else ""
-        return said("no", "Rejected there.", books=books)
+        return Verdict("no", "Rejected there.", books=books)
     if here.status == Status.REJECTED:
-        return said("no", f"Rejected here: {here.feedback or 'no reason was noted'}")
+        return Verdict("no", f"Rejected here: {here.feedback or 'no reason was noted'}")
     if there.status == Status.RETURNED:
-        return said("no", "Finished here, but given back there.", books=Status.RETURNED, odd=True)
+        return Verdict("no", "Finished here, but given back there.", books=Status.RETURNED, odd=True)
     if against:
-        return said("no", "Look at the work first: " + " ".join(against))
+        return Verdict("no", "Look at the work first: " + " ".join(against))
     if there.status == Status.WORKING:
-        return said(
+        return Verdict(
             "wait", "Finished here; there it is under way: the person has not gone back yet.", odd=True
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
-        return said("pay", f"Finished here; there it is {there.said!r}: pay it by hand there.", odd=True)
+        return Verdict("pay", f"Finished here; there it is {there.said!r}: pay it by hand there.", odd=True)
     if there.code.strip().lower() != (here.code or code).lower():
         given = f"the code there is {there.code!r}" if there.code else "there is no code there"
-        return said("pay", f"Finished here; {given} instead of {here.code or code}.", odd=True)
-    return said("pay", "Finished here and there.")
+        return Verdict("pay", f"Finished here; {given} instead of {here.code or code}.", odd=True)
+    return Verdict("pay", "Finished here and there.")
 
 
-def _unfinished_here(said: _Saying, there: Submission, here: CrowdSession, *, code: str) -> Compared:
+def _unfinished_here(there: Submission, here: CrowdSession, *, code: str) -> Verdict:
     state = here.get_status_display()
     books = there.status if here.status == Status.WORKING and there.status in OVER_THERE else ""
     why = f": {here.feedback}" if here.feedback else ""
     if there.status == Status.APPROVED:
-        return said("no", f"Paid there, though it is {state} here{why}.", odd=True)
+        return Verdict("no", f"Paid there, though it is {state} here{why}.", odd=True)
     if there.code.lower() == code.lower():
         done = pages_handed_in(here)
         wanted = design_of(here.study).panel.hits
-        return said(
+        return Verdict(
             "no",
             f"Has the code of finished sessions with {done} of {wanted} pages handed in here.",
             books,
             True,
         )
     if there.status == Status.SUBMITTED:
-        return said("no", f"Handed in there; here it is {state}{why}.", odd=here.status == Status.WORKING)
+        return Verdict("no", f"Handed in there; here it is {state}{why}.", odd=here.status == Status.WORKING)
     if there.status == Status.WORKING and here.status == Status.WORKING:
-        return said("wait", "Under way here and there.")
-    return said("no", f"There it is {there.said!r}, here {state}{why}.", books)
+        return Verdict("wait", "Under way here and there.")
+    return Verdict("no", f"There it is {there.said!r}, here {state}{why}.", books)
 
 
 @transaction.atomic
@@ -402,9 +403,6 @@ def payment_list(study: Study, compared: Sequence[Compared]) -> list[list[object
         amount = f"{cents // 100}.{cents % 100:02d}"
         rows.append([one.there.worker, one.there.session, amount, one.there.said, one.there.code, one.reason])
     return rows
-
-
-PARTIAL = 900  # number of a session's bonus for its pages, apart from those given by people
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,6 @@ class Rule(BaseModel, ABC):
     """A detector; its fields are its settings.
 
     Attributes:
-        name: its name in study files.
         on_controls: whether it gets control items only, and counts its looks by them.
     """
 

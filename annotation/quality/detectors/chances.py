@@ -30,14 +30,10 @@ def longest_run(hits: Flags) -> int:
 
 
 def run_chance(chances: Floats, length: int) -> float:
-    """Return the probability that independent trials have a run of ``length`` successes or more.
+    """Return the probability that independent trials have a run of ``length`` (1 or more) successes or more.
 
     The first such run ends at trial i if the ``length`` trials up to i succeed, the one before them fails, and no
-    run ended earlier: a recursion over i, exact for unequal probabilities.
-
-    Args:
-        chances: (N,) success probabilities.
-        length: at least 1.
+    run ended earlier: a recursion over i, exact for unequal probabilities ``chances`` (N,).
     """
     n = len(chances)
     if length > n:
@@ -79,9 +75,7 @@ def alternations(first: int, second: int) -> tuple[float, ...]:
 def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float:
     """Return the probability of ``changes`` or more over all groups, each in random order.
 
-    Args:
-        groups: the numbers of both sorts in each group.
-        changes: counted within groups.
+    ``groups`` are the numbers of both sorts in each group; changes are counted within groups.
     """
     together = np.array([1.0])
     for first, second in groups:

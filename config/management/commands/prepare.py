@@ -1,3 +1,5 @@
+"""What `make run` does between installing and serving, in one process."""
+
 import hashlib
 import io
 import json

@@ -21,6 +21,7 @@ from common.downloads import batched
 from common.files import HashedFile
 from evaluation.export.encoding import Encoding, Stage, Work
 from evaluation.export.formats.judgments import Lines
+from evaluation.export.rows import CAPTIONS
 from judgments.design.study_design import StudyDesign
 from judgments.importers.results.mturk_cells import (
     ANSWER,
@@ -39,16 +40,7 @@ ROWS_AT_ONCE = 500
 HITS_AT_ONCE = 100
 STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rejected"}
 # Content of a unit -> its path; columns empty in the whole study are omitted.
-SHOWN = {
-    "reference": "reference__key",
-    "first": "first__key",
-    "second": "second__key",
-    "reference_text": "reference__text",
-    "first_text": "first__text",
-    "second_text": "second__text",
-    "pair": "pair__key",
-    "kind": "kind",
-}
+SHOWN = {**CAPTIONS, "pair": "pair__key", "kind": "kind"}
 
 
 def why_not(study: Study) -> str:

@@ -1,3 +1,5 @@
+"""``manage.py adopt_captions``: what workers wrote becomes part of the dataset."""
+
 from evaluation.follow_up import operations
 from judgments.management.base import OperationCommand
 

@@ -1,3 +1,5 @@
+"""``manage.py aggregate``: consensus, agreement and worker quality of a study."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,3 +1,5 @@
+"""manage.py agreement: Krippendorff's alpha of a judgments file, or how far two sources of judgments agree."""
+
 from __future__ import annotations
 
 import json
@@ -195,7 +197,7 @@ class Command(QuorumCommand):
             missing=options["missing"] or MISSING[0],
             resamples=options["resamples"],
             seed=options["seed"],
-        ).as_json()
+        )
         if options["output"] is not None:
             for line in _report(result):
                 self.stderr.write(line)

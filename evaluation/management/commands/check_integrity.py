@@ -1,3 +1,5 @@
+"""``manage.py check_integrity``: looks for every broken invariant."""
+
 from __future__ import annotations
 
 import sys

@@ -1,3 +1,5 @@
+"""``manage.py compare_releases``: what changed between two release bundles."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

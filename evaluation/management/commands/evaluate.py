@@ -1,3 +1,5 @@
+"""``manage.py evaluate``: metrics against the consensus of a study."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,3 +1,5 @@
+"""manage.py explain_score: where a metric's score of one caption comes from."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -113,12 +115,12 @@ def _of_study(options: dict[str, Any], metrics: list[str]) -> Iterator[tuple[str
     analysis = newest_evaluation(study)
     if analysis is None:
         raise CommandError(f"Study {study.slug!r} has no stored scores; run evaluate {study.slug} first.")
-    closer = find_inspected(study, options["id"])
+    inspection = find_inspected(study, options["id"])
     for metric in metrics or [name for name in analysis.result["metrics"] if name in EXPLAINED]:
-        found = explain_metric(study, analysis, closer, metric)
+        found = explain_metric(study, analysis, inspection, metric)
         if found.why_not:
             raise CommandError(found.why_not)
-        for caption, one in zip(closer.captions, found.explanations, strict=True):
+        for caption, one in zip(inspection.captions, found.explanations, strict=True):
             yield caption.text, one
 
 

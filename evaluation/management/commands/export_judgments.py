@@ -1,3 +1,5 @@
+"""``manage.py export_judgments``: a study's judgments as a file."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,3 +1,5 @@
+"""Load the demo."""
+
 from typing import Any
 
 from evaluation.demo import load_demo

@@ -1,3 +1,5 @@
+"""``manage.py plan_power``: how many pairs, references and votes tell two systems or metrics apart."""
+
 from __future__ import annotations
 
 import tomllib

@@ -1,3 +1,5 @@
+"""``manage.py register``: fix a study's plan before it opens, or hold the study against its plan."""
+
 from __future__ import annotations
 
 import math

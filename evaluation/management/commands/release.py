@@ -1,3 +1,5 @@
+"""``manage.py release``: a study's judgments as a frozen, versioned bundle."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

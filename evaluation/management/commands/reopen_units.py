@@ -1,3 +1,5 @@
+"""More votes for units that are tied, uncertain, or short of judgments."""
+
 from evaluation.follow_up import operations
 from judgments.management.base import OperationCommand
 

@@ -1,3 +1,5 @@
+"""``manage.py report``: everything about a study as figures, tables and text."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

@@ -1,3 +1,5 @@
+"""manage.py score: automatic metrics of candidate files against reference files."""
+
 from __future__ import annotations
 
 import json

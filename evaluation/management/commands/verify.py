@@ -1,3 +1,5 @@
+"""``manage.py verify``: whether a signature, or a study's results, still follow from the rows."""
+
 from __future__ import annotations
 
 from argparse import ArgumentParser

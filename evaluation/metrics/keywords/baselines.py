@@ -200,10 +200,8 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
 
 
 def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
-    """Return the sentence with the smallest KL(P_D || P_S), or -1 if none has a term.
-
-    It maximises sum_w P_D(w) log P_S(w), summed over the sentence's words: all others have the same log P_S.
-    """
+    """Return the sentence with the smallest KL(P_D || P_S), or -1 if none has a term."""
+    # It maximises sum_w P_D(w) log P_S(w) over the sentence's words: all others have the same log P_S.
     document = Counter(chain.from_iterable(sentences))
     size, different = document.total(), len(document)
     best, most = -1, -math.inf

@@ -116,10 +116,7 @@ def split_half_reliability(
     splits: int = SPLITS,
     seed: Seed = 0,
 ) -> SplitHalfResult:
-    """Return how well scores from one random half of the answers predict those from the other.
-
-    `tuples` (N,) names the list of each answer: the answers to a list are split evenly, an odd one at random.
-    """
+    """Correlate scores from two random halves of the answers; those to each list of `tuples` (N,) are split evenly."""
     positive(splits, "splits")
     generator, reported = generator_of(seed)
     rows = _read(shown, best, worst)
@@ -157,7 +154,7 @@ def split_half_reliability(
 
 
 def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
-    """Return (N,) the half of each answer: every other one of its group in random order, with a random start."""
+    """Return (N,) the half of each answer: every other one of its group in random order."""
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)

@@ -224,10 +224,8 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 
 
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
-
-    No nearly equal numbers are subtracted, so that one win in a million million counts.
-    """
+    """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order."""
+    # No nearly equal numbers are subtracted, so that one win in a million million counts.
     first, second, tie = (np.exp(chance) for chance in chances)
     games = tables.first + tables.second + tables.tied
     decided = first + second
@@ -255,7 +253,7 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
 
 
 def _constrained(information: Floats, items: int) -> Floats:
-    """Fix the free direction of the information: a constant added to all log-strengths."""
+    """Fix the free direction: a constant added to all log-strengths."""
     constrained = information.copy()
     constrained[:items, :items] += constrained[:items, :items].max() / items
     return constrained
@@ -478,7 +476,7 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
 
 
 def _group_names(groups: Ints, items: NDArray[Any]) -> str:
-    """Return the members of the groups, in the items' order: "a, b; c; and 3 more"."""
+    """Return the members of the groups: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for place, group in enumerate(groups.tolist()):

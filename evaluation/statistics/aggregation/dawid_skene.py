@@ -1,9 +1,8 @@
 """Dawid-Skene: true labels and each worker's errors, by expectation maximisation.
 
 Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*, eq. 2.3 to
-2.5, starting from the shares of votes. The one-coin variant gives a worker one accuracy p; wrong labels are
-equally likely (Zhang, Chen, Zhou, Jordan 2016). Slow convergence is accelerated by leaps (Varadhan, Roland
-2008, scheme SqS3); a leap that does not climb is undone.
+2.5, from the shares of votes. The one-coin variant gives a worker one accuracy; wrong labels are equally likely
+(Zhang, Chen, Zhou, Jordan 2016). Leaps accelerate it (Varadhan, Roland 2008, scheme SqS3), unless they do not climb.
 """
 
 import math
@@ -210,7 +209,6 @@ def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Param
 
 
 def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
-    """Return the log-prior of the smoothing, which EM climbs with the log-likelihood."""
     if not smoothing:
         return 0.0
     imagined = smoothing if model == "full" else smoothing / len(at.prior)
@@ -218,7 +216,7 @@ def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
 
 
 def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
-    """Do the M step: return (W, given label, true label) error rates from expected answers."""
+    """Return (W, given label, true label) error rates."""
     width = counts.shape[-1]
     if model == "full":
         # Equation 2.3; a label that is nowhere true says nothing of the worker.
@@ -234,10 +232,8 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
 
 
 def _at_rest(changes: list[float], tolerance: float) -> bool:
-    """Return whether the last step and the expected sum of all further ones are within the tolerance.
-
-    Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
-    """
+    """Return whether the last step and the expected sum of all further ones are within the tolerance."""
+    # Near its limit EM shrinks its steps by a constant rate: a geometric series. Growing steps leave a saddle.
     if len(changes) < 2:
         return False
     *_, before, change = changes

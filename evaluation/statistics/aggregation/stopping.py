@@ -104,8 +104,7 @@ def simulate_stopping(
 ) -> StoppingResult:
     """Simulate pairs judged vote by vote, triplet after triplet, each vote right with the chance `accuracy`.
 
-    With the rule "margin" a triplet also ends when `leads_enough`, which may flip it. A pair ends once its
-    remaining triplets cannot change it.
+    With the rule "margin" a triplet also ends when `leads_enough`, which may flip it.
     """
     if rule not in RULES:
         raise BadOption(f"rule is {rule!r}, expected one of {', '.join(RULES)}")

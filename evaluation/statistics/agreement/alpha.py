@@ -267,7 +267,7 @@ class AlphaOfWeights:
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """Return ((v - w) / (v + w))^2; 0 if v + w = 0, by convention also for -1 and 1."""
+    """Return ((v - w) / (v + w))^2, by convention 0 for -1 and 1."""
     total = first + second
     return ratio(first - second, total, where=total != 0, otherwise=0.0) ** 2
 

@@ -209,7 +209,7 @@ def _draw_raters(
 
 
 def _merged(ratings: Ratings) -> tuple[Ratings, Ints]:
-    """Return one unit for all with equal answers of every rater, and how many there are, if that can pay."""
+    """Return one unit for all with equal answers, and how many there are, if that can pay."""
     base, raters, units = len(ratings.labels) + 1, len(ratings.raters), len(ratings.units)
     if raters * math.log2(base) > _BITS:
         return ratings, np.ones(units, dtype=np.int64)

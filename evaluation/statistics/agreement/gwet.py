@@ -235,7 +235,7 @@ def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
 
 
 def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
-    """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories that occur."""
+    """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories."""
     from evaluation.statistics.agreement.kernels import all_distances
 
     size = len(scale.positions)

@@ -102,6 +102,7 @@ class CohenKappa:
 
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         check_weights(self.weights)
+        scale: Sequence[Any] | NDArray[Any]
         if self.labels is None:
             scale, first, second = encode_both(*data, "first", "second")
         else:
@@ -154,7 +155,9 @@ class _Cells:
         self._weights = weights
         self.labels = labels
         self.n = len(first)
-        keys = first * labels + second
+        keys = first  # made by `sample`, so it may be written over
+        keys *= labels
+        keys += second
         if self.labels**2 <= max(1 << 16, 4 * self.n):
             table = np.bincount(keys, minlength=self.labels**2)
             occurring = np.flatnonzero(table)

@@ -270,7 +270,7 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
 
 
 def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patterns:
-    """Return patterns in ascending order of their keys, so that resamples do not depend on the units' order."""
+    # In ascending order of their keys, so that resamples do not depend on the units' order.
     if bits * len(labels) <= _TABLE_BITS:
         table = np.bincount(keys, minlength=1)
         table[0] = 0  # units without an answer

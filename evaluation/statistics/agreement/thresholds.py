@@ -210,7 +210,7 @@ def _prepare(
 
 
 def _figures(weights: Floats) -> Floats:
-    """Turn (B, 4) tables of both, first only, second only, neither into (B, 4) kappa, precision, recall, F1."""
+    """Return (B, 4) kappa, precision, recall, F1 of (B, 4) tables."""
     both, first_only, second_only, neither = weights.T
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only

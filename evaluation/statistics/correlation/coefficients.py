@@ -70,7 +70,7 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
 
 def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the codes of `group_levels`, ascending, their bounds, and the (N,) positions where they belong."""
+    """Return the codes of `group_levels`, ascending, their bounds, and their (N,) positions."""
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
     ordered = values[order]
@@ -93,7 +93,6 @@ def mid_ranks(codes: Ints) -> Floats:
 
 
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """Return `kendall_sums`; numba loads here."""
     from evaluation.statistics.correlation.kernels import kendall_sums
 
     return kendall_sums(rows, columns, weights, starts, levels)
@@ -143,7 +142,6 @@ class Patterns:
         self._x, self._y = _scaled(x_levels, x)[self.rows], _scaled(y_levels, y)[self.columns]
 
     def __call__(self, weights: Floats) -> Floats:
-        """Return (B,) coefficients under (B, P) weights."""
         if self._coefficient == "pearson":
             return _weighted_pearson(weights, self._x, self._y)
         if self._coefficient == "spearman":
@@ -166,7 +164,7 @@ class Patterns:
 
 
 def _scaled(levels: Floats, values: Floats) -> Floats:
-    """Centre levels and scale them to at most 1, which limits rounding in Pearson's r."""
+    """Centre and scale levels, which limits rounding in Pearson's r."""
     centred = levels - values.mean()
     return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
 

@@ -181,7 +181,7 @@ def long_table(
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
-    """Round means to 12 digits of the largest score, so that equal means tie."""
+    """Round means, so that equal ones tie."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 
@@ -202,7 +202,7 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
 ) -> tuple[NDArray[Any], _Statistic, Floats]:
-    """Return the groups' names, the averaged coefficient as a function of weights, and the groups' values."""
+    """Return the groups' names, the coefficient as a function of weights, and the groups' values."""
     everything = np.array(["all"], dtype=object)
     if not len(x):
         values = np.array([np.nan])

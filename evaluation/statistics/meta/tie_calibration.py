@@ -1,9 +1,7 @@
 """Pairwise accuracy of a metric with ties, and the gap up to which its scores tie.
 
 Deutsch, Foster, Freitag 2023, *Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and Tie
-Calibration*. People tie often, metrics hardly ever: scores that differ by at most epsilon tie, with the
-epsilon of the highest accuracy. Choose it on one set of items and use it on another
-(`epsilon=calibrated.epsilon`).
+Calibration*. Choose epsilon on one set of items and use it on another (`epsilon=calibrated.epsilon`).
 """
 
 from __future__ import annotations
@@ -176,11 +174,8 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    """Return the best epsilon, and the number of pairs that were tried.
-
-    As epsilon passes the gap of a pair, that pair becomes right if people tie it, wrong if the metric ordered it
-    as they do. So sorted gaps and running sums give every accuracy.
-    """
+    """Return the best epsilon, and the number of pairs that were tried."""
+    # As epsilon passes its gap, a pair becomes right if people tie it, wrong if the metric ordered it as they do.
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
     order = data.people[upper] - data.people[lower]
@@ -200,7 +195,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
-    """Return positions of the lower and the higher score of pairs, and their weights in the average of groups."""
+    """Return positions of the lower and the higher scores, and the pairs' weights in the average of groups."""
     total = int(data.pairs.sum())
     part = ratio(1.0, data.pairs, otherwise=0.0)
     if total > max_pairs:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,8 +44,8 @@ ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot corr
 # A statistic takes (B, N) values and returns (B,).
 RowStatistic = Callable[[Floats], Floats]
 _ROW_STATISTICS: dict[str, RowStatistic] = {
-    "mean": partial(np.mean, axis=1),
-    "median": partial(np.median, axis=1),
+    "mean": lambda rows: rows.mean(axis=1),
+    "median": lambda rows: np.asarray(np.median(rows, axis=1), dtype=np.float64),
 }
 
 
@@ -158,7 +157,7 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
 
 
 def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
-    """Return (N,) values of the statistic without each value in turn, in any order."""
+    """Return (N,) statistics without each value in turn, in any order."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
@@ -221,10 +220,9 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Wilson's score interval of p = `successes` / n (Wilson 1927); nan, nan for n = 0.
+    """Return Wilson's score interval of p = `successes` / n, which may be a mean of counts (Wilson 1927).
 
-    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of
-    `confidence`. `successes` may be a mean of counts.
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the quantile of `confidence`.
     """
     check_confidence(confidence)
     if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):

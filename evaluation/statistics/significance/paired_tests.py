@@ -88,8 +88,8 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
 def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     """Do McNemar's test from the counts b and c of discordant pairs.
 
-    Exact: the binomial test of min(b, c) of b + c at 1/2. Chi-square with one degree of freedom: (|b - c| -
-    1)^2 / (b + c), and without the correction (b - c)^2 / (b + c).
+    Exact: min(b, c) of b + c at 1/2. Chi-square: (|b - c| - 1)^2 / (b + c), and without correction (b - c)^2 /
+    (b + c).
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
@@ -180,7 +180,7 @@ def _differences(
 
 
 def _mean_draw(differences: Floats) -> _Draw:
-    """Return the draw of means: a swap turns the sign of an item's difference, so each is a sum of signed numbers."""
+    # A swap turns the sign of an item's difference.
     from evaluation.statistics.significance.kernels import signed_sums
 
     n = len(differences)
@@ -239,9 +239,8 @@ class AdjustedPValues:
 def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
     """Return adjusted p-values of (N,) tests; nan stays nan and does not count in m.
 
-    With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), which bounds the chance of
-    any false discovery; "benjamini-hochberg" gives min over j >= i of m p_(j) / j, which bounds their
-    expected share.
+    With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), "benjamini-hochberg" min over
+    j >= i of m p_(j) / j.
     """
     one_of(method, CORRECTIONS, "method")
     given = float_vector(p_values, "p_values")

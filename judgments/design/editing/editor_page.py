@@ -45,7 +45,6 @@ REQUIREMENT_FIELDS = {
 
 
 def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
-    """Store a design in the session and return its key."""
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
     shelf: dict[str, Any] = session.get(SHELF, {})
@@ -75,7 +74,7 @@ class EditorPage:
     """The page of a design.
 
     Attributes:
-        base: values of what the form does not ask; they travel with it.
+        base: values of what the form does not ask.
         toml: the study file of the form, or refused text that was typed in its place.
         key: of the design that preview and numbers show; '' without one.
         asked: whether the person asked for a preview: then the numbers are counted at once.
@@ -168,7 +167,6 @@ def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
-    """Return the plan of a design and its problems, each with the field that causes it."""
     context: dict[str, Any] = {"design": design, "counted": True, "notes": []}
     problems: list[DesignError] = []
     dataset = visible_rows(Dataset.objects.filter(name=design.dataset), request.user).first()
@@ -247,7 +245,6 @@ def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _as_posted(base: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
-    """Return what a browser would send for a form that shows ``base``."""
     form = DesignForm(base=base, datasets=datasets)
     values = {name: form.get_initial_for_field(one, name) for name, one in form.fields.items()}
     return {name: value for name, value in values.items() if value is not None and value is not False}

@@ -48,8 +48,6 @@ class AllOrNumberField(forms.CharField):
 
 
 class TypedField(forms.CharField):
-    """A value that is typed as several lines."""
-
     def __init__(self, *, rows: int, **options: Any) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
@@ -108,15 +106,9 @@ class RowsField(TypedField):
         return rows
 
 
-class SeveralField(forms.MultipleChoiceField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(widget=UnfoldAdminCheckboxSelectMultipleWidget, **options)
-
-
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
-    """Return a complete design to start from, without name, slug and dataset."""
     asked = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
     return make_design(asked, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
 
@@ -231,10 +223,14 @@ class DesignForm(forms.Form):
         """Return the errors in the order of the fields; None stands for the whole form."""
         general = [str(error) for error in self.non_field_errors()]
         found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
-        return found + [(self[name], list(self.errors[name])) for name in self.fields if name in self.errors]
+        return found + [
+            (self[name], [str(one) for one in self.errors[name]])
+            for name in self.fields
+            if name in self.errors
+        ]
 
     def _take_requirements_off(self) -> None:
-        """Clear what a ready set of requirements filled in, if another one or none is chosen now, and none edited."""
+        """Clear what the set of requirements chosen before filled in, unless one of its fields was edited."""
         named = value_at(self.base, REQUIREMENTS)
         chosen = self.data.get(html_name(REQUIREMENTS))
         if named not in REQUIREMENT_PRESETS or chosen in (None, named):
@@ -307,7 +303,6 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:
-    """Return the value of a dotted key in nested dicts, or None."""
     found: Any = values
     for part in key.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -315,7 +310,6 @@ def value_at(values: dict[str, Any], key: str) -> Any:
 
 
 def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
-    """Return the form field of a key, by the type the design gives it."""
     options: dict[str, Any] = {"label": entry.label, "help_text": entry.help}
     text: dict[str, Any] = options | {"required": key == "name", "widget": UnfoldAdminTextInputWidget}
     if key == "dataset":
@@ -335,7 +329,8 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if words := extra.get("words"):
         choices = list(words.items())
         if get_origin(field.annotation) is tuple:
-            return SeveralField(choices=choices, **options)
+            several = UnfoldAdminCheckboxSelectMultipleWidget
+            return forms.MultipleChoiceField(choices=choices, widget=several, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
     if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):
@@ -369,7 +364,6 @@ def _list_field(key: str, field: FieldInfo, *, rows: int, **options: Any) -> for
 
 
 def _limits(field: FieldInfo) -> dict[str, Any]:
-    """Return the bounds and the greatest length of a field, by pydantic's names."""
     return {
         name: getattr(rule, name)
         for rule in field.metadata
@@ -379,8 +373,6 @@ def _limits(field: FieldInfo) -> dict[str, Any]:
 
 
 class StudyFileForm(forms.Form):
-    """A study file, typed or uploaded."""
-
     text = forms.CharField(
         label="Study file",
         required=False,

@@ -74,7 +74,6 @@ def dataset_names(request: HttpRequest) -> list[str]:
 
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
-    """Show the choice of a protocol, then the form."""
     saved = saved_presets()
     base = _asked_start(request, saved)
     names = dataset_names(request)
@@ -144,7 +143,6 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
 
 
 def _is_save(request: HttpRequest) -> bool:
-    """Return whether the form is saved, not previewed or filled from a study file."""
     return request.method == "POST" and not ({"_look", "_apply"} & request.POST.keys())
 
 
@@ -290,7 +288,6 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
-    """Return the differences by section of the form, with the labels of its fields."""
     titles = {
         key: (section.title, entry.label)
         for design in (that.design, this.design)

@@ -24,14 +24,14 @@ _FLAGS = {"true": True, "false": False, "": False}
 def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
     for record in csv_records(path, encoding=encoding, required=("_unit_id",)):
         cells = {name: unguard_formula(cell) for name, cell in record.values.items()}
-        golden = _flag(path, record, "_golden")
+        golden = _flag(record, "_golden")
         if "_worker_id" in cells:
             said = {
                 "WorkerId": cells["_worker_id"],
                 "AssignmentId": cells.get("_id", ""),
                 "AcceptTime": cells.get("_started_at", ""),
                 "SubmitTime": cells.get("_created_at", ""),
-                "AssignmentStatus": "Rejected" if _flag(path, record, "_tainted") else "Submitted",
+                "AssignmentStatus": "Rejected" if _flag(record, "_tainted") else "Submitted",
             }
         elif "_trusted_judgments" in cells:
             notes.count("aggregated-votes")
@@ -60,10 +60,10 @@ def _truth(cells: dict[str, str], golden: bool, notes: ImportNotes) -> dict[str,
     return truth
 
 
-def _flag(path: Path, record: Record, column: str) -> bool:
+def _flag(record: Record, column: str) -> bool:
     cell = str(record.values.get(column, "")).strip()
     if cell.lower() not in _FLAGS:
-        raise ImportProblem(path, record.line, column, quoted(cell), "true or false")
+        raise record.problem(column, quoted(cell), "true or false")
     return _FLAGS[cell.lower()]
 
 

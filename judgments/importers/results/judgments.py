@@ -52,7 +52,6 @@ class ResultColumns:
 
 
 def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> dict[str, str]:
-    """Parse ``a=b,c=d``."""
     pairs: dict[str, str] = {}
     for pair in text.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))

@@ -16,7 +16,7 @@ from typing import Any
 from judgments.importers.readers import cell_of, csv_records, json_array
 from judgments.importers.records import Record, quoted
 from judgments.importers.results.rows import ResultRow, ResultSource
-from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
+from judgments.importers.textio import ImportNotes, read_lines
 
 # The key of each control tag's answer.
 ANSWERS = ("choices", "rating", "number", "text", "taxonomy", "selected", "datetime")
@@ -26,63 +26,60 @@ _JSON_BEGINS = ("[", "{")
 def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
     if _first_letter(path, encoding) != "[":
         for record in csv_records(path, encoding=encoding, required=("annotator",)):
-            yield _short(path, record, zone)
+            yield _short(record, zone)
         return
     for record in json_array(path, encoding=encoding):
         if "annotations" in record.values:
-            yield from _of_task(path, record, zone, notes)
+            yield from _of_task(record, zone, notes)
         elif "annotator" in record.values:
-            yield _short(path, record, zone)
+            yield _short(record, zone)
         else:
             found = "a record with neither annotations nor annotator"
-            raise ImportProblem(path, record.line, None, found, "an export as JSON, JSON-MIN or CSV")
+            raise record.problem(None, found, "an export as JSON, JSON-MIN or CSV")
 
 
 def _first_letter(path: Path, encoding: str | None) -> str:
-    for _, text in read_lines(path, encoding=encoding):
-        if text.strip():
-            return text.strip()[0]
-    return ""
+    return next((text.strip()[0] for _, text in read_lines(path, encoding=encoding) if text.strip()), "")
 
 
-def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
+def _of_task(record: Record, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
     """Yield a task's annotations; a ground-truth annotation gives the expected answer."""
     task = record.values
     data, annotations = task.get("data"), task["annotations"]
     if not isinstance(data, dict):
-        raise ImportProblem(path, record.line, "data", quoted(data), "an object")
+        raise record.problem("data", quoted(data), "an object")
     if not isinstance(annotations, list) or not all(isinstance(one, dict) for one in annotations):
-        raise ImportProblem(path, record.line, "annotations", quoted(annotations), "a list of objects")
+        raise record.problem("annotations", quoted(annotations), "a list of objects")
     shared = {f"data.{name}": cell_of(value) for name, value in data.items()}
     shared |= {name: cell_of(value) for name, value in data.items()} | {"task": cell_of(task.get("id"))}
     truth: dict[str, str] | None = None
     for one in annotations:
         if one.get("ground_truth") is True and truth is None:
-            truth = _results(path, record.line, one)
+            truth = _results(record, one)
     for one in annotations:
         if one.get("ground_truth") is True:
             notes.count("ground-truth")
         elif one.get("was_cancelled") is True:
             notes.count("skipped")
         else:
-            cells = shared | _results(path, record.line, one)
-            yield _row(path, record.line, cells, one, one.get("completed_by"), one.get("id"), zone, truth)
+            cells = shared | _results(record, one)
+            yield _row(record, cells, one, one.get("completed_by"), one.get("id"), zone, truth)
 
 
-def _results(path: Path, line: int | None, annotation: Mapping[str, Any]) -> dict[str, str]:
+def _results(record: Record, annotation: Mapping[str, Any]) -> dict[str, str]:
     results = annotation.get("result")
     if not isinstance(results, list):
-        raise ImportProblem(path, line, "result", quoted(results), "a list")
+        raise record.problem("result", quoted(results), "a list")
     found: dict[str, list[Any]] = {}
     for number, result in enumerate(results):
         if not isinstance(result, dict) or not isinstance(result.get("value", {}), dict):
-            raise ImportProblem(path, line, f"result[{number}]", quoted(result), "an object with a value")
+            raise record.problem(f"result[{number}]", quoted(result), "an object with a value")
         if "from_name" in result and "value" in result:
             found.setdefault(str(result["from_name"]), []).append(result["value"])
     return {name: cell_of(_plain(values)) for name, values in found.items()}
 
 
-def _short(path: Path, record: Record, zone: tzinfo | None) -> ResultRow:
+def _short(record: Record, zone: tzinfo | None) -> ResultRow:
     values = record.values
     cells = {}
     for name, value in values.items():
@@ -94,14 +91,11 @@ def _short(path: Path, record: Record, zone: tzinfo | None) -> ResultRow:
                 read = value  # a text that begins with a bracket
         cells[name] = cell_of(_plain(read))
     cells["task"] = cells.get("id", "")
-    return _row(
-        path, record.line, cells, values, values["annotator"], values.get("annotation_id"), zone, None
-    )
+    return _row(record, cells, values, values["annotator"], values.get("annotation_id"), zone, None)
 
 
 def _row(
-    path: Path,
-    line: int | None,
+    record: Record,
     cells: Mapping[str, str],
     annotation: Mapping[str, Any],
     by: Any,
@@ -116,19 +110,24 @@ def _row(
         "AssignmentId": cell_of(number),
         "SubmitTime": cell_of(annotation.get("created_at")),
     }
-    seconds = _seconds(path, line, annotation.get("lead_time"))
     return ResultRow(
-        path, line, {**cells, **said}, zone, seconds=seconds, control=truth is not None, truth=truth
+        record.file,
+        record.line,
+        {**cells, **said},
+        zone,
+        seconds=_seconds(record, annotation.get("lead_time")),
+        control=truth is not None,
+        truth=truth,
     )
 
 
-def _seconds(path: Path, line: int | None, value: Any) -> float | None:
+def _seconds(record: Record, value: Any) -> float | None:
     if value is None or value == "":
         return None
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise ImportProblem(path, line, "lead_time", quoted(value), "a number of seconds") from None
+        raise record.problem("lead_time", quoted(value), "a number of seconds") from None
 
 
 def _plain(value: Any) -> Any:

@@ -181,7 +181,6 @@ def groups_of(fields: Iterable[str]) -> Groups:
 
 
 def answers_of(cells: Mapping[str, str], groups: Groups) -> dict[str, str]:
-    """Return the answers in a row's ``Answer.`` cells."""
     answers: dict[str, str] = {}
     for column, cell in cells.items():
         if not column.startswith(ANSWER):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from judgments.importers.readers import cell_of, csv_records
-from judgments.importers.records import quoted
+from judgments.importers.records import Record, quoted
 from judgments.importers.results.rows import ResultRow, ResultSource
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines, read_whole
 
@@ -30,9 +30,8 @@ _UNCHOSEN = (None, "", False, "false")
 def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
     if path.is_dir():
         files = sorted((*path.rglob(STATE), *path.rglob(LINES)))
-        chosen = [
-            file for file in files if file.name == STATE or not file.with_name(STATE).exists()
-        ]  # the state repeats the lines beside it
+        # the state repeats the lines beside it
+        chosen = [file for file in files if file.name == STATE or not file.with_name(STATE).exists()]
         if not chosen:
             raise ImportProblem(path, None, None, "no annotator's folder", f"some with {STATE} or {LINES}")
     else:
@@ -58,20 +57,21 @@ def _of_table(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator
             "id": record.values["instance_id"],
             "displayed_text": record.values.get("displayed_text", ""),
         }
-        yield _row(path, record.line, record.values["user"], about, labels, {}, zone)
+        yield _row(record, record.values["user"], about, labels, {}, zone)
 
 
 def _of_lines(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator[ResultRow]:
     for number, text in read_lines(path, encoding=encoding):
         if not text.strip():
             continue
-        record = _json(path, number, text)
-        if "id" not in record:
-            raise ImportProblem(path, number, "id", "nothing", "the instance's id")
-        labels = record.get("label_annotations", record.get("annotation"))
-        about = {"id": record["id"], "displayed_text": record.get("displayed_text")}
-        user = record.get("user_id") or record.get("user") or path.parent.name
-        yield _row(path, number, user, about, labels, record.get("behavioral_data"), zone)
+        values = _json(path, number, text)
+        record = Record(path, number, values)
+        if "id" not in values:
+            raise record.problem("id", "nothing", "the instance's id")
+        labels = values.get("label_annotations", values.get("annotation"))
+        about = {"id": values["id"], "displayed_text": values.get("displayed_text")}
+        user = values.get("user_id") or values.get("user") or path.parent.name
+        yield _row(record, user, about, labels, values.get("behavioral_data"), zone)
 
 
 def _of_state(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator[ResultRow]:
@@ -84,7 +84,8 @@ def _of_state(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator
         behaviour = spent.get(instance) if isinstance(spent, dict) else None
         user = state.get("user_id") or path.parent.name
         line = 1 + text.count("\n", 0, max(text.find(json.dumps(instance)), 0))
-        yield _row(path, line, user, {"id": instance}, _labels(path, line, instance, labels), behaviour, zone)
+        record = Record(path, line, {"id": instance})
+        yield _row(record, user, record.values, _labels(record, labels), behaviour, zone)
 
 
 def _json(path: Path, line: int | None, text: str) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _json(path: Path, line: int | None, text: str) -> dict[str, Any]:
     return value
 
 
-def _labels(path: Path, line: int | None, instance: str, labels: Any) -> Any:
+def _labels(record: Record, labels: Any) -> Any:
     """Read ``[[{"schema", "name"}, value], ...]`` as the lines' object, which older states have."""
     if not isinstance(labels, list):
         return labels
@@ -107,14 +108,13 @@ def _labels(path: Path, line: int | None, instance: str, labels: Any) -> Any:
             label, value = entry
             found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
         except (TypeError, ValueError, KeyError):
-            where = f"instance_id_to_label_to_value[{instance}]"
-            raise ImportProblem(path, line, where, quoted(entry), "a label and its value") from None
+            where = f"instance_id_to_label_to_value[{record.values['id']}]"
+            raise record.problem(where, quoted(entry), "a label and its value") from None
     return found
 
 
 def _row(
-    path: Path,
-    line: int | None,
+    record: Record,
     user: object,
     about: Mapping[str, Any],
     labels: Any,
@@ -122,11 +122,11 @@ def _row(
     zone: tzinfo | None,
 ) -> ResultRow:
     if not isinstance(labels, dict):
-        raise ImportProblem(path, line, "label_annotations", quoted(labels), "an object")
+        raise record.problem("label_annotations", quoted(labels), "an object")
     cells = {name: cell_of(value) for name, value in about.items()}
     for scheme, given in labels.items():
         if not isinstance(given, dict):
-            raise ImportProblem(path, line, str(scheme), quoted(given), "labels and their values")
+            raise record.problem(str(scheme), quoted(given), "labels and their values")
         taken = {str(name): value for name, value in given.items() if value not in _UNCHOSEN}
         cells |= {f"{scheme}{BETWEEN}{name}": cell_of(value) for name, value in taken.items()}
         if taken:
@@ -134,11 +134,10 @@ def _row(
             cells[str(scheme)] = cell_of(names[0] if len(names) == 1 else names)
             cells[f"{scheme}.value"] = cell_of(values[0] if len(values) == 1 else values)
     said = {"WorkerId": cell_of(user), "AssignmentId": ""}
-    return ResultRow(path, line, cells | said, zone, seconds=_seconds(behaviour))
+    return ResultRow(record.file, record.line, cells | said, zone, seconds=_seconds(behaviour))
 
 
 def _seconds(behaviour: Any) -> float | None:
-    """Return how long the instance was open, if recorded."""
     if not isinstance(behaviour, dict):
         return None
     total = behaviour.get("total_time_ms")

@@ -22,7 +22,6 @@ class ResultRow:
 
     Attributes:
         cells: MTurk's or the platform's own column -> cell.
-        line: the first line of the record.
         zone: of times without one.
         groups: of MTurk's radio buttons.
         seconds: work time, where the file is more precise than whole seconds.

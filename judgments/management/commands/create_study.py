@@ -1,3 +1,5 @@
+"""Create a study from a study file."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

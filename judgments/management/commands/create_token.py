@@ -1,3 +1,5 @@
+"""Make a token for the HTTP interface."""
+
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any

@@ -1,3 +1,5 @@
+"""Two designs side by side."""
+
 from argparse import ArgumentParser
 from typing import Any
 

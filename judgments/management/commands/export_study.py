@@ -1,3 +1,5 @@
+"""Write a study's design back as a study file."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

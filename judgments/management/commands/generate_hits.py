@@ -1,3 +1,5 @@
+"""Draw and store a study's units, controls and HITs."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

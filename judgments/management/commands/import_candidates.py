@@ -1,3 +1,5 @@
+"""Import one system's captions."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

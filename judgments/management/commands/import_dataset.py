@@ -1,3 +1,5 @@
+"""Import images and reference captions."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

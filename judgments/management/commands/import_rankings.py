@@ -1,3 +1,5 @@
+"""Import systems' ranked lists."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,5 @@
+"""Bring a HIT template and its inputs over as a study."""
+
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

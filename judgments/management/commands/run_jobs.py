@@ -1,3 +1,5 @@
+"""Do the waiting jobs in the foreground, for an installation without a worker."""
+
 from typing import Any
 
 from django.core.management.base import BaseCommand

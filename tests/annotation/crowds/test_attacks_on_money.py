@@ -49,7 +49,6 @@ def opened(**crowd: Any) -> Study:
     return study
 
 
-# --- somebody's own assignment, used where it does not belong ------------------------------------------
 def two_studies() -> tuple[Study, Study]:
     one = make_turk_study(slug="one")
     two = make_study(
@@ -99,7 +98,6 @@ def test_an_assignment_opens_one_hit(turk: MTurkEmulator) -> None:
     assert CrowdSession.objects.get().publication == wanted
 
 
-# --- what the crowd did not know of yet ---------------------------------------------------------------
 def test_work_that_the_crowd_names_late_is_not_given_up_unlooked_at(db: None) -> None:
     with emulated(lag_seconds=300) as turk, settings_for(turk, CROWD_GRACE_SECONDS=600):
         study = opened()
@@ -144,7 +142,6 @@ def test_work_that_was_set_apart_can_be_approved_once_it_is_known(turk: MTurkEmu
     same_money(study, turk)
 
 
-# --- places and time -----------------------------------------------------------------------------------
 def test_more_time_asked_for_twice_at_once_keeps_the_money_once(turk: MTurkEmulator) -> None:
     study = opened()
     Crowd(turk, study).do(up(study)[0], "ada")
@@ -213,7 +210,6 @@ def test_what_may_have_been_put_up_before_closing_is_found_and_taken_down(turk: 
     same_money(study, turk)
 
 
-# --- two runners ---------------------------------------------------------------------------------------
 def approved_work(study: Study, turk: MTurkEmulator) -> CrowdSession:
     work = Crowd(turk, study).do(up(study)[0], "ada")
     sync(study)
@@ -278,7 +274,6 @@ def test_what_one_runner_parked_and_another_had_done_is_done(
     same_money(study, turk)
 
 
-# --- top-ups -------------------------------------------------------------------------------------------
 def test_a_bonus_of_which_nobody_knows_is_not_paid_a_second_time_as_a_top_up(turk: MTurkEmulator) -> None:
     study = opened(floor_cents_per_hour=36_000)
     approved_work(study, turk)

@@ -14,8 +14,8 @@ from tests.installations import Installation
 def test_both_sides_agree_to_the_cent_after_faults_and_kills(
     seed: int, installation_on: Callable[[str], Installation], database: str
 ) -> None:
-    run = FaultRun(installation_on(database), seed=seed, hits=40, people=2, kills=3)
+    run = FaultRun(installation_on(database), seed=seed, hits=24, people=2, kills=3)
     outcome = run.run()
     assert outcome.kills >= 1
-    assert sum(outcome.faults.values()) > 40
-    assert outcome.said["done"] > 40
+    assert sum(outcome.faults.values()) > 24
+    assert outcome.said["done"] > 24

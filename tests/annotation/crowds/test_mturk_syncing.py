@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from annotation.crowds import backend_of
 from annotation.crowds.mturk.client import turk as turk_client
 from annotation.crowds.mturk.orders import annotation_of
 from annotation.crowds.publishing import close_study, open_study
@@ -216,26 +217,32 @@ def test_what_was_set_apart_comes_back_when_the_crowd_names_it_after_all(turk: M
     assert HIT.objects.get().open_slots == 1
 
 
-def test_more_than_a_page_of_assignments_and_a_closed_study(turk: MTurkEmulator) -> None:
-    study = one_hit(people=103)  # a page there has a hundred
+def test_all_pages_of_assignments_are_read(turk: MTurkEmulator) -> None:
+    study = one_hit(people=203)  # a page there has a hundred
     open_study(study=study)
-    assert books(study) == (103 * 14, 0)  # 40 % from ten places on
-    crowd, publication = Crowd(turk, study), up(study)[0]
-    works = [crowd.accept(publication, f"w{number:03d}") for number in range(103)]
-    for work in works[:100]:
-        work.save()
-        work.post()
+    assert books(study) == (203 * 14, 0)  # 40 % from ten places on
+    publication = up(study)[0]
+    for number in range(203):
+        turk.turker(f"A{number:03d}").work(publication.external_id, {"receipt": "x"})
+    assert len({one.worker for one in backend_of(study).work(publication)}) == 203
+    assert len(turk.calls("ListAssignmentsForHIT")) == 3
+
+
+def test_who_hands_in_while_the_study_is_closed_is_paid(turk: MTurkEmulator) -> None:
+    study = one_hit()
+    open_study(study=study)
+    crowd = Crowd(turk, study)
+    saved, late = (crowd.accept(up(study)[0], name) for name in ("ada", "ben"))
+    saved.save()
+    saved.post()
     close_study(study=study)
-    for work in works[100:]:  # late, while the study is closed
-        work.answer()
-        work.post()
+    late.answer()
+    late.post()
     assert sync(study).discrepancies == []
-    assert Assignment.objects.filter(state="submitted").count() == 103
-    assert Judgment.objects.count() == 206
-    assert len(turk.calls("ListAssignmentsForHIT")) == 2
+    assert {one.refreshed()[1].state for one in (saved, late)} == {"submitted"}
     turk.clock.advance(days=31)
     sync(study)
-    assert books(study) == (0, 103 * 14)
+    assert books(study) == (0, 2 * 12)
     same_money(study, turk)
 
 

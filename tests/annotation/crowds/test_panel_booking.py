@@ -39,8 +39,6 @@ from tests.annotation.crowds.panel_files import (
 )
 from tests.annotation.crowds.panels import ADA, BOB, EVE, do_page, panel_study, session, start
 
-# --- booking --------------------------------------------------------------------------------------
-
 
 def budget_agrees(study: Study) -> None:
     budget = study.budgets.get()
@@ -98,9 +96,6 @@ def test_the_payment_list_names_the_panel_s_ids_and_the_amount() -> None:
     listed = submissions(study, line(ADA, "AWAITING REVIEW", completed(study)), line(BOB, "ACTIVE"))
     rows = payment_list(study, compare(study=study, submissions=listed))
     assert [row[:3] for row in rows[1:]] == [[ADA["PROLIFIC_PID"], ADA["SESSION_ID"], "1.25"]]
-
-
-# --- reviews and bonuses --------------------------------------------------------------------------
 
 
 @pytest.mark.django_db
@@ -171,9 +166,6 @@ def test_raw_ids_are_deleted_for_a_closed_study_alone_and_only_of_its_own_people
     assert left == {BOB["PROLIFIC_PID"], "elsewhere"}
     assert Worker.objects.count() == 2
     assert StudyEvent.objects.filter(what="forget-ids").count() == 1
-
-
-# --- commands -------------------------------------------------------------------------------------
 
 
 def run(*arguments: str) -> str:

@@ -12,6 +12,7 @@ from annotation.crowds.publishing import close_study
 from annotation.models import RawId, Worker
 from annotation.quality.flags import exclude_worker
 from common.errors import WrongState
+from judgments.design.panels import Panel
 from judgments.studies.studies import design_of
 from tests.annotation.crowds.panel_files import (
     HEADER,
@@ -25,13 +26,10 @@ from tests.annotation.crowds.panel_files import (
 )
 from tests.annotation.crowds.panels import ADA, BOB, EVE, panel_study, session, start
 
-# --- reading --------------------------------------------------------------------------------------
 
-
-@pytest.mark.django_db
 class TestReading:
-    def panel(self, preset: str = "prolific", **values: Any) -> Any:
-        return design_of(panel_study(preset=preset, opened=False, panel=values)).panel
+    def panel(self, preset: str = "prolific", **values: Any) -> Panel:
+        return Panel.model_validate({"preset": preset, **values})
 
     def test_columns_of_prolific_s_export_are_found_with_any_separator_and_byte_order_mark(self) -> None:
         panel = self.panel()
@@ -94,9 +92,6 @@ def _ids(ids: dict[str, str]) -> tuple[str, str]:
     return ids["PROLIFIC_PID"], ids["SESSION_ID"]
 
 
-# --- comparing ------------------------------------------------------------------------------------
-
-
 @pytest.mark.django_db
 def test_each_submission_is_told_apart_and_nothing_is_written() -> None:
     study = panel_study()
@@ -131,42 +126,28 @@ def test_what_the_list_does_not_have_is_named_too() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("status", "code", "verdict", "books", "odd"),
-    [
-        ("APPROVED", "", "paid", "approved", False),
-        ("REJECTED", "", "no", "rejected", False),
-        ("RETURNED", "", "no", "returned", True),
-        ("TIMED-OUT", "", "pay", "", True),
-        ("ACTIVE", "", "wait", "", True),
-        ("AWAITING REVIEW", "", "pay", "", True),
-        ("Beyond words", "", "wait", "", True),
-    ],
-)
-def test_of_who_finished_here(status: str, code: str, verdict: str, books: str, odd: bool) -> None:
+def test_of_who_finished_here_and_of_who_did_not() -> None:
     study = panel_study()
     done(study, ADA)
-    one = found(study, line(ADA, status, code))[ADA["PROLIFIC_PID"]]
-    assert (one.verdict, one.books, one.odd) == (verdict, books, odd)
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("status", "verdict", "books", "odd"),
-    [
-        ("APPROVED", "no", "", True),
-        ("REJECTED", "no", "", False),
-        ("RETURNED", "no", "returned", False),
-        ("TIMED-OUT", "no", "timed-out", False),
-        ("ACTIVE", "wait", "", False),
-        ("AWAITING REVIEW", "no", "", True),
-    ],
-)
-def test_of_who_did_not_finish_here(status: str, verdict: str, books: str, odd: bool) -> None:
-    study = panel_study()
-    at_work(study, ADA)
-    one = found(study, line(ADA, status, "x"))[ADA["PROLIFIC_PID"]]
-    assert (one.verdict, one.books, one.odd) == (verdict, books, odd)
+    at_work(study, BOB)
+    for who, status, verdict, books, odd in (
+        (ADA, "APPROVED", "paid", "approved", False),
+        (ADA, "REJECTED", "no", "rejected", False),
+        (ADA, "RETURNED", "no", "returned", True),
+        (ADA, "TIMED-OUT", "pay", "", True),
+        (ADA, "ACTIVE", "wait", "", True),
+        (ADA, "AWAITING REVIEW", "pay", "", True),
+        (ADA, "Beyond words", "wait", "", True),
+        (BOB, "APPROVED", "no", "", True),
+        (BOB, "REJECTED", "no", "", False),
+        (BOB, "RETURNED", "no", "returned", False),
+        (BOB, "TIMED-OUT", "no", "timed-out", False),
+        (BOB, "ACTIVE", "wait", "", False),
+        (BOB, "AWAITING REVIEW", "no", "", True),
+    ):
+        code = "" if who is ADA else "x"
+        one = found(study, line(who, status, code))[who["PROLIFIC_PID"]]
+        assert (one.verdict, one.books, one.odd) == (verdict, books, odd), (who, status)
 
 
 @pytest.mark.django_db

@@ -57,9 +57,6 @@ def later(**past: Any) -> None:
     CrowdSession.objects.update(arrived_at=F("arrived_at") - gone)
 
 
-# --- codes and addresses --------------------------------------------------------------------------
-
-
 def test_every_outcome_has_a_code_of_its_own_which_stays_the_same() -> None:
     study = panel_study(panel={"codes": {"full": "NOROOM"}})
     codes = [code_for(study, design_of(study), outcome) for outcome in OUTCOMES]
@@ -113,9 +110,6 @@ def test_a_panel_that_wants_codes_gets_no_address() -> None:
     assert session(study).code in page
 
 
-# --- screened out ---------------------------------------------------------------------------------
-
-
 def test_who_fails_the_quiz_goes_back_screened_out() -> None:
     study = panel_study(quiz=QUIZ)
     client, _ = start(study, ADA)
@@ -150,9 +144,6 @@ def test_whom_a_rule_stops_goes_back_screened_out(stop: Any) -> None:
     assert client.get(f"/s/{study.slug}/done/", follow=True).content.decode().count("There is no work") == 1
 
 
-# --- returned -------------------------------------------------------------------------------------
-
-
 def test_stopping_is_asked_about_and_then_gives_the_place_back() -> None:
     study = panel_study(hits=2)
     client, _ = start(study, ADA)
@@ -178,9 +169,6 @@ def test_a_page_given_back_alone_leaves_the_session_under_way() -> None:
     assert session(study).status == "working"
     do_page(study, client)
     assert session(study).status == "submitted"
-
-
-# --- full -----------------------------------------------------------------------------------------
 
 
 def test_who_comes_when_all_places_are_taken_is_told_so_and_recorded() -> None:
@@ -214,9 +202,6 @@ def test_where_the_last_pages_are_taken_who_did_some_is_done_and_who_did_none_fi
     assert "All your answers are stored." in ada.get(f"/s/{study.slug}/work/", follow=True).content.decode()
     assert "All places are taken" in bob.get(f"/s/{study.slug}/work/", follow=True).content.decode()
     assert set(CrowdSession.objects.values_list("status", flat=True)) == {"submitted", "full"}
-
-
-# --- timed out ------------------------------------------------------------------------------------
 
 
 def test_a_lease_that_ended_can_be_taken_up_again_while_nobody_needs_the_place() -> None:
@@ -278,9 +263,6 @@ def test_nobody_who_holds_a_page_or_came_just_now_is_timed_out() -> None:
     assert time_out(study=study, minutes=60) == 3
     assert time_out(study=study, minutes=60) == 0
     assert (pages(study, "submitted"), pages(study, "accepted")) == (1, 0)
-
-
-# --- money ----------------------------------------------------------------------------------------
 
 
 def test_approving_spends_rejecting_frees_and_closing_frees_what_nobody_took() -> None:

@@ -36,9 +36,6 @@ def hidden(response: Any, name: str) -> str:
     return found[1]
 
 
-# --- copying --------------------------------------------------------------------------------------
-
-
 def test_the_page_has_the_link_and_a_code_for_each_outcome(designer: Client) -> None:
     study = panel_study()
     response = designer.get(page(study, "panel"))
@@ -71,9 +68,6 @@ def test_studies_without_a_panel_have_no_such_tab(designer: Client) -> None:
     assert page(local, "panel") not in designer.get(page(local, "workers")).content.decode()
     study = panel_study(dataset="more", slug="more")
     assert page(study, "panel") in designer.get(page(study, "workers")).content.decode()
-
-
-# --- the list -------------------------------------------------------------------------------------
 
 
 def test_an_uploaded_list_is_shown_and_changes_nothing_until_it_is_confirmed(designer: Client) -> None:
@@ -149,9 +143,6 @@ def test_what_a_list_holds_is_shown_as_text(designer: Client) -> None:
     assert html.escape(evil)[:20] in shown
 
 
-# --- bonuses and ids ------------------------------------------------------------------------------
-
-
 def test_pages_of_who_stopped_early_are_paid_by_a_bonus_list(designer: Client) -> None:
     study = panel_study(hits=2)
     client, _ = start(study, ADA)
@@ -179,8 +170,6 @@ def test_raw_ids_are_deleted_once_the_name_was_typed(designer: Client) -> None:
     assert "2 raw ids are deleted." in words(done_)
     assert not RawId.objects.exists()
 
-
-# --- strangers ------------------------------------------------------------------------------------
 
 STEPS = ("reconcile", "payment-list", "book-list", "bonus-list", "pay-pages", "forget-ids")
 

@@ -210,11 +210,4 @@ def _mapped(root: Element, total: int) -> int:
     if (percentage := mapping.find(f"{ANSWER_KEY}PercentageMapping")) is not None:
         best = number("MaximumSummedScore", percentage)
         return (200 * total + best) // (2 * best) if best > 0 else 0
-    if (scale := mapping.find(f"{ANSWER_KEY}ScaleMapping")) is not None:
-        return total * number("SummedScoreMultiplier", scale)
-    if (ranges := mapping.find(f"{ANSWER_KEY}RangeMapping")) is not None:
-        for step in ranges.iter(f"{ANSWER_KEY}SummedScoreRange"):
-            if number("InclusiveLowerBound", step) <= total <= number("InclusiveUpperBound", step):
-                return number("QualificationValue", step)
-        return number("OutOfRangeQualificationValue", ranges)
-    raise _malformed("AnswerKey", "QualificationValueMapping holds no mapping")
+    raise _malformed("AnswerKey", "QualificationValueMapping holds no PercentageMapping")

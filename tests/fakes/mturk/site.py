@@ -191,24 +191,19 @@ class Site:
             url = f"{self.base_url}/_frames/{hit.hit_id}?{urlencode(parameters)}"
         return Frame(hit.hit_id, parameters["assignmentId"], url, hit.question.frame_height)
 
-    # Qualifications
-
     def request_qualification(self, type_id: str, worker_id: str) -> QualificationRequest:
         """A worker asks for a qualification: granted at once, decided by the requester, or after a test."""
         with self.world.lock:
             now = self.world.settle()
             kind = self.world.qualification_types.get(type_id)
-            if kind is None or kind.deleted or kind.status != "Active":
+            if kind is None or kind.status != "Active":
                 raise SiteRefusal("There is no such qualification.", 404)
             self._demand_retry(kind, worker_id, now)
             self.world.worker(worker_id)
             number = self.world.number()
             request = QualificationRequest(number, self.world.new_id(), kind, worker_id, now)
             self.world.requests[request.request_id] = request
-            if kind.auto_granted:
-                request.state = "Granted"
-                grant(self.world, kind, worker_id, kind.auto_granted_value or 1, now)
-            elif kind.test is None:
+            if kind.test is None:
                 request.state, request.submitted = "Pending", now
             return request
 

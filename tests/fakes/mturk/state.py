@@ -132,9 +132,6 @@ class QualificationType:
     answer_key: str | None = None
     test_duration: int | None = None
     retry_delay: int | None = None
-    auto_granted: bool = False
-    auto_granted_value: int | None = None
-    deleted: bool = False
 
 
 @dataclass
@@ -266,6 +263,6 @@ class World:
     def qualification_type(self, identifier: str) -> QualificationType:
         """The requester's own qualification type of that id."""
         found = self.qualification_types.get(identifier)
-        if found is None or found.deleted:
+        if found is None:
             raise does_not_exist("QualificationType", identifier)
         return found

@@ -145,7 +145,7 @@ class Web:
                 {"hits": [hit.hit_id for hit in hits], "held": [turn.assignment_id for turn in held]}
             )
         with self.site.world.lock:
-            kinds = [kind for kind in self.site.world.qualification_types.values() if not kind.deleted]
+            kinds = list(self.site.world.qualification_types.values())
         return _page(pages.listing(asked.worker_id, hits, held, kinds))
 
     def _group(self, asked: Visit) -> Reply:

@@ -39,9 +39,6 @@ ACTIONS = {
     "AUTOMATICALLY_APPROVE": set(),
     "MANUALLY_REVIEW": set(),
     "REQUEST_RETURN": {"return_reason"},
-    "ADD_TO_PARTICIPANT_GROUP": {"participant_group"},
-    "REMOVE_FROM_PARTICIPANT_GROUP": {"participant_group"},
-    "FIXED_SCREEN_OUT_PAYMENT": {"fixed_screen_out_reward", "slots"},
 }
 TRANSITIONS = {
     ("UNPUBLISHED", "PUBLISH"): "ACTIVE",
@@ -178,26 +175,6 @@ def transition_submission(world: World, path: tuple[str, ...], _: Query, body: B
     return 200, _detailed(one)
 
 
-def bulk_approve(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
-    """POST /submissions/bulk-approve/"""
-    _check_fields(body, {"submission_ids": list}, required={"submission_ids"}, bare=True)
-    unknown = [one for one in body["submission_ids"] if one not in world.submissions]
-    if unknown:
-        raise Refusal(f"Unknown submissions: {', '.join(unknown)}", bare=True)
-    for one in body["submission_ids"]:
-        if world.submissions[one].status == "AWAITING REVIEW":  # the rest is left alone (?)
-            world.approve(world.submissions[one])
-    return 200, {"message": "The request to bulk approve has been made successfully."}
-
-
-def request_return(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
-    """POST /submissions/{id}/request-return/"""
-    one = _find(world.submissions, path[0], "submission")
-    _check_fields(body, {"request_return_reasons": list}, required={"request_return_reasons"})
-    one.return_requested = one.return_requested or world.now()
-    return 200, {"id": one.id, "status": one.status, "participant": one.participant}
-
-
 def set_up_bonuses(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
     """POST /submissions/bonus-payments/: amounts in the main unit, to submissions or participants of the study."""
     _check_fields(body, {"study_id": str, "csv_bonuses": str}, required={"study_id", "csv_bonuses"})
@@ -254,11 +231,6 @@ def create_group(world: World, _: tuple[str, ...], __: Query, body: Body) -> Ans
     return 201, _group(group)
 
 
-def list_members(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
-    """GET /participant-groups/{id}/participants/"""
-    return 200, _members(_find(world.groups, path[0], "participant group"))
-
-
 def add_members(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
     """POST /participant-groups/{id}/participants/: members already there are passed over (R)."""
     group = _find(world.groups, path[0], "participant group")
@@ -308,13 +280,10 @@ ROUTES: list[tuple[str, str, str, Endpoint]] = [
     ("GET", r"submissions/", "list submissions", list_submissions),
     ("GET", r"submissions/(\w+)/", "get submission", get_submission),
     ("POST", r"submissions/(\w+)/transition/", "transition submission", transition_submission),
-    ("POST", r"submissions/bulk-approve/", "bulk approve", bulk_approve),
-    ("POST", r"submissions/(\w+)/request-return/", "request return", request_return),
     ("POST", r"submissions/bonus-payments/", "set up bonuses", set_up_bonuses),
     ("POST", r"bulk-bonus-payments/(\w+)/pay/", "pay bonuses", pay_bonuses),
     ("GET", r"participant-groups/", "list groups", list_groups),
     ("POST", r"participant-groups/", "create group", create_group),
-    ("GET", r"participant-groups/(\w+)/participants/", "list members", list_members),
     ("POST", r"participant-groups/(\w+)/participants/", "add members", add_members),
     ("DELETE", r"participant-groups/(\w+)/participants/", "remove members", remove_members),
     ("POST", r"messages/", "send message", send_message),

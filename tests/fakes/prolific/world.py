@@ -119,7 +119,6 @@ class World:
         self._coming: list[tuple[datetime, str, int]] = []
         self._issued = 0
 
-    # --- time and ids -----------------------------------------------------------------------------
     def now(self) -> datetime:
         """The service's time."""
         return datetime.now(UTC) + self._ahead
@@ -144,7 +143,6 @@ class World:
             if one.status in RUNNING and one.started + allowed < now:
                 one.status = "TIMED-OUT"
 
-    # --- money ------------------------------------------------------------------------------------
     def fees(self, cents: int) -> tuple[int, int]:
         """Fee and tax on an amount, each rounded half up to the cent (?)."""
         fee = (cents * self.fee_permille + 500) // 1000
@@ -185,7 +183,6 @@ class World:
         self._coming.append((self.now() + timedelta(seconds=self.bonus_delay), submission, cents))
         self.settle()
 
-    # --- questions --------------------------------------------------------------------------------
     def of(self, study: str) -> Iterator[Submission]:
         """A study's submissions."""
         return (one for one in self.submissions.values() if one.study == study)
@@ -206,7 +203,6 @@ class World:
             if not running:
                 study.status = "AWAITING REVIEW" if "AWAITING REVIEW" in states else "COMPLETED"
 
-    # --- participants -----------------------------------------------------------------------------
     def enter(self, study_id: str, participant: str) -> tuple[str, str]:
         """A participant takes a place and opens the study: the submission's id and the address they land on."""
         self.settle()
@@ -254,13 +250,6 @@ class World:
             self.approve(one)
         elif kind == "REQUEST_RETURN":
             one.return_requested = self.now()
-        elif kind == "ADD_TO_PARTICIPANT_GROUP":
-            self.groups[action["participant_group"]].members.setdefault(one.participant, self.now())
-        elif kind == "REMOVE_FROM_PARTICIPANT_GROUP":
-            self.groups[action["participant_group"]].members.pop(one.participant, None)
-        elif kind == "FIXED_SCREEN_OUT_PAYMENT":
-            one.status = "SCREENED OUT"
-            self.spend(int(action["fixed_screen_out_reward"]))
 
     def give_back(self, submission_id: str) -> None:
         """A participant returns their submission: unpaid, and the place is free again (R)."""
@@ -270,7 +259,6 @@ class World:
         one.status = "RETURNED"
         self._reopened(self.studies[one.study])
 
-    # --- decisions --------------------------------------------------------------------------------
     def approve(self, one: Submission) -> None:
         """Pays a submission once (R: the second request is ignored)."""
         if one.status == "APPROVED":

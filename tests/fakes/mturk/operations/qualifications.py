@@ -43,8 +43,6 @@ def type_row(kind: QualificationType) -> dict[str, Any]:
         "AnswerKey": kind.answer_key,
         "RetryDelayInSeconds": kind.retry_delay,
         "IsRequestable": True,
-        "AutoGranted": kind.auto_granted,
-        "AutoGrantedValue": kind.auto_granted_value,
     }
 
 
@@ -54,8 +52,7 @@ def create_qualification_type(world: World, parameters: Parameters, now: datetim
     demand_length(parameters, Name=200, Description=2000)
     if len(parameters.get("Keywords", "")) > 1000:
         raise ParameterValidationError("Keywords must have at most 1000 characters.")
-    taken = (kind for kind in world.qualification_types.values() if not kind.deleted)
-    if any(kind.name == parameters["Name"] for kind in taken):
+    if any(kind.name == parameters["Name"] for kind in world.qualification_types.values()):
         raise RequestError(
             f"You have already created a QualificationType with this name: {parameters['Name']}.",
             "QualificationTypeAlreadyExists",
@@ -75,16 +72,11 @@ def create_qualification_type(world: World, parameters: Parameters, now: datetim
 
 
 def _set_up(kind: QualificationType, parameters: Parameters) -> None:
-    """Test, key, delay and automatic granting, with the rules between them (D); changes all or nothing."""
+    """Test, key and delay, with the rules between them (D); changes all or nothing."""
     test, key = parameters.get("Test"), parameters.get("AnswerKey")
     duration = parameters.get("TestDurationInSeconds")
-    auto = parameters.get("AutoGranted", kind.auto_granted)
     if test is None and (key is not None or duration is not None):
         raise ParameterValidationError("AnswerKey and TestDurationInSeconds need a Test.")
-    if auto and (test is not None or kind.test is not None):
-        raise ParameterValidationError("A QualificationType with a Test cannot be AutoGranted.")
-    if "AutoGrantedValue" in parameters and not auto:
-        raise ParameterValidationError("AutoGrantedValue needs AutoGranted.")
     if "RetryDelayInSeconds" in parameters:
         demand_range("RetryDelayInSeconds", parameters["RetryDelayInSeconds"], 0, YEAR)
     if test is not None:
@@ -96,9 +88,6 @@ def _set_up(kind: QualificationType, parameters: Parameters) -> None:
             check_answer_key(key)
         kind.test, kind.test_duration, kind.answer_key = test, duration, key
     kind.retry_delay = parameters.get("RetryDelayInSeconds", kind.retry_delay)
-    kind.auto_granted = auto
-    if auto:
-        kind.auto_granted_value = parameters.get("AutoGrantedValue", kind.auto_granted_value or 1)
 
 
 @operation("ListQualificationTypes")
@@ -106,7 +95,7 @@ def list_qualification_types(world: World, parameters: Parameters, now: datetime
     """By words in name, keywords and description; the service's own types only when not MustBeOwnedByCaller."""
     words = parameters.get("Query", "").lower().split()
     rows: list[tuple[int, dict[str, Any]]] = [
-        (kind.number, type_row(kind)) for kind in world.qualification_types.values() if not kind.deleted
+        (kind.number, type_row(kind)) for kind in world.qualification_types.values()
     ]
     if not parameters.get("MustBeOwnedByCaller") and not parameters["MustBeRequestable"]:
         rows += [(place - len(SYSTEM_NAMES), _system_row(key)) for place, key in enumerate(SYSTEM_NAMES)]

@@ -13,7 +13,6 @@ Parameters = dict[str, Any]
 Answer = dict[str, Any]
 Handler = Callable[[World, Parameters, datetime], Answer]
 OPERATIONS: dict[str, Handler] = {}
-MOST_RESULTS = 100  # the model's own limit
 USUAL_RESULTS = 10  # when MaxResults is left out (?)
 
 Row = TypeVar("Row")
