@@ -111,7 +111,7 @@ def test_no_call_breaks_at_a_body_that_it_does_not_expect(study: Study, staff: d
     odd: tuple[Any, ...] = ("x" * 300_000, 10**30, -(2**63) - 1, 1e308, None, True)
     values: tuple[Any, ...] = (*odd, [[]], {"a": [10**400]}, "\u202e\u0007")
     bodies += [{**dict.fromkeys(names, value), "study": study.slug} for value in values]
-    bodies += [dict.fromkeys(names, 10**30), dict.fromkeys(names, [[]])]
+    bodies += [dict.fromkeys(names, 10**30), {name: [[]] for name in names}]
     texts = [json.dumps(body).encode() for body in bodies]
     for method, path, described in operations():
         if "application/json" not in described.get("requestBody", {}).get("content", {}):
