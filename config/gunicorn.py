@@ -12,6 +12,7 @@ workers = int(os.environ.get("WEB_PROCESSES") or 2)
 threads = 8
 timeout = 120  # a large dataset is uploaded in one request
 graceful_timeout = 5
+keepalive = 75  # people read between two clicks; a proxy may use a connection for many of them
 preload_app = True
 control_socket_disable = True
 accesslog = None

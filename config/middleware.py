@@ -12,6 +12,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
+from common.rate_limits import visiting_from
 from config.api.framework import unknown_address
 
 
@@ -36,6 +37,22 @@ class ActingMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         with acting_as(lambda: request.user if isinstance(request.user, User) else None):
+            return self.get_response(request)
+
+
+class AddressMiddleware:
+    """Sets the visitor's address for limits: the one that the outermost of our proxies saw."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        address = request.META.get("REMOTE_ADDR", "")
+        if settings.PROXIES:
+            # what is further left came with the visitor's own header
+            passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
+            address = passed[0].strip() or address
+        with visiting_from(address):
             return self.get_response(request)
 
 

@@ -65,6 +65,22 @@ CONTENT_SECURITY_POLICY = {
 # Only staff see these pages; see config.middleware.
 ADMIN_POLICY_CHANGES = {"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]}
 
+# Limits by address (common.rate_limits, docs/install.md)
+# Proxies in front that append to X-Forwarded-For; 0: the connection's own address is the visitor's.
+PROXIES = env.int("PROXIES", default=1 if HTTPS else 0)
+# A class behind one address stays far below them. LIMIT_JOIN=1000/hour sets another, LIMIT_JOIN= none.
+LIMITS = {
+    name: env.str(f"LIMIT_{name.upper()}", default=default)
+    for name, default in {
+        "login": "10/15 minutes",  # wrong passwords of one account
+        "logins": "60/15 minutes",  # wrong passwords of all accounts
+        "code": "60/10 minutes",  # wrong codes of one study
+        "resume": "60/10 minutes",  # wrong resume codes
+        "join": "300/10 minutes",  # new workers of one study
+        "token": "600/10 minutes",  # unknown tokens
+    }.items()
+}
+
 # Crowds (docs/crowds)
 # Names of people whom crowds send are made with it; another key would take everybody for somebody new.
 PSEUDONYM_KEY = env.str("PSEUDONYM_KEY", default="") or SECRET_KEY
@@ -129,8 +145,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.outages.OutageMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
     "config.framing.FramedPagesMiddleware",
@@ -140,6 +158,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.ActingMiddleware",
+    "config.middleware.AddressMiddleware",
     "config.middleware.UnchangedMiddleware",
     "config.middleware.StorableAddressMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -287,6 +306,7 @@ UNFOLD = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
     "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
+    "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages
@@ -316,10 +336,12 @@ LOGGING = {
             "style": "{",
         }
     },
+    "filters": {"without_outages": {"()": "config.outages.WithoutOutages"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
+        "django.request": {"filters": ["without_outages"]},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
         "matplotlib": {"level": "WARNING"},

@@ -21,13 +21,13 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
 CODE = (
-    "annotation", "judgments/hit_templates", "judgments/kinds", "config",
+    "annotation", "judgments/hit_templates", "judgments/kinds", "common", "config",
     "evaluation/challenges/page.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
 )  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
-    "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/500.html",
+    "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/500.html", "templates/503.html",
 )  # fmt: skip
 KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),

@@ -40,6 +40,7 @@ from judgments.studies.log import note_event
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 POST_SECONDS = 5.0  # for a whole attempt
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: reaches any IPv4 address
+GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_WEBHOOKS = 10  # webhooks per study
 State = WebhookDelivery.State
@@ -212,10 +213,12 @@ def _address_of(host: str, port: int) -> str:
 def _refuse_private(address: Address) -> None:
     inner: list[Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
-        inner += [one for one in (address.ipv4_mapped, address.sixtofour) if one is not None]
+        inner += [address.sixtofour] if address.sixtofour else []
         inner += list(address.teredo or ())
         if address in NAT64:
-            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+            inner = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+        elif address not in GLOBAL_UNICAST:  # other ranges translate to IPv4, or are local, or without use
+            raise BadAddress("it leads into a private network")
     if not all(one.is_global and not one.is_multicast for one in inner):
         raise BadAddress("it leads into a private network")
 

@@ -29,6 +29,7 @@ from annotation.errors import (
 from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
 from annotation.quiz.quizzes import has_passed, quiz_status
+from common import rate_limits
 from common.errors import NotThere, WrongState
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
@@ -187,6 +188,8 @@ def join_study(
     if joined_before is None:
         _refuse_strangers(study, design_of(study), code, consent)
         refuse_unfit(asked=design_of(study).workers, worker=known, country=country)
+    if known is None:
+        rate_limits.count("join", study.slug)
     worker, token, resume = _worker_named(name, known, country)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
@@ -253,10 +256,12 @@ def _typed_code(code: str) -> str:
 
 
 def _worker_of_code(name: str, resume: str) -> Worker:
+    rate_limits.check("resume")
     worker = Worker.objects.filter(
         name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
     ).first()
     if worker is None:
+        rate_limits.count("resume")
         raise NameTaken(_("Name and resume code do not belong together."))
     return worker
 
@@ -279,11 +284,15 @@ def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: boo
     if not comes_by_the_link(study.place):
         raise JoinRefused(_("This study is for people whom a panel sends; please open it from there."))
     access = design.access
+    if access.join != "open":
+        rate_limits.check("code", study.slug)
     if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
+        rate_limits.count("code", study.slug)
         raise JoinRefused(_("The code is not the one of this study."))
     if access.join == "invited":
         invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
         if invitation is None or invitation.used_at is not None:
+            rate_limits.count("code", study.slug)
             raise JoinRefused(
                 _("This study is for invited people; the invitation code is unknown or was used.")
             )

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template import loader
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request as default_bad_request
@@ -25,9 +27,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.work.joining import worker_for_token
+from common import rate_limits
 from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
+from config.outages import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 
@@ -54,6 +58,7 @@ class TokenAuthentication(BaseAuthentication):
         if token.startswith(KEY_START) and len(token) == KEY_LENGTH:
             found = token_for_key(token)
             if found is None:
+                rate_limits.count("token")
                 raise exceptions.AuthenticationFailed(
                     "The token is not known, was revoked, or is past its time."
                 )
@@ -62,6 +67,7 @@ class TokenAuthentication(BaseAuthentication):
             return StaffTokens().authenticate_credentials(token)
         worker = worker_for_token(token)
         if worker is None:
+            rate_limits.count("token")
             raise exceptions.AuthenticationFailed(
                 "The token is not known; join again, or with the resume code."
             )
@@ -145,6 +151,8 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
             name: value for name in ("missing", "field", "quiz") if (value := getattr(error, name, None))
         }
         body = problem(error.status, str(error), title=error.title, **members)
+        if isinstance(error, rate_limits.TooMany):
+            headers["Retry-After"] = str(error.wait)
     elif isinstance(error, Http404 | exceptions.NotFound):
         body = problem(404, "There is nothing at this address for you.")
     elif isinstance(error, PermissionDenied):
@@ -187,12 +195,27 @@ def problem_page(status: int, detail: str) -> JsonResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """Handle an unforeseen error, status 500 or 503: a problem document below /api/, a page elsewhere."""
+    if outage := _outage(request, sys.exception()):
+        return outage
     if request.path.startswith("/api/"):
         return problem_page(500, "The server could not do this; the failure was written to its log.")
     return default_server_error(request)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Handle status 400 likewise. Django takes a session that cannot be stored for a bad request."""
+    if outage := _outage(request, exception):
+        return outage
     if request.path.startswith("/api/"):
         return problem_page(400, "The request is malformed.")
     return default_bad_request(request, exception)
+
+
+def _outage(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+    """Return the response of status 503 if the error comes from an outage."""
+    if error is None or not note_outage(error):
+        return None
+    if request.path.startswith("/api/"):
+        return as_outage(problem_page(503, "The server can store nothing right now; try again in a moment."))
+    return as_outage(HttpResponse(loader.get_template("503.html").render()))

@@ -23,6 +23,7 @@ DESCRIPTIONS = {
     "404": "Nothing there, or nothing for this person.",
     "413": "The body is too large.",
     "415": "The body is of another media type.",
+    "429": "Tried too often from this address; Retry-After says when it is worth trying again.",
 }
 
 
@@ -69,7 +70,7 @@ def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             responses = operation["responses"]
-            expected = ["400", "401", "403"]
+            expected = ["400", "401", "403", "429"]
             if method == "get":
                 expected.append("304")
             if "{" in path:

@@ -301,7 +301,8 @@ BAD_URLS = [
     "http://example.org/hook", "ftp://example.org", "https://", "example.org", "https://user:pw@example.org/",
     "https://127.0.0.1/", "https://10.1.2.3/", "https://192.168.0.1/", "https://169.254.169.254/latest/meta-data",
     "https://[::1]/", "https://[fe80::1]/", "https://[fd00::1]/", "https://[::ffff:127.0.0.1]/", "https://0.0.0.0/",
-    "https://[64:ff9b::7f00:1]/", "https://[2002:7f00:1::]/", "https://224.0.0.1/", "https://localhost/",
+    "https://[64:ff9b::7f00:1]/", "https://[64:ff9b:1::7f00:1]/", "https://[::127.0.0.1]/", "https://[fec0::1]/",
+    "https://[2002:7f00:1::]/", "https://224.0.0.1/", "https://localhost/",
     "https://db.internal/", "https://a b/", "https://exämple.org/", "https://x:99999/", "https://x:0/",
     "https://x/#part", "https://x/\r\nHost: y",
 ]  # fmt: skip

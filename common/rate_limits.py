@@ -1,0 +1,124 @@
+"""Limits on how often one address or account may do a thing (docs/security.md).
+
+What a door refuses counts, such as a wrong code; of what it lets in only that which costs others, such as a place in
+a study. The doors do not know addresses: a middleware hands the visitor's address in (``visiting_from``). Commands and
+jobs have none, and no limit.
+
+Counts are kept in the Redis of the installation, which all web processes share; without one each process counts for
+itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import logging
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import redis
+from django.conf import settings
+from django.utils.translation import ngettext
+from limits import RateLimitItem, parse
+from limits.storage import storage_from_string
+from limits.strategies import MovingWindowRateLimiter
+
+from common.errors import QuorumError
+
+logger = logging.getLogger(__name__)
+
+_address: ContextVar[str] = ContextVar("address", default="")
+
+
+class TooMany(QuorumError):
+    """A limit is reached; ``wait`` is the number of seconds until it is worth trying again."""
+
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, message: str, *, wait: int) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+@contextmanager
+def visiting_from(address: str) -> Iterator[None]:
+    """Set the visitor's address for the limits within the block."""
+    token = _address.set(_network(address))
+    try:
+        yield
+    finally:
+        _address.reset(token)
+
+
+def _network(address: str) -> str:
+    """Return an IPv4 address as it is and the /64 of an IPv6 address, of which one household has many."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.IPv6Network((found, 64), strict=False))
+    return str(found)
+
+
+def check(name: str, *of: str) -> None:
+    """Raise TooMany if the visitor has used up the limit ``name``; count nothing.
+
+    Args:
+        of: what the visitor tries it on, such as a study or an account; each has a count of its own.
+    """
+    _use(name, of, counted=False)
+
+
+def count(name: str, *of: str) -> None:
+    """Count one use of the limit ``name`` by the visitor, and raise TooMany if it was used up before."""
+    _use(name, of, counted=True)
+
+
+def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
+    address, limit = _address.get(), _limit(name)
+    if not address or limit is None:
+        return
+    key = (name, address, *of)
+    limiter = _limiter(settings.CELERY_BROKER_URL)
+    try:
+        allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
+        if allowed:
+            return
+        until = limiter.get_window_stats(limit, *key).reset_time
+    except redis.RedisError as error:
+        logger.warning("No limit is kept: the Redis does not answer (%s).", error)
+        return
+    logger.warning(
+        "The limit %s (%s) is reached by %s%s.", name, limit, address, "".join(f", {one}" for one in of)
+    )
+    wait = max(1, math.ceil(until - time.time()))
+    raise TooMany(_sentence(wait), wait=wait)
+
+
+def _sentence(wait: int) -> str:
+    minutes = math.ceil(wait / 60)
+    return ngettext(
+        "That was tried too often from here; please try again in %(n)d minute.",
+        "That was tried too often from here; please try again in %(n)d minutes.",
+        minutes,
+    ) % {"n": minutes}
+
+
+@functools.cache
+def _limiter(broker: str) -> MovingWindowRateLimiter:
+    return MovingWindowRateLimiter(storage_from_string(broker or "memory://"))
+
+
+def _limit(name: str) -> RateLimitItem | None:
+    text = settings.LIMITS[name]
+    return _parsed(text) if text else None
+
+
+_parsed = functools.cache(parse)

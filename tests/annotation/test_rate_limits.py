@@ -1,0 +1,134 @@
+"""What one address may try how often: wrong codes, wrong passwords, new workers."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from annotation.models import Worker
+from judgments.models import Study
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+CODE = "a-long-enough-code"
+NUMBERS = iter(range(1, 200))
+
+
+@pytest.fixture
+def address() -> str:
+    """An address that no other test has used up."""
+    return f"198.51.100.{next(NUMBERS)}"
+
+
+@pytest.fixture
+def limits(settings: Settings) -> Callable[..., None]:
+    def use(**limits: str) -> None:
+        settings.LIMITS = dict.fromkeys(settings.LIMITS, "") | limits
+
+    return use
+
+
+def by_page(study: Study, name: str, code: str, address: str) -> int:
+    form = {"name": name, "code": code, "consent": "on"}
+    return Client(REMOTE_ADDR=address).post(f"/s/{study.slug}/", form).status_code
+
+
+def by_call(study: Study, name: str, code: str, address: str) -> int:
+    body = {"worker": name, "code": code, "consent": True}
+    reply = Client(REMOTE_ADDR=address).post(
+        f"/api/studies/{study.slug}/join/", body, content_type="application/json"
+    )
+    if reply.status_code == 429:
+        assert 0 < int(reply.headers["Retry-After"]) <= 600
+    return reply.status_code
+
+
+@pytest.mark.parametrize("join", [by_page, by_call])
+def test_codes_cannot_be_guessed_from_one_address(
+    limits: Callable[..., None], address: str, join: Callable[[Study, str, str, str], int]
+) -> None:
+    limits(code="5/10 minutes")
+    study = make_study(access={"join": "code", "code": CODE})
+    assert [join(study, f"w{n}", "wrong", address) for n in range(5)] == [403] * 5
+    assert join(study, "w", CODE, address) == 429
+    assert Worker.objects.count() == 0
+    assert join(study, "w", CODE, "203.0.113.9") in (201, 303)
+
+
+def test_right_codes_do_not_count(limits: Callable[..., None], address: str) -> None:
+    limits(code="5/10 minutes")
+    study = make_study(access={"join": "code", "code": CODE})
+    assert {by_call(study, f"w{n}", CODE, address) for n in range(12)} == {201}
+
+
+def test_one_address_cannot_take_every_place_of_a_study(limits: Callable[..., None], address: str) -> None:
+    limits(join="8/10 minutes")
+    study, other = make_study(), make_study(name="Other")
+    assert [by_call(study, f"w{n}", "", address) for n in range(10)] == [201] * 8 + [429] * 2
+    assert by_call(other, "v", "", address) == 201
+
+
+def test_resume_codes_cannot_be_guessed(limits: Callable[..., None], address: str) -> None:
+    limits(resume="3/10 minutes")
+    study = make_study()
+    browser = Client(REMOTE_ADDR=address)
+    form = {"name": "w", "resume": "wrong"}
+    found = [browser.post(f"/s/{study.slug}/resume/", form).status_code for _ in range(4)]
+    assert found == [409, 409, 409, 429]
+
+
+def test_unknown_tokens_are_refused_with_fewer_words_after_a_while(
+    limits: Callable[..., None], address: str
+) -> None:
+    limits(token="3/10 minutes")
+    browser = Client(REMOTE_ADDR=address, headers={"Authorization": f"Token {'x' * 43}"})
+    assert [browser.get("/api/studies/").status_code for _ in range(4)] == [401, 401, 401, 429]
+
+
+class TestLogin:
+    def log_in(self, name: str, password: str, address: str, **extra: str) -> tuple[int, str]:
+        reply = Client(REMOTE_ADDR=address, **extra).post(
+            "/admin/login/", {"username": name, "password": password}
+        )
+        return reply.status_code, reply.content.decode()
+
+    def test_wrong_passwords_lock_the_account_for_this_address(
+        self, limits: Callable[..., None], address: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        limits(login="4/15 minutes", logins="60/15 minutes")
+        for name in ("designer", "other"):
+            User.objects.create_superuser(name, password="the right one")
+        for _ in range(4):
+            status, page = self.log_in("designer", "wrong", address)
+            assert (status, "tried too often" in page) == (200, False)
+        for name in ("designer", "Designer"):
+            status, page = self.log_in(name, "the right one", address)
+            assert (status, "tried too often" in page) == (200, True)
+        assert f"login (4 per 15 minute) is reached by {address}, designer" in caplog.text
+        assert self.log_in("other", "the right one", address)[0] == 302
+        assert self.log_in("designer", "the right one", "203.0.113.9")[0] == 302
+
+    def test_an_address_cannot_try_one_account_after_the_other(
+        self, limits: Callable[..., None], address: str
+    ) -> None:
+        limits(login="4/15 minutes", logins="6/15 minutes")
+        User.objects.create_superuser("designer", password="the right one")
+        for number in range(6):
+            self.log_in(f"a{number}", "wrong", address)
+        assert self.log_in("designer", "the right one", address)[0] == 200
+
+    def test_behind_a_proxy_the_visitor_counts_and_cannot_choose_an_address(
+        self, limits: Callable[..., None], settings: Settings, address: str
+    ) -> None:
+        limits(login="2/15 minutes")
+        settings.PROXIES = 1
+        User.objects.create_superuser("designer", password="the right one")
+        for number in range(2):
+            self.log_in("designer", "wrong", "10.0.0.1", HTTP_X_FORWARDED_FOR=f"192.0.2.{number}, {address}")
+        forged = {"HTTP_X_FORWARDED_FOR": f"192.0.2.77, {address}"}
+        assert self.log_in("designer", "the right one", "10.0.0.1", **forged)[0] == 200
+        assert (
+            self.log_in("designer", "the right one", "10.0.0.1", HTTP_X_FORWARDED_FOR="192.0.2.1")[0] == 302
+        )
