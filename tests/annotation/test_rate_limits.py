@@ -1,6 +1,7 @@
 """What one address may try how often: wrong codes, wrong passwords, new workers."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -88,7 +89,7 @@ def test_unknown_tokens_are_refused_with_fewer_words_after_a_while(
 
 
 class TestLogin:
-    def log_in(self, name: str, password: str, address: str, **extra: str) -> tuple[int, str]:
+    def log_in(self, name: str, password: str, address: str, **extra: Any) -> tuple[int, str]:
         reply = Client(REMOTE_ADDR=address, **extra).post(
             "/admin/login/", {"username": name, "password": password}
         )
