@@ -1,14 +1,20 @@
-"""Whether this process is alive (`/health/live`) and whether it can serve (`/health/ready`).
+"""Probes (`/health/live`, `/health/ready`), and status 503 while the database is away or a disk is full.
 
-Both are answered before the host is checked and before HTTPS is asked for: a probe comes by the address of the machine.
+Probes are answered before the host is checked and before HTTPS is asked for: they come by the address of the machine.
 """
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import shutil
+import sqlite3
+import threading
+import time
 from collections.abc import Callable
 
+import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -16,6 +22,131 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 LEAST_FREE = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
 FINE = "ok"
+RETRY_SECONDS = 10
+MARK = "X-Quorum-Outage"  # never leaves the server
+QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
+DATABASE = "The database cannot be reached"
+DISK = "The disk is full or cannot be written"
+SQLITE_OUTAGES = {
+    sqlite3.SQLITE_BUSY: DATABASE,
+    sqlite3.SQLITE_LOCKED: DATABASE,
+    sqlite3.SQLITE_PROTOCOL: DATABASE,
+    sqlite3.SQLITE_CANTOPEN: DATABASE,
+    sqlite3.SQLITE_READONLY: DISK,
+    sqlite3.SQLITE_IOERR: DISK,
+    sqlite3.SQLITE_FULL: DISK,
+}
+# connection, resources, intervention of an operator, system; an SQLSTATE's first two characters are its class
+POSTGRESQL_OUTAGES = {"08": DATABASE, "53": DATABASE, "57": DATABASE, "58": DISK}
+POSTGRESQL_DISK_FULL = "53100"
+QUERY_CANCELED = "57014"
+
+logger = logging.getLogger(__name__)
+
+
+def note_outage(error: BaseException) -> bool:
+    """Return whether the error comes from an outage; log one that is new."""
+    root = _root(error)
+    if root is not None:
+        STATE.begin(_outage_of(root), root)
+    return root is not None
+
+
+def _root(error: BaseException | None) -> BaseException | None:
+    """Return the error that tells of an outage: this one, or one that led to it, as to a session not stored."""
+    while error is not None and not _outage_of(error):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _outage_of(error: BaseException) -> str:
+    """Return what is out of order in a few words, "" if the error is a fault of the program."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+        return DISK
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return ""
+    cause = error.__cause__
+    if isinstance(cause, sqlite3.Error):
+        # the extended code holds the primary one in its lowest byte
+        return SQLITE_OUTAGES.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "")
+    if isinstance(cause, psycopg.Error):
+        state = cause.sqlstate
+        if state is None:  # the server never answered
+            return DATABASE if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError) else ""
+        if state in (POSTGRESQL_DISK_FULL, QUERY_CANCELED):
+            return DISK if state == POSTGRESQL_DISK_FULL else ""
+        return POSTGRESQL_OUTAGES.get(state[:2], "")
+    return DATABASE if isinstance(error, InterfaceError) else ""
+
+
+class _State:
+    """The outage of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._what = ""
+        self._last = 0.0
+
+    def begin(self, what: str, error: BaseException) -> None:
+        """Note an outage; log it unless it is known."""
+        with self._lock:
+            known, self._what, self._last = self._what, what, time.monotonic()
+        if known != what:
+            reason = " ".join(str(error).split())[:300]
+            logger.error("%s (%s). Requests get status 503 until it is back.", what, reason)
+
+    def may_be_over(self) -> bool:
+        return bool(self._what) and time.monotonic() - self._last >= QUIET_SECONDS
+
+    def end(self) -> None:
+        with self._lock:
+            over, self._what = self._what, ""
+        if over:
+            logger.warning("Over: %s. Requests are answered again.", over[0].lower() + over[1:])
+
+
+STATE = _State()
+
+
+class OutageMiddleware:
+    """Gives responses of ``as_outage`` their status, and notices the end of an outage."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if MARK in response.headers:
+            del response.headers[MARK]
+            response.status_code = 503
+            response.headers["Retry-After"] = str(RETRY_SECONDS)
+        elif response.status_code < 500 and STATE.may_be_over() and is_answering():
+            STATE.end()
+        return response
+
+
+def as_outage(response: HttpResponse) -> HttpResponse:
+    """Return the response with status 500 until ``OutageMiddleware``: sessions are stored with any other one."""
+    response.status_code = 500
+    response.headers[MARK] = "yes"
+    return response
+
+
+def is_answering() -> bool:
+    """Return whether the database answers."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, InterfaceError):
+        return False
+    return True
+
+
+class WithoutOutages(logging.Filter):
+    """Drop the traceback of each request during an outage, which its first line explains."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and _root(record.exc_info[1]))
 
 
 class HealthMiddleware:

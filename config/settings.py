@@ -148,7 +148,7 @@ MIDDLEWARE = [
     "config.health.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.outages.OutageMiddleware",
+    "config.health.OutageMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
     "config.framing.FramedPagesMiddleware",
@@ -336,7 +336,7 @@ LOGGING = {
             "style": "{",
         }
     },
-    "filters": {"without_outages": {"()": "config.outages.WithoutOutages"}},
+    "filters": {"without_outages": {"()": "config.health.WithoutOutages"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {
