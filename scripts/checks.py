@@ -31,9 +31,9 @@ def test(arguments: list[str]) -> int:
     check_writable(ROOT)
     install("requirements-dev.txt")
     find_browser()
-    # A process more than there are cores, as many tests wait. The tests of a file share what is expensive to make;
+    # Two processes more than there are cores, as many tests wait. The tests of a file share what is expensive to make;
     # files keep the order of tests/conftest.py, which begins with the longest.
-    everything = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--no-loadscope-reorder"]
+    everything = ["-n", str((os.cpu_count() or 1) + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
     return subprocess.run([PYTHON, "-m", "pytest", *(arguments or everything)], cwd=ROOT).returncode
 
 
