@@ -9,7 +9,6 @@ import logging
 from io import BytesIO
 
 import matplotlib as mpl
-from fontTools.subset import Options as FontOptions
 from matplotlib.figure import Figure as Canvas
 
 from evaluation.plots.canvas import COLUMN, INK, SOFT_OPACITY, WIDTH, in_lines, to_svg
@@ -18,9 +17,7 @@ from evaluation.plots.dots import dots_figure
 from evaluation.plots.heat import heat_figure, is_narrow
 from evaluation.report.content import Curves, Dots, Heat, Plot
 
-logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each step of cutting a font
-# A PDF places each glyph itself. Without the tables for layout, its fonts are cut in a third of the time.
-FontOptions._drop_tables_default += ["GDEF", "GPOS", "GSUB"]
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font
 
 STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 5.5, 0.105, 150
 PNG_DPI = 200
