@@ -156,8 +156,8 @@ def test_a_public_server_passes_djangos_deployment_check(tmp_path: Path) -> None
         ({"ALLOWED_HOSTS": ["localhost"], "HTTPS": True}, {"quorum.W001"}),
         ({"ALLOWED_HOSTS": ["quorum.example.org"], "HTTPS": False}, {"quorum.W002"}),
         ({"ALLOWED_HOSTS": ["*"], "HTTPS": False}, {"quorum.W001", "quorum.W002"}),
-        ({"MEDIA_ROOT": Path("/srv/static/media"), "STATIC_ROOT": Path("/srv/static")}, {"quorum.E003"}),
-        ({"MEDIA_ROOT": Path("/srv/media"), "STATIC_ROOT": Path("/srv")}, {"quorum.E003"}),
+        ({"MEDIA_ROOT": Path("public/media"), "STATIC_ROOT": Path("public")}, {"quorum.E003"}),
+        ({"MEDIA_ROOT": Path("site/media"), "STATIC_ROOT": Path("site")}, {"quorum.E003"}),
     ],
 )
 def test_the_check_names_what_a_public_server_lacks(
