@@ -1,4 +1,4 @@
-"""Limits on how often one address or account may do a thing (docs/security.md).
+"""Limits on how often one address may try a thing (docs/install.md).
 
 What a door refuses counts, such as a wrong code; of what it lets in only that which costs others, such as a place in
 a study. The doors do not know addresses: a middleware hands the visitor's address in (``visiting_from``). Commands and

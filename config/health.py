@@ -36,10 +36,8 @@ SQLITE_OUTAGES = {
     sqlite3.SQLITE_IOERR: DISK,
     sqlite3.SQLITE_FULL: DISK,
 }
-# connection, resources, intervention of an operator, system; an SQLSTATE's first two characters are its class
-POSTGRESQL_OUTAGES = {"08": DATABASE, "53": DATABASE, "57": DATABASE, "58": DISK}
-POSTGRESQL_DISK_FULL = "53100"
-QUERY_CANCELED = "57014"
+# beginnings of an SQLSTATE: connection, disk full, resources, shut-down, system
+POSTGRESQL_OUTAGES = {"08": DATABASE, "53100": DISK, "53": DATABASE, "57P": DATABASE, "58": DISK}
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +68,10 @@ def _outage_of(error: BaseException) -> str:
         # the extended code holds the primary one in its lowest byte
         return SQLITE_OUTAGES.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, "")
     if isinstance(cause, psycopg.Error):
-        state = cause.sqlstate
-        if state is None:  # the server never answered
+        if cause.sqlstate is None:  # the server never answered
             return DATABASE if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError) else ""
-        if state in (POSTGRESQL_DISK_FULL, QUERY_CANCELED):
-            return DISK if state == POSTGRESQL_DISK_FULL else ""
-        return POSTGRESQL_OUTAGES.get(state[:2], "")
+        found = (what for start, what in POSTGRESQL_OUTAGES.items() if cause.sqlstate.startswith(start))
+        return next(found, "")
     return DATABASE if isinstance(error, InterfaceError) else ""
 
 

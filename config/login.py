@@ -12,16 +12,19 @@ class LimitedLoginForm(AuthenticationForm):
     """Looks at the limits before the password, whose check costs processor time."""
 
     def clean(self) -> dict[str, Any]:
-        account = str(self.cleaned_data.get("username", "")).casefold()[:150]
         try:
-            rate_limits.check("login", account)
-            rate_limits.check("logins")
+            return self._limited()
         except rate_limits.TooMany as error:
             raise ValidationError(str(error), code="too_many") from None
+
+    def _limited(self) -> dict[str, Any]:
+        account = str(self.cleaned_data.get("username", "")).casefold()[:150]
+        rate_limits.check("login", account)
+        rate_limits.check("logins")
         try:
             cleaned: dict[str, Any] = super().clean()
-        except ValidationError:
-            rate_limits.count("login", account)
+        except ValidationError:  # counting refuses as well, where other attempts came meanwhile
             rate_limits.count("logins")
+            rate_limits.count("login", account)
             raise
         return cleaned
