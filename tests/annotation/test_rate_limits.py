@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpRequest
 from django.test import Client
 from pytest_django import Settings
 
@@ -88,6 +89,19 @@ def test_unknown_tokens_are_refused_with_fewer_words_after_a_while(
     assert [browser.get("/api/studies/").status_code for _ in range(4)] == [401, 401, 401, 429]
 
 
+class BesideAnother:
+    """Signs nobody in; while it looks at the first attempt, a second one from the same address comes and goes."""
+
+    under_way = False
+
+    def authenticate(self, request: HttpRequest, **credentials: str) -> None:
+        if not BesideAnother.under_way:
+            BesideAnother.under_way = True
+            Client(REMOTE_ADDR=request.META["REMOTE_ADDR"]).post(
+                "/admin/login/", {"username": "designer", "password": "wrong too"}
+            )
+
+
 class TestLogin:
     def log_in(self, name: str, password: str, address: str, **extra: Any) -> tuple[int, str]:
         reply = Client(REMOTE_ADDR=address, **extra).post(
@@ -110,6 +124,14 @@ class TestLogin:
         assert f"login (4 per 15 minute) is reached by {address}, designer" in caplog.text
         assert self.log_in("other", "the right one", address)[0] == 302
         assert self.log_in("designer", "the right one", "203.0.113.9")[0] == 302
+
+    def test_attempts_at_once_are_refused_in_the_same_sentence(
+        self, limits: Callable[..., None], settings: Settings, address: str
+    ) -> None:
+        limits(login="1/15 minutes")
+        settings.AUTHENTICATION_BACKENDS = [f"{__name__}.BesideAnother"]
+        status, page = self.log_in("designer", "wrong", address)
+        assert (status, "tried too often" in page) == (200, True)
 
     def test_an_address_cannot_try_one_account_after_the_other(
         self, limits: Callable[..., None], address: str
