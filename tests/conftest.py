@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.test import Client
+from fontTools.subset import Options as FontOptions
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
@@ -23,6 +24,9 @@ from tests.installations import Installation, Installations
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 expect.set_options(timeout=120_000)  # milliseconds; what is there sooner is waited for no longer
+
+# A third of the time of a report goes into the tables for layout in the fonts of its PDFs, which no test looks at.
+FontOptions._drop_tables_default += ["GDEF", "GPOS", "GSUB"]
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start
