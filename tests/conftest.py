@@ -146,8 +146,12 @@ def database(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def installations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installations]:
-    """The maker of installations; migrates and collects static files once a run."""
-    maker = Installations(tmp_path_factory.mktemp("installations"), os.environ.get("TEST_DATABASE_URL"))
+    """The maker of installations."""
+    run = tmp_path_factory.getbasetemp()
+    shared = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "shared-installations"
+    shared.mkdir(exist_ok=True)
+    folder = tmp_path_factory.mktemp("installations")
+    maker = Installations(folder, shared, os.environ.get("TEST_DATABASE_URL"))
     yield maker
     maker.close()
 

@@ -1,5 +1,7 @@
 """Whole installations for tests: a database of their own, real server and worker processes."""
 
+import fcntl
+import hashlib
 import os
 import shutil
 import socket
@@ -45,6 +47,15 @@ def free_port() -> int:
     return port
 
 
+@contextmanager
+def once_a_run(path: Path) -> Iterator[bool]:
+    """Whether `path` is still to be made; the other processes of the run wait until it is there."""
+    path.parent.mkdir(exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield not path.exists()
+
+
 @dataclass
 class Installation:
     """Quorum with its own data folder and database."""
@@ -81,8 +92,10 @@ class Installation:
 
     def start_server(self, *, threads: int = 8, workers: int = 2, port: int = 0) -> str:
         """Starts gunicorn on a free port, or on `port` again, and waits for its first answer; the address."""
-        if not (Path(self.env["STATIC_ROOT"]) / "staticfiles.json").exists():  # once for all of a run
-            self.manage("collectstatic", "--no-input", "--verbosity", "0")
+        static = Path(self.env["STATIC_ROOT"])
+        with once_a_run(static / "staticfiles.json") as missing:
+            if missing:
+                self.manage("collectstatic", "--no-input", "--verbosity", "0")
         port = port or free_port()
         # fmt: off
         process = self.start(
@@ -118,19 +131,21 @@ class Installation:
 
 
 class Installations:
-    """Makes installations on SQLite or PostgreSQL from a database migrated once."""
+    """Makes installations on SQLite or PostgreSQL from a database migrated once.
 
-    def __init__(self, folder: Path, postgres_url: str | None) -> None:
-        self.folder, self.postgres_url = folder, postgres_url
-        self._templates: dict[str, str] = {}
-        self._static = folder / "static"
+    What all processes of a run can use is made once in the folder `shared`.
+    """
+
+    def __init__(self, folder: Path, shared: Path, postgres_url: str | None) -> None:
+        self.folder, self.shared, self.postgres_url = folder, shared, postgres_url
+        self._postgres_template = ""
 
     def _environment(self, folder: Path, database_url: str) -> dict[str, str]:
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         return passed | {
             "DJANGO_SETTINGS_MODULE": "tests.installed_settings",
             "DATA_DIR": str(folder),
-            "STATIC_ROOT": str(self._static),
+            "STATIC_ROOT": str(self.shared / "static"),
             "DATABASE_URL": database_url,
             "CELERY_BROKER_URL": "",
             "SECRET_KEY": "the-same-for-every-installation-under-test-0123456789",
@@ -141,20 +156,23 @@ class Installations:
         }
 
     @contextmanager
-    def fresh(self, database: str, *, dump: str = "") -> Iterator[Installation]:
-        """An installation on an empty, migrated database, or on that of an SQL dump; stopped and dropped afterwards."""
+    def fresh(self, database: str, *, dump: str = "", after: str = "") -> Iterator[Installation]:
+        """An installation on an empty, migrated database, or on that of an SQL dump; stopped and dropped afterwards.
+
+        On SQLite, the lines of code `after` have run in it: once for all installations that name the same.
+        """
         name = f"quorum_test_{uuid.uuid4().hex[:12]}"
         folder = self.folder / name
-        folder.mkdir()
+        if database == "postgresql" or dump:
+            folder.mkdir()
+        else:
+            shutil.copytree(self._prepared(after), folder)
+        url = ""
         if database == "postgresql":
             url = self._load_postgres(name, dump) if dump else self._copy_postgres(name)
-        else:
-            url = ""
-            if dump:
-                with closing(sqlite3.connect(folder / "quorum.sqlite3")) as file:
-                    file.executescript(dump)
-            else:
-                shutil.copyfile(self._template("sqlite"), folder / "quorum.sqlite3")
+        elif dump:
+            with closing(sqlite3.connect(folder / "quorum.sqlite3")) as file:
+                file.executescript(dump)
         installation = Installation(folder, self._environment(folder, url))
         try:
             yield installation
@@ -164,26 +182,33 @@ class Installations:
                 self._drop(name)
             shutil.rmtree(folder)
 
-    def _template(self, database: str) -> str:
-        if database not in self._templates:
-            folder = self.folder / f"template-{database}"
-            folder.mkdir()
-            if database == "sqlite":
-                url, made = "", str(folder / "quorum.sqlite3")
-            else:
-                made = f"quorum_test_{uuid.uuid4().hex[:12]}_template"
-                self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(made)))
-                url = self._named(made)
-            migrated = Installation(folder, self._environment(folder, url))
-            migrated.manage("migrate", "--verbosity", "0")
-            self._templates[database] = made
-        return self._templates[database]
+    def _prepared(self, code: str) -> Path:
+        """The folder of an installation on SQLite in which the code ran."""
+        folder = self.shared / f"prepared-{hashlib.sha256(code.encode()).hexdigest()[:12]}"
+        empty = self._prepared("") if code else None
+        with once_a_run(folder) as missing:
+            if missing:
+                half_made = self.folder / folder.name
+                installation = Installation(half_made, self._environment(half_made, ""))
+                if empty:
+                    shutil.copytree(empty, half_made)
+                    installation.python(code)
+                else:
+                    half_made.mkdir()
+                    installation.manage("migrate", "--verbosity", "0")
+                half_made.rename(folder)
+        return folder
 
     def _copy_postgres(self, name: str) -> str:
-        template = self._template("postgresql")
-        self._on_server(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
-        )
+        if not self._postgres_template:
+            self._postgres_template = f"{name}_template"
+            self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._postgres_template)))
+            folder = self.folder / self._postgres_template
+            folder.mkdir()
+            url = self._named(self._postgres_template)
+            Installation(folder, self._environment(folder, url)).manage("migrate", "--verbosity", "0")
+        made, template = sql.Identifier(name), sql.Identifier(self._postgres_template)
+        self._on_server(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(made, template))
         return self._named(name)
 
     def _load_postgres(self, name: str, dump: str) -> str:
@@ -205,6 +230,6 @@ class Installations:
             server.execute(statement)
 
     def close(self) -> None:
-        """Drops the templates."""
-        if "postgresql" in self._templates:
-            self._drop(self._templates["postgresql"])
+        """Drops the migrated database of PostgreSQL."""
+        if self._postgres_template:
+            self._drop(self._postgres_template)

@@ -77,7 +77,6 @@ def person() -> str:
 @pytest.fixture(scope="session")
 def site(installations: Installations) -> Iterator[Installation]:
     """A running installation; people in it are told apart by their names."""
-    with installations.fresh("sqlite") as installation:
-        installation.python(STUDIES)
+    with installations.fresh("sqlite", after=STUDIES) as installation:
         installation.start_server()
         yield installation

@@ -25,7 +25,7 @@ def main() -> int:
     asked = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="quorum-faults-") as folder:
-        installations = Installations(Path(folder), os.environ.get("TEST_DATABASE_URL"))
+        installations = Installations(Path(folder), Path(folder), os.environ.get("TEST_DATABASE_URL"))
         try:
             for seed in range(asked.first, asked.first + asked.seeds):
                 with installations.fresh(asked.database) as installation:
