@@ -34,6 +34,9 @@ def test(arguments: list[str]) -> int:
     # Two processes more than there are cores, as many tests wait. The tests of a file share what is expensive to make;
     # files keep the order of tests/conftest.py, which begins with the longest.
     everything = ["-n", str((os.cpu_count() or 1) + 2), "--dist", "loadfile", "--no-loadscope-reorder"]
+    if not arguments:
+        say("Compiling the metrics, or each process would do so ...")
+        subprocess.run([PYTHON, "-m", "evaluation.metrics.compiling"], cwd=ROOT, check=True)
     return subprocess.run([PYTHON, "-m", "pytest", *(arguments or everything)], cwd=ROOT).returncode
 
 

@@ -13,11 +13,14 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError
 
+from evaluation.metrics.compiling import compile_metrics
+from evaluation.provenance import quorum_version
+
 
 class Command(BaseCommand):
     help = (
-        "Migrates the database, collects static files when they changed, loads the demo once, and makes the "
-        "first admin account. Changes nothing when all is in place. Example: manage.py prepare --no-demo"
+        "Migrates the database, collects static files when they changed, compiles the metrics, loads the demo "
+        "once, and makes the first admin account. Changes nothing when all is in place. Example: manage.py prepare --no-demo"
     )
     requires_system_checks: list[str] = []
 
@@ -34,6 +37,7 @@ class Command(BaseCommand):
             raise SystemExit(1) from error
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
+        self._once("metrics", quorum_version(), self._compile)
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
         printed = io.StringIO()
@@ -57,6 +61,10 @@ class Command(BaseCommand):
     def _collect(self) -> None:
         self.stdout.write("Collecting static files ...")
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+
+    def _compile(self) -> None:
+        self.stdout.write("Compiling the metrics, which takes half a minute once ...")
+        compile_metrics()
 
     def _load_demo(self) -> None:
         self.stdout.write("Loading the demo ...")
