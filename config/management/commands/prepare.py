@@ -20,7 +20,8 @@ from evaluation.provenance import quorum_version
 class Command(BaseCommand):
     help = (
         "Migrates the database, collects static files when they changed, compiles the metrics, loads the demo "
-        "once, and makes the first admin account. Changes nothing when all is in place. Example: manage.py prepare --no-demo"
+        "once, and makes the first admin account. Changes nothing when all is in place. "
+        "Example: manage.py prepare --no-demo"
     )
     requires_system_checks: list[str] = []
 
