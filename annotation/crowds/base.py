@@ -231,6 +231,13 @@ class CrowdBackend(ABC):
         """Yield ids of external HITs with news; a sync must find the same without them."""
         return ()
 
+    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+        """Return whether the crowd knows of a person's work, by its own ids of both; None if it does not say.
+
+        A visitor waits for the answer, so that it is asked once and briefly. No transaction is open.
+        """
+        return None
+
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         """Return answers taken by the crowd's own page; None if our server took them."""
         return None
