@@ -238,6 +238,10 @@ class CrowdBackend(ABC):
         """
         return None
 
+    def known_work(self, publication: Publication) -> frozenset[str] | None:
+        """Return ``CrowdSession.external_id`` of all work that the crowd has of it; None if it does not say."""
+        return None
+
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         """Return answers taken by the crowd's own page; None if our server took them."""
         return None
