@@ -8,7 +8,6 @@ them from nobody whom the panel names (docs/decisions/0009-crowds.md).
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 
 from django.db import IntegrityError, transaction
@@ -45,7 +44,7 @@ from annotation.errors import (
 from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker
 from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_while_paused
-from annotation.work.claims import LEASED, release_slots
+from annotation.work.claims import LEASED, UNANSWERED, release_slots
 from annotation.work.joining import checked_country, refuse_unfit
 from common import rate_limits
 from common.errors import QuorumError
@@ -57,7 +56,6 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 TAKES_A_PLACE = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 TOOK_PART = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
-UNANSWERED = timedelta(minutes=5)  # time to read, after which who needs the place of a silent person gets it
 SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerExcluded)
 
 
