@@ -21,6 +21,7 @@ from django.utils.translation import gettext_noop
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
+from common.codes import CAPITALS
 from common.errors import NotThere, QuorumError, WrongState
 from judgments.design.panels import (
     PANEL_PRESETS,
@@ -39,7 +40,6 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 CODE_LENGTH = 10
 LONGEST_ID = 100
 A_DAY = 24 * 3600
@@ -195,8 +195,8 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     drawn = int(installation_mark("code", str(study.pk), study.slug, outcome, *person), 16)
     letters = []
     for _place in range(CODE_LENGTH):
-        drawn, letter = divmod(drawn, len(CODE_LETTERS))
-        letters.append(CODE_LETTERS[letter])
+        drawn, letter = divmod(drawn, len(CAPITALS))
+        letters.append(CAPITALS[letter])
     return "".join(letters)
 
 
