@@ -41,6 +41,7 @@ from annotation.work.worksheet import (
 )
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
+from common.rate_limits import TooMany
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
@@ -114,7 +115,8 @@ def errors_as_pages(view: View) -> View:
         except QuorumError as error:
             if isinstance(error, NotThere) and not isinstance(error, NotJoined):
                 raise Http404(str(error)) from None
-            return render(
+            headers = {"Retry-After": str(error.wait)} if isinstance(error, TooMany) else {}
+            response = render(
                 request,
                 "annotation/ended.html",
                 {
@@ -125,6 +127,8 @@ def errors_as_pages(view: View) -> View:
                 },
                 status=error.status,
             )
+            response.headers.update(headers)
+            return response
 
     return wrapped
 
