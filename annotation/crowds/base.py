@@ -25,6 +25,7 @@ class Ability(StrEnum):
     PUBLISH = "publish"
     EXTEND = "extend"
     EXPIRE = "expire"
+    DELETE = "delete"
     LIST = "list"
     APPROVE = "approve"
     REJECT = "reject"

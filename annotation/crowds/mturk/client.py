@@ -340,6 +340,10 @@ class TurkClient:
         """Set the end for new workers. An equal time may be refused (``AskedBefore``, Dallinger#3109)."""
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
+    def delete(self, hit: str) -> None:
+        """Delete a HIT that is over and decided, with its results (``WrongStateAtTurk``)."""
+        self._ask("delete_hit", HITId=hit)
+
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
         """Yield the submitted assignments of a HIT, whatever was decided."""
         statuses = ["Submitted", "Approved", "Rejected"]

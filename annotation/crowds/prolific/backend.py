@@ -73,7 +73,7 @@ class ProlificBackend(ExternalBackend):
     name = "prolific"
     title = "Prolific"
     person = "PROLIFIC_PID"
-    can = frozenset(Ability)
+    can = frozenset(Ability) - {Ability.DELETE}
 
     def serves(self, design: StudyDesign) -> bool:
         return design.crowd.backend == "external" and design.panel.api
