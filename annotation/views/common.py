@@ -115,7 +115,6 @@ def errors_as_pages(view: View) -> View:
         except QuorumError as error:
             if isinstance(error, NotThere) and not isinstance(error, NotJoined):
                 raise Http404(str(error)) from None
-            headers = {"Retry-After": str(error.wait)} if isinstance(error, TooMany) else {}
             response = render(
                 request,
                 "annotation/ended.html",
@@ -127,7 +126,8 @@ def errors_as_pages(view: View) -> View:
                 },
                 status=error.status,
             )
-            response.headers.update(headers)
+            if isinstance(error, TooMany):
+                response.headers["Retry-After"] = str(error.wait)
             return response
 
     return wrapped

@@ -106,7 +106,7 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
 
 
 def _ask_for_room(study: Study, ids: PanelIds) -> bool:
-    """Free the places of people whom the crowd does not know for one whom it does.
+    """Free the place of somebody whom the crowd does not know for a person whom it does.
 
     Return True if the crowd does not say whom it knows, so that people who answered nothing have to make room.
     """
@@ -121,15 +121,18 @@ def _ask_for_room(study: Study, ids: PanelIds) -> bool:
                 "began it there, press Start again in a minute."
             )
         )
-    if named is None:
+    there = backend.known_work(publication) if named else None
+    if there is None:
         return True
-    asked_at = timezone.now()
-    there = backend.known_work(publication)
-    for session in _unnamed(publication).filter(arrived_at__lt=asked_at) if there is not None else ():
-        if session.external_id not in there:
+    for session in _unnamed(publication):
+        if session.external_id in there:
+            continue
+        own = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
+        if backend.names(publication, worker=own.worker, work=own.session) is False:
             end_panel_session(session=session, status=Status.RETURNED, why="The panel does not know of it.")
             if pages_handed_in(session):
                 exclude_unknown_work(session=session)
+            break
     return False
 
 

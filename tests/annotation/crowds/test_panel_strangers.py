@@ -67,13 +67,17 @@ class TestPeopleWhomProlificNames:
             if not number:
                 do_page(panel.study, browser)
 
+    def comes(self, panel: Panel, participant: str) -> None:
+        real, _ = panel.prolific.enter(panel.publication.external_id, participant)
+        browser, _ = start(panel.study, ADA | {"PROLIFIC_PID": participant, "SESSION_ID": real})
+        do_page(panel.study, browser)
+
     def test_they_get_the_places_of_made_up_ids_also_of_those_that_answered(self, panel: Panel) -> None:
         self.take_all(panel)
-        real, _ = panel.prolific.enter(panel.publication.external_id, ADA["PROLIFIC_PID"])
-        browser, _ = start(panel.study, ADA | {"SESSION_ID": real})
-        do_page(panel.study, browser)
+        for participant in (ADA["PROLIFIC_PID"], BOB["PROLIFIC_PID"]):
+            self.comes(panel, participant)
         states = CrowdSession.objects.order_by("pk").values_list("status", flat=True)
-        assert list(states) == ["unknown"] + ["returned"] * (PLACES - 1) + ["submitted"]
+        assert list(states) == ["unknown", "returned", *["working"] * (PLACES - 2), "submitted", "submitted"]
         assert Assignment.objects.filter(state="apart").count() == 1
 
     def test_others_are_not_recorded_and_take_nobody_s_place(self, panel: Panel) -> None:
