@@ -334,9 +334,11 @@ def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
     if participation.began and spoke.filter(worker=worker).exists():
         silent = silent.filter(accepted_at__lte=timezone.now() - UNANSWERED)
     longest = silent.order_by("accepted_at").values_list("pk", flat=True).first()
+    if longest is None:
+        return 0
     # an answer that comes at this moment keeps the place
     still = Assignment.objects.filter(pk=longest, answers={}, submitted_at=None)
-    return release_slots(still, Assignment.State.EXPIRED) if longest else 0
+    return release_slots(still, Assignment.State.EXPIRED)
 
 
 def _chosen(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
