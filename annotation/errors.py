@@ -14,6 +14,13 @@ class JoinRefused(QuorumError):
     title = "You cannot join"
 
 
+class PlacesHeld(JoinRefused):
+    """All places are taken, and one of them may be free soon; nothing is recorded."""
+
+    status = 409
+    title = "All places are taken"
+
+
 class NameProblem(QuorumError):
     title = "The name is not valid"
 

@@ -1,8 +1,8 @@
 """Limits on how often one address may try a thing (docs/install.md).
 
 What a door refuses counts, such as a wrong code; of what it lets in only that which costs others, such as a place in
-a study. The doors do not know addresses: a middleware hands the visitor's address in (``visiting_from``). Commands and
-jobs have none, and no limit.
+a study; and, far above what a class behind one address needs, every call and every large body. The doors do not know
+addresses: a middleware hands the visitor's address in (``visiting_from``). Commands and jobs have none, and no limit.
 
 Counts are kept in the Redis of the installation, which all web processes share; without one each process counts for
 itself.
@@ -24,11 +24,13 @@ from django.conf import settings
 from django.utils.translation import ngettext
 from limits import RateLimitItem, parse
 from limits.storage import storage_from_string
-from limits.strategies import MovingWindowRateLimiter
+from limits.strategies import MovingWindowRateLimiter, RateLimiter, SlidingWindowCounterRateLimiter
 
 from common.errors import QuorumError
 
 logger = logging.getLogger(__name__)
+
+MOST_REMEMBERED = 1_000  # uses whose times are kept one by one; a higher limit is counted in two windows
 
 _address: ContextVar[str] = ContextVar("address", default="")
 
@@ -86,7 +88,7 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
     if not address or limit is None:
         return
     key = (name, address, *of)
-    limiter = _limiter(settings.CELERY_BROKER_URL)
+    limiter = _limiter(settings.CELERY_BROKER_URL, limit.amount > MOST_REMEMBERED)
     try:
         allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
         if allowed:
@@ -112,8 +114,9 @@ def _sentence(wait: int) -> str:
 
 
 @functools.cache
-def _limiter(broker: str) -> MovingWindowRateLimiter:
-    return MovingWindowRateLimiter(storage_from_string(broker or "memory://"))
+def _limiter(broker: str, many: bool) -> RateLimiter:
+    strategy = SlidingWindowCounterRateLimiter if many else MovingWindowRateLimiter
+    return strategy(storage_from_string(broker or "memory://"))
 
 
 def _limit(name: str) -> RateLimitItem | None:

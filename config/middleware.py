@@ -7,13 +7,16 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.http import ConditionalGetMiddleware
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 from common.audit import acting_as
-from common.rate_limits import visiting_from
-from config.api.framework import unknown_address
+from common.rate_limits import TooMany, count, visiting_from
+from config.api.framework import problem_page, unknown_address
+
+LARGE_BODY = 100_000  # bytes; answers of a page of work are far smaller
 
 
 class AdminPolicyMiddleware:
@@ -54,6 +57,30 @@ class AddressMiddleware:
             address = passed[0].strip() or address
         with visiting_from(address):
             return self.get_response(request)
+
+
+class LimitsMiddleware:
+    """Refuses calls below /api/ and large bodies, which nobody has read yet, beyond the visitor's limits."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        is_call = request.path.startswith("/api/")
+        size = request.META.get("CONTENT_LENGTH") or "0"
+        try:
+            if is_call:
+                count("api")
+            if size.isdecimal() and int(size) >= LARGE_BODY:
+                count("upload")
+        except TooMany as error:
+            words = {"message": str(error)}
+            response = (
+                problem_page(429, str(error)) if is_call else render(request, "429.html", words, status=429)
+            )
+            response.headers["Retry-After"] = str(error.wait)
+            return response
+        return self.get_response(request)
 
 
 class UnchangedMiddleware:

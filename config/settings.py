@@ -78,6 +78,8 @@ LIMITS = {
         "resume": "60/10 minutes",  # wrong resume codes
         "join": "300/10 minutes",  # new workers of one study
         "token": "600/10 minutes",  # unknown tokens
+        "upload": "600/10 minutes",  # bodies of 100 kB and more
+        "api": "60000/10 minutes",  # calls, a hundred a second
     }.items()
 }
 
@@ -159,6 +161,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",
+    "config.middleware.LimitsMiddleware",
     "config.middleware.UnchangedMiddleware",
     "config.middleware.StorableAddressMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

@@ -27,7 +27,8 @@ CODE = (
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
     "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
-    "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/500.html", "templates/503.html",
+    "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",
+    "templates/500.html", "templates/503.html",
 )  # fmt: skip
 KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),

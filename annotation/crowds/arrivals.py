@@ -8,6 +8,7 @@ from django.db.models import F, Q, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation.crowds import backend_of
 from annotation.crowds.people import pseudonym, remove_ids
 from annotation.errors import ArrivalRefused, RequirementNotMet, SlotTaken
 from annotation.models import Assignment, CrowdSession, Participation, Publication, RawId, Worker
@@ -28,12 +29,13 @@ from annotation.work.claims import (
 )
 from annotation.work.joining import has_done_all, join_from_crowd
 from annotation.work.presentation import places_of, units_of_hit
+from common import rate_limits
 from common.errors import WrongState
 from judgments.models import HIT, Study
 from judgments.studies.log import note_event
 from judgments.studies.studies import design_of
 
-MORE_SLOTS = 20  # slots that a crowd's workers may add to a HIT; more would be forged
+MORE_SLOTS = 20  # slots of a HIT for people of whom the crowd does not say whether it knows them
 
 Status = CrowdSession.Status
 
@@ -72,7 +74,6 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
     return session
 
 
-@transaction.atomic
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
@@ -82,8 +83,16 @@ def receive_worker(
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
 
     Raises:
-        JoinRefused, ArrivalRefused: nothing is recorded.
+        JoinRefused, ArrivalRefused, TooMany: nothing is recorded.
     """
+    known = CrowdSession.objects.filter(place=publication.place, external_id=external_id)
+    if not known.filter(worker__name=pseudonym(publication.place, raw)).exists():
+        rate_limits.count("join", publication.study.slug)
+    return _receive(publication, raw, external_id, consent=consent)
+
+
+@transaction.atomic
+def _receive(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
     worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
     join_sent(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
@@ -125,8 +134,9 @@ def end_session(*, session: CrowdSession, status: str) -> bool:
 def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) -> Claim:
     """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
-    The crowd bounds the number of workers: if no slot is open here, somebody left without notice, and the HIT
-    gets one more. A worker whose lease expired and who got the HIT again finds their draft.
+    If no slot is open here, somebody left without notice, or came with a made-up id. A worker whom the crowd names
+    gets one more, as the crowd bounds their number; one whom it does not know gets none. A worker whose lease expired
+    and who got the HIT again finds their draft.
 
     Args:
         late: accept a closed study, for answers that the crowd accepted.
@@ -141,13 +151,16 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         if before is None and not late:
             _refuse_who_did_all(session)
         offer = _offer(session, hit)
+        most: int | None = 0
+        if _is_full(hit):  # only then is the crowd asked: nobody else waits for its answer
+            most = None if session.confirmed or late else _slots_to_add(session)
         try:
             with transaction.atomic():
                 if not late:
                     share_pause_lock(session.study)
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
-                make_room(hit)
+                make_room(hit, most=most)
                 claim = claim_slot(offer, session=session, late=late)
                 if claim is not None:
                     _lay_out_draft(claim.assignment)
@@ -157,6 +170,29 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
             break
         return claim
     raise SlotTaken(_("This page of work cannot be taken now: the study takes no more work."))
+
+
+def _slots_to_add(session: CrowdSession) -> int | None:
+    """Return how many slots a HIT may get for such people; None for any number.
+
+    Raises:
+        SlotTaken: the crowd does not know of this assignment.
+    """
+    same = CrowdSession.objects.filter(place=session.place, external_id=session.external_id)
+    if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
+        return MORE_SLOTS  # two people under one id: the crowd can name only one of them, and not yet which
+    raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
+    named = backend_of(session.study).names(
+        session.publication, worker=raw.value if raw else "", work=session.external_id
+    )
+    if named is False:
+        raise SlotTaken(
+            _(
+                "This page of work cannot be taken now: Mechanical Turk does not know your assignment. If you just "
+                "accepted it, load the page again in a minute; else please return it."
+            )
+        )
+    return None if named else MORE_SLOTS
 
 
 def _refuse_who_did_all(session: CrowdSession) -> None:
@@ -211,16 +247,26 @@ def _offer(session: CrowdSession, hit: HIT) -> Candidate:
     )
 
 
-def make_room(hit: HIT) -> None:
-    """Ensure an open slot in the caller's transaction: release expired leases, or add a slot."""
+def _is_full(hit: HIT) -> bool:
+    if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
+        return False
+    return not Assignment.objects.overdue(timezone.now()).filter(hit=hit).exists()
+
+
+def make_room(hit: HIT, *, most: int | None = None) -> None:
+    """Ensure an open slot in the caller's transaction: release expired leases, or add a slot.
+
+    Args:
+        most: slots that may be added to those at the crowd; None: any number, for people whom the crowd names.
+    """
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
     release_slots(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
     full = HIT.objects.filter(pk=hit.pk, open_slots=0)
-    wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
-    full.filter(required__lt=wanted + MORE_SLOTS).update(
-        required=F("required") + 1, open_slots=F("open_slots") + 1
-    )
+    if most is not None:
+        wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
+        full = full.filter(required__lt=wanted + most)
+    full.update(required=F("required") + 1, open_slots=F("open_slots") + 1)
 
 
 @transaction.atomic

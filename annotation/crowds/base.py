@@ -25,6 +25,7 @@ class Ability(StrEnum):
     PUBLISH = "publish"
     EXTEND = "extend"
     EXPIRE = "expire"
+    DELETE = "delete"
     LIST = "list"
     APPROVE = "approve"
     REJECT = "reject"
@@ -230,6 +231,17 @@ class CrowdBackend(ABC):
     def hints(self, place: str) -> Iterable[str]:
         """Yield ids of external HITs with news; a sync must find the same without them."""
         return ()
+
+    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+        """Return whether the crowd knows of a person's work, by its own ids of both; None if it does not say.
+
+        A visitor waits for the answer, so that it is asked once and briefly. No transaction is open.
+        """
+        return None
+
+    def known_work(self, publication: Publication) -> frozenset[str] | None:
+        """Return ``CrowdSession.external_id`` of all work that the crowd has of it; None if it does not say."""
+        return None
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         """Return answers taken by the crowd's own page; None if our server took them."""

@@ -103,6 +103,16 @@ def ask_to_take_down(
     )
 
 
+def ask_to_delete(*, publication: Publication) -> CrowdCall:
+    """Ask to delete an external HIT, once for all, as it never comes back."""
+    return write_message(
+        study=publication.study,
+        kind=Ability.DELETE,
+        key=call_key(Ability.DELETE, publication.token),
+        publication=publication,
+    )
+
+
 @transaction.atomic
 def ask_to_block(*, study: Study, worker: Worker, why: str, by: User | None = None) -> CrowdCall:
     """Ask to block the worker from all work of this account."""

@@ -60,6 +60,7 @@ ASKED = {
     Ability.PUBLISH: "put up",
     Ability.EXTEND: "offer longer, or more places",
     Ability.EXPIRE: "take down",
+    Ability.DELETE: "delete what is over",
     Ability.APPROVE: "approve",
     Ability.REJECT: "reject",
     Ability.BONUS: "pay a bonus",

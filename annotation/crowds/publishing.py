@@ -101,6 +101,11 @@ def ask_to_extend(
         raise WrongState(
             f"Nothing was changed: publication {publication} is {publication.get_state_display()}."
         )
+    if publication.calls.filter(kind=Ability.DELETE).exists():
+        raise WrongState(
+            f"Nothing was changed: publication {publication} is deleted at its crowd; open the study again to put up "
+            "another one."
+        )
     backend_of(publication.study).refuse_places(publication, places)
     reopened = _given_back(publication) if until else 0
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1

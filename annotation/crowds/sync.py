@@ -11,10 +11,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.crowds import Ability, CrowdBackend, backend_of
+from annotation.crowds import BACKENDS, Ability, CrowdBackend, backend_of
 from annotation.crowds.arrivals import end_session
 from annotation.crowds.base import SeenPublication, TryLater
 from annotation.crowds.delivery import carry_out_calls, finish_call
@@ -25,6 +25,7 @@ from annotation.crowds.handing_in import (
     record_work,
     remove_extra_slots,
 )
+from annotation.crowds.outbox import ask_to_delete
 from annotation.crowds.panel.people import tidy_up
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
 from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents, spell_cents
@@ -43,6 +44,7 @@ SYNC = "sync_crowd"  # the job's kind
 SOONEST = timedelta(minutes=1)  # between two syncs started by hints
 QUIET = 12  # factor of the usual interval in a closed study that only waits for decisions
 UNREAD_IN_A_ROW = 3  # unreadable external HITs after which the crowd is left alone
+OVERRIDABLE = timedelta(days=30)  # Mechanical Turk's time for approving rejected work
 LOOKED_THROUGH = timedelta(hours=24)  # after which unchanged external HITs are read all the same
 
 
@@ -62,8 +64,10 @@ def sync_what_is_due() -> list[str]:
     up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
     crowds = Study.objects.exclude(place__in=["", "local"]).annotate(asks=Exists(calls))
+    names = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
+    over = Q(Exists(_deletable().filter(study=OuterRef("pk"))), design__crowd__backend__in=names)
     asked = []
-    for study in crowds.filter(Exists(up) | Q(asks=True)).order_by("pk"):
+    for study in crowds.filter(Exists(up) | Q(asks=True) | over).order_by("pk"):
         pause = every if study.state == Study.State.OPEN or study.asks else every * QUIET
         if Job.objects.under_way().filter(kind=SYNC, args__study=study.slug).exists():
             continue
@@ -189,6 +193,7 @@ def sync_crowd(
         else:
             tidy_up(study=study)
         approve_what_is_due(study=study)
+        delete_what_is_over(study=study)
         found += _carry_out(study, wait, progress)
     return report_of(study, found)
 
@@ -451,6 +456,43 @@ def approve_what_is_due(*, study: Study) -> int:
             count=asked,
         )
     return asked
+
+
+def delete_what_is_over(*, study: Study) -> int:
+    """Ask to delete external HITs of which nothing is needed any more; return their number."""
+    if Ability.DELETE not in backend_of(study).can:
+        return 0
+    with transaction.atomic():
+        over = list(
+            _deletable().filter(study=study, place=study.place).select_related("study").order_by("pk")
+        )
+        for publication in over:
+            ask_to_delete(publication=publication)
+    return len(over)
+
+
+def _deletable() -> QuerySet[Publication]:
+    """Return finished external HITs that are full or of closed studies, with all work and money stored here.
+
+    Those with a rejection stay as long as the crowd would let it be overridden.
+    """
+    calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
+    under_way = calls.filter(state__in=["waiting", "started", "parked"])
+    sessions = CrowdSession.objects.filter(publication=OuterRef("pk"))
+    rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDABLE)
+    answers = Assignment.objects.filter(session=OuterRef("pk"), submitted_at__isnull=False)
+    return (
+        Publication.objects.filter(state=State.FINISHED)
+        .exclude(external_id="")
+        .annotate(decided=Count("sessions", filter=~Q(sessions__booked="")))
+        .filter(
+            Q(study__state=Study.State.CLOSED) | Q(decided__gte=F("places")),
+            ~Exists(calls.filter(kind=Ability.DELETE)),
+            ~Exists(under_way),
+            ~Exists(rejected),
+            ~Exists(sessions.filter(~Exists(answers), confirmed=True)),
+        )
+    )
 
 
 def _is_all_fine(session: CrowdSession) -> bool:

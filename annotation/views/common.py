@@ -41,6 +41,7 @@ from annotation.work.worksheet import (
 )
 from common.errors import NotThere, QuorumError
 from common.markup import render_markdown
+from common.rate_limits import TooMany
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
 from judgments.kinds import KINDS
@@ -114,7 +115,7 @@ def errors_as_pages(view: View) -> View:
         except QuorumError as error:
             if isinstance(error, NotThere) and not isinstance(error, NotJoined):
                 raise Http404(str(error)) from None
-            return render(
+            response = render(
                 request,
                 "annotation/ended.html",
                 {
@@ -125,6 +126,9 @@ def errors_as_pages(view: View) -> View:
                 },
                 status=error.status,
             )
+            if isinstance(error, TooMany):
+                response.headers["Retry-After"] = str(error.wait)
+            return response
 
     return wrapped
 

@@ -41,6 +41,7 @@ RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
 WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
+UNANSWERED = timedelta(minutes=5)  # time to read before the first answer
 AHEAD = 64  # HITs to search for new control items before old ones are left out
 
 
@@ -247,6 +248,8 @@ def find_candidate(
     if has_done_all(study=study, design=design, worker=worker):
         return None
     hits = _candidates(study, worker, participation, overdue)
+    if not hits and besides is None and _replace_silent(study, worker, participation):
+        hits = _next_hits(study, worker, participation)
     if not hits:
         return None
     met = items_met(study, worker) if participation.began and may_come_again(study) else {}
@@ -311,6 +314,33 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
     return _next_hits(study, worker, participation)
 
 
+def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
+    """End the oldest lease of somebody who never answered, for a worker to whom nothing is left.
+
+    Who answered before waits until the other had time to read: only a newcomer needs the place to begin at all.
+    """
+    if worker.source != Worker.Source.LOCAL:
+        return 0  # crowds have places of their own
+    spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
+    silent = Assignment.objects.filter(
+        ~Exists(spoke.filter(worker=OuterRef("worker"))),
+        study=study,
+        state__in=LEASED,
+        worker__source=Worker.Source.LOCAL,
+        hit__in=_hits_for(study, worker, participation).filter(
+            ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE))
+        ),
+    )
+    if participation.began and spoke.filter(worker=worker).exists():
+        silent = silent.filter(accepted_at__lte=timezone.now() - UNANSWERED)
+    longest = silent.order_by("accepted_at").values_list("pk", flat=True).first()
+    if longest is None:
+        return 0
+    # an answer that comes at this moment keeps the place
+    still = Assignment.objects.filter(pk=longest, answers={}, submitted_at=None)
+    return release_slots(still, Assignment.State.EXPIRED)
+
+
 def _chosen(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
     """Draw a HIT; with early stopping, take one with little in work, since votes should follow one another."""
     if stops_early(study):
@@ -327,15 +357,19 @@ def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
     HITs that the worker returned or let expire come last.
     """
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
-    open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
-    if participation.wrote:
-        open_hits = without_own_captions(open_hits, study=study, worker=worker)
+    open_hits = _hits_for(study, worker, participation).filter(open_slots__gt=0).order_by("position")
     fresh = open_hits.filter(~Exists(mine))
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     window = list(fresh.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
         window = list(fresh[:size])  # slots released behind the cursor
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
+
+
+def _hits_for(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:
+    """Return the HITs that show no caption of the worker's own."""
+    hits = HIT.objects.filter(study=study)
+    return without_own_captions(hits, study=study, worker=worker) if participation.wrote else hits
 
 
 def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:

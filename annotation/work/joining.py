@@ -30,6 +30,7 @@ from annotation.models import Assignment, Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
+from common.codes import CAPITALS, LETTERS, random_code
 from common.errors import NotThere, WrongState
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
@@ -41,11 +42,9 @@ from judgments.studies.studies import design_of
 
 # a returned or expired assignment does not count
 COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
-LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # without letters that look alike
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500
 NAME_LENGTH = 100
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 
 
 def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
@@ -134,8 +133,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
     if not 1 <= count <= MOST_INVITATIONS:
         raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST_INVITATIONS} at a time.")
     made = Invitation.objects.bulk_create(
-        Invitation(study=study, code=_random_text(LETTERS, INVITATION_LENGTH), note=note)
-        for _ in range(count)
+        Invitation(study=study, code=random_code(LETTERS, INVITATION_LENGTH), note=note) for _ in range(count)
     )
     words = "One invitation was made." if count == 1 else f"{count} invitations were made."
     note_event(study=study, what="invited", words=words, note=note)
@@ -153,11 +151,7 @@ class Joined:
 
 
 def suggest_name() -> str:
-    return "w-" + _random_text(LETTERS, 8)
-
-
-def _random_text(letters: str, length: int) -> str:
-    return "".join(secrets.choice(letters) for _ in range(length))
+    return "w-" + random_code(LETTERS, 8)
 
 
 def worker_for_token(token: str) -> Worker | None:
@@ -286,7 +280,8 @@ def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: boo
     access = design.access
     if access.join != "open":
         rate_limits.check("code", study.slug)
-    if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
+    wanted = access.code.strip()
+    if access.join == "code" and not (wanted and secrets.compare_digest(code.encode(), wanted.encode())):
         rate_limits.count("code", study.slug)
         raise JoinRefused(_("The code is not the one of this study."))
     if access.join == "invited":
@@ -347,7 +342,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
     terms = {
         "consent_version": version,
         "consented_at": timezone.now() if version and consent else None,
-        "completion_code": _random_text(CODE_LETTERS, 8),
+        "completion_code": random_code(CAPITALS, 8),
     }
     if new:
         participation, created = Participation.objects.create(study=study, worker=worker, **terms), True

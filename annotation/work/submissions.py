@@ -203,6 +203,13 @@ def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
+    if assignment.state == Assignment.State.EXPIRED and not ended and assignment.session_id is None:
+        raise TooLate(
+            _(
+                "You had answered nothing yet, and somebody else needed the place of this page of work; take it up "
+                "again, or open the study again."
+            )
+        )
     if assignment.state == Assignment.State.EXPIRED or ended:
         raise TooLate(
             _(

@@ -79,6 +79,9 @@ def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
                 expected += ["413", "415"]
             for status in expected:
                 responses.setdefault(status, {"description": DESCRIPTIONS[status]})
+            responses["429"]["headers"] = {
+                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}
+            }
             for status, response in responses.items():
                 if status >= "400":
                     response["content"] = content

@@ -19,7 +19,13 @@ from judgments.design.reading import make_design
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.studies.log import note_event
-from judgments.studies.studies import change_design, create_study, design_of, next_copy
+from judgments.studies.studies import (
+    change_design,
+    create_study,
+    design_of,
+    next_copy,
+    without_short_code,
+)
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -94,7 +100,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         raise NotThere(f"No batch was made: study {study.slug!r} has no {lacking[0]!r}.")
     number = next_copy(study)
     sampling: dict[str, Any] = {"only": sorted(chosen)}
-    values = study.design | {
+    values = without_short_code(study.design) | {
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
     }

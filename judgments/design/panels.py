@@ -121,6 +121,13 @@ class Panel(Part):
     project: str = Field(
         "", max_length=80, pattern=r"^[\w.-]*$", title="Parameter with the panel's id of the study"
     )
+    signature: str = Field(
+        "",
+        max_length=80,
+        pattern=r"^[\w.-]*$",
+        title="Parameter with the signature",
+        description="For links of your own, or of a panel that signs: nobody enters with an id that is not signed.",
+    )
     hits: Annotated[int, Field(ge=1, le=1000)] = Field(
         1, title="HITs in a person's session", description="The panel pays a session: the pay of all of them."
     )
@@ -137,6 +144,11 @@ class Panel(Part):
     codes: dict[Outcome, PanelCode] = Field(
         default_factory=dict, description="A completion code per outcome; left out: one is made."
     )
+    personal_codes: bool = Field(
+        False,
+        title="A code for each person",
+        description="Nobody can hand their code to somebody else. Not for a panel that knows one code for all.",
+    )
     addresses: dict[Outcome, WebAddress] = Field(
         default_factory=dict,
         description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
@@ -149,9 +161,20 @@ class Panel(Part):
     def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
         if len(set(self.codes.values())) < len(self.codes):
             raise ValueError("codes has one code for two outcomes; the panel could not tell them apart")
-        named = [name for name in (self.worker, self.session, self.project) if name]
+        named = [name for name in (self.worker, self.session, self.project, self.signature) if name]
         if len(set(named)) < len(named):
             raise ValueError(f"one parameter cannot hold two ids: {', '.join(named)}")
+        return self
+
+    @model_validator(mode="after")
+    def _asks_no_more_than_its_panel_can(self) -> Panel:
+        title = PANEL_PRESETS[self.preset].title
+        if self.signature and self.preset != "plain":
+            raise ValueError(f'signature is for preset = "plain": {title} does not sign its links')
+        if self.personal_codes and self.preset == "prolific":
+            raise ValueError(f"personal_codes cannot be true: {title} knows one code for each outcome")
+        if self.personal_codes and self.codes:
+            raise ValueError("personal_codes makes the codes, so that codes stays empty")
         return self
 
     def code_of(self, outcome: str) -> str:

@@ -15,7 +15,7 @@ from common.errors import DesignError
 from judgments.design.presets import PRESETS, Preset
 from judgments.design.requirements import REQUIREMENT_PRESETS
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables import CROSSED
+from judgments.design.tables import CROSSED, SHORTEST_CODE, Access
 from judgments.kinds import KINDS
 
 NO_PRESETS: Mapping[str, Preset] = {}
@@ -97,6 +97,16 @@ def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
     return _checked(_completed(values, saved))
 
 
+def refuse_short_code(access: Access) -> None:
+    """Check the code of a new design; studies of earlier versions keep theirs."""
+    code = access.code.strip()
+    if code and access.is_guessable:
+        raise DesignError(
+            f"access.code has {len(code)} characters; expected {SHORTEST_CODE} or more, or none: one is made then.",
+            field="access.code",
+        )
+
+
 def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> list[DesignError]:
     """Return everything that ``make_design`` would refuse, one error for each key."""
     try:
@@ -105,7 +115,12 @@ def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRES
         return _as_design_errors(error)
     except DesignError as error:
         return [error]
-    return [_as_said([], sentence) for sentence in contradictions_of(design)]
+    found = [_as_said([], sentence) for sentence in contradictions_of(design)]
+    try:
+        refuse_short_code(design.access)
+    except DesignError as error:
+        found.append(error)
+    return found
 
 
 def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:

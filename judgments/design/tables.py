@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
 from judgments.design.wordings import JUDGED
@@ -191,6 +191,9 @@ class Filter(Part):
     )
 
 
+SHORTEST_CODE = 8  # characters, which LIMIT_CODE keeps from being guessed
+
+
 class Access(Part):
     """Who may join."""
 
@@ -207,14 +210,16 @@ class Access(Part):
         },
     )
     code: str = Field(
-        "", max_length=100, title="Code", description="What workers must type when a code is asked for."
+        "",
+        max_length=100,
+        title="Code",
+        description="What workers must type when a code is asked for: 8 characters or more. Left empty, one is made.",
     )
 
-    @model_validator(mode="after")
-    def _a_code_is_needed(self) -> Access:
-        if self.join == "code" and not self.code:
-            raise ValueError('a code is needed where join = "code"')
-        return self
+    @property
+    def is_guessable(self) -> bool:
+        """Return True for a code that is too short, as those of studies before 0.6 may be."""
+        return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
 
 
 class RuleSetting(Part):

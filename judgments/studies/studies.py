@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 
+from common.codes import LETTERS, random_code
 from common.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
 from judgments.design.plans import Plan
-from judgments.design.reading import make_design
+from judgments.design.reading import make_design, refuse_short_code
 from judgments.design.study_design import StudyDesign
+from judgments.design.tables import SHORTEST_CODE, Access
 from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.studies.log import note_event
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+CODE_LENGTH = 10  # of a code that is made: 49 bits
 REGISTERED = "registered"  # in a study's log, where its plan was registered
 
 
@@ -69,6 +72,7 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     Raises:
         DesignError: the dataset is missing or not visible to ``user``. DataConflict: the slug is taken.
     """
+    design = _with_code(design)
     try:
         dataset = find_dataset(design.dataset, user=user)
     except NotThere as error:
@@ -100,7 +104,7 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
             plan differs.
     """
     _require(study, Study.State.DRAFT, "its design is frozen")
-    design = _with_the_registered_plan(study, design)
+    design = _with_code(_with_the_registered_plan(study, design), before=design_of(study).access)
     try:
         dataset = find_dataset(design.dataset, user=user)
     except NotThere as error:
@@ -119,6 +123,26 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
         words = f"The design was changed: {shown}."
         note_event(study=study, what="design-changed", words=words, by=user, before=before, after=after)
     return study
+
+
+def _with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesign:
+    """Add the code that the design asks for and leaves open: the one before, or a new one."""
+    access = design.access
+    if before is None or access.code != before.code:
+        refuse_short_code(access)
+    if access.join != "code" or access.code.strip():
+        return design
+    code = before.code if before is not None else ""
+    if len(code.strip()) < SHORTEST_CODE:
+        code = random_code(LETTERS, CODE_LENGTH)
+    return design.model_copy(update={"access": access.model_copy(update={"code": code})})
+
+
+def without_short_code(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored design for a new study, which gets a code of its own instead of one that can be guessed."""
+    if Access.model_validate(values["access"]).is_guessable:
+        return values | {"access": values["access"] | {"code": ""}}
+    return values
 
 
 def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
@@ -152,7 +176,7 @@ def _leave_jobs(slug: str) -> None:
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
     """Create a draft with the same design; name and slug get the next free number by default."""
     number = next_copy(study)
-    values = study.design | {
+    values = without_short_code(study.design) | {
         "slug": slug or f"{study.slug[:75]}-{number}",
         "name": name or f"{study.name[:190]} ({number})",
     }

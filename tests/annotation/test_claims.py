@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.test import Client
 from django.utils import timezone
 
 from annotation.crowds.publishing import close_study
-from annotation.errors import AlreadyEnded
+from annotation.errors import AlreadyEnded, TooLate
 from annotation.models import Assignment
 from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.work.leases import reserve_next
+from annotation.work.submissions import save_answers
 from common.errors import NotThere
-from judgments.models import HIT
+from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
-from tests.annotation.leasing import finish_all, hand_in, let_it_end, take
+from tests.annotation.leasing import answers_of, finish_all, hand_in, let_it_end, slots_add_up, take
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -184,3 +188,52 @@ def test_taking_a_hit_costs_the_same_queries_whatever_was_done_before(
         hand_in(take(study, worker))
     with django_assert_max_num_queries(14):
         take(study, worker)
+
+
+class TestPlacesOfPeopleWhoAnsweredNothing:
+    """A study of few places that somebody takes with made-up names."""
+
+    def full(self, **values: Any) -> tuple[Study, list[Assignment]]:
+        study = make_study("pairwise", judgments_per_unit=1, **values)
+        return study, [take(study, make_worker(study, f"s-{n}")[0]) for n in range(study.hits.count())]
+
+    def test_the_next_who_comes_gets_the_oldest(self) -> None:
+        study, held = self.full()
+        real, _ = make_worker(study, "real")
+        mine = take(study, real)
+        assert mine.hit == held[0].hit
+        assert slots_add_up(study)
+        with pytest.raises(TooLate, match="somebody else needed the place"):
+            save_answers(assignment=held[0], answers=answers_of(held[0]))
+        hand_in(mine)
+        assert claim_assignment(study=study, worker=real) is None  # who answered lets newcomers read
+        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=6))
+        assert len(finish_all(study, real)) == len(held) - 1
+
+    def test_who_answered_keeps_theirs(self) -> None:
+        study, held = self.full()
+        for one in held[:-1]:
+            save_answers(assignment=one, answers=answers_of(one)[:1])
+        hand_in(held[-1])
+        assert claim_assignment(study=study, worker=make_worker(study, "real")[0]) is None
+        assert slots_add_up(study)
+
+    def test_a_page_that_is_fetched_ahead_takes_nobody_s_place(self) -> None:
+        _, held = self.full()
+        save_answers(assignment=held[0], answers=answers_of(held[0])[:1])
+        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=6))
+        assert reserve_next(assignment=held[0]) is None
+
+
+def test_an_address_that_took_every_place_keeps_nobody_out(client: Client) -> None:
+    study = make_study("pairwise", judgments_per_unit=2)
+    join, accept = f"/api/studies/{study.slug}/join/", f"/api/studies/{study.slug}/assignments/"
+
+    def comes(name: str) -> int:
+        token = client.post(join, {"worker": name}, content_type="application/json").json()["token"]
+        return client.post(accept, headers={"Authorization": f"Token {token}"}).status_code
+
+    places = 2 * study.hits.count()
+    assert {comes(f"made-up-{n}") for n in range(places)} == {201}
+    assert not study.hits.filter(open_slots__gt=0).exists()
+    assert comes("real") == 201

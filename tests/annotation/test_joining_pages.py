@@ -95,10 +95,10 @@ def test_a_name_that_cannot_be_used_is_refused_in_words(client: Client) -> None:
 
 
 def test_a_study_with_a_code_takes_it_from_the_link(client: Client) -> None:
-    study = make_study(make_dataset(), access={"join": "code", "code": "sesame"})
+    study = make_study(make_dataset(), access={"join": "code", "code": "open-sesame"})
     assert 'value="sesame"' in client.get(f"/s/{study.slug}/?code=sesame").content.decode()
     assert client.post(f"/s/{study.slug}/", {"name": "ada", "code": "open"}).status_code == 403
-    assert client.post(f"/s/{study.slug}/", {"name": "ada", "code": "sesame"}).status_code == 303
+    assert client.post(f"/s/{study.slug}/", {"name": "ada", "code": "open-sesame"}).status_code == 303
 
 
 def test_an_invitation_lets_one_person_in(client: Client) -> None:
@@ -156,7 +156,7 @@ def test_an_unknown_study_is_a_designed_404(client: Client) -> None:
 def test_the_landing_page_lists_the_studies_open_to_everybody(client: Client) -> None:
     dataset = make_dataset()
     make_study(dataset, name="For all")
-    make_study(dataset, name="Secret", access={"join": "code", "code": "x"})
+    make_study(dataset, name="Secret", access={"join": "code", "code": "a-secret-code"})
     make_study(dataset, name="Later", opened=False)
     rehearsed = make_study(dataset, name="Rehearsed")
     Study.objects.filter(pk=rehearsed.pk).update(simulated=True)

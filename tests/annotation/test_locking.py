@@ -80,6 +80,46 @@ for thread in threads: thread.join()
 print(json.dumps({"wrong": wrong, "broken": check_integrity().problems}))
 """
 
+FIRST_ANSWERS = """
+import json, threading
+from django.db import connection
+from annotation.errors import TooLate
+from annotation.models import Assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import save_answers
+from tests.annotation.leasing import answers_of, slots_add_up, take
+from tests.studies import make_study, make_worker
+
+study = make_study("pairwise", judgments_per_unit=1, units_per_hit=2, controls={"per_hit": 0})
+silent = [take(study, make_worker(study, f"s-{n}")[0]) for n in range(study.hits.count())]
+coming = [make_worker(study, f"c-{n}")[0] for n in range(len(silent))]
+start, found = threading.Barrier(2 * len(silent)), []
+
+def answer(held):
+    start.wait()
+    try:
+        save_answers(assignment=held, answers=answers_of(held)[:1])
+        found.append("kept")
+    except TooLate:
+        found.append("given away")
+    connection.close()
+
+def come(worker):
+    start.wait()
+    found.append("nothing left" if claim_assignment(study=study, worker=worker) is None else "let in")
+    connection.close()
+
+threads = [threading.Thread(target=answer, args=(one,)) for one in silent]
+threads += [threading.Thread(target=come, args=(one,)) for one in coming]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+kept = Assignment.objects.filter(worker__name__startswith="s-").exclude(answers={})
+print(json.dumps({
+    "found": found, "places": len(silent), "add_up": slots_add_up(study),
+    "kept": sorted(set(kept.values_list("state", flat=True))),
+}))
+"""
+
 ORDER = """
 import json, re
 from contextlib import contextmanager
@@ -147,3 +187,15 @@ def test_work_exclusions_pauses_and_second_chances_do_not_hinder_each_other(
     found = json.loads(installation_on(database).python(SCENE).splitlines()[-1])
     assert found["wrong"] == []
     assert found["broken"] == []
+
+
+def test_a_place_is_kept_by_the_first_answer_or_given_away_and_never_both(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    there = json.loads(installation_on(database).python(FIRST_ANSWERS).splitlines()[-1])
+    found = there["found"]
+    assert len(found) == 2 * there["places"]
+    # a newcomer's place may go on to the next newcomer, who has not answered either
+    assert found.count("kept") + min(found.count("let in"), found.count("given away")) == there["places"]
+    assert set(there["kept"]) <= {"accepted"}
+    assert there["add_up"]

@@ -129,7 +129,7 @@ def test_what_is_open_to_everybody_and_not_joined_yet_is_offered() -> None:
     dataset = make_dataset()
     ada = joined(make_study(dataset, name="Joined"))
     make_study(dataset, name="Another")
-    make_study(dataset, name="Secret", access={"join": "code", "code": "x"})
+    make_study(dataset, name="Secret", access={"join": "code", "code": "a-secret-code"})
     offered = seen(ada).split('id="open-title"')[1]
     assert "/s/another/" in offered
     assert "/s/joined/" not in offered

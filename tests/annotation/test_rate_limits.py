@@ -10,6 +10,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Worker
+from common.rate_limits import count, visiting_from
 from judgments.models import Study
 from tests.studies import make_study
 
@@ -87,6 +88,42 @@ def test_unknown_tokens_are_refused_with_fewer_words_after_a_while(
     limits(token="3/10 minutes")
     browser = Client(REMOTE_ADDR=address, headers={"Authorization": f"Token {'x' * 43}"})
     assert [browser.get("/api/studies/").status_code for _ in range(4)] == [401, 401, 401, 429]
+
+
+def test_calls_of_one_address_are_limited_and_pages_are_not(
+    limits: Callable[..., None], address: str
+) -> None:
+    limits(api="3/10 minutes")
+    browser = Client(REMOTE_ADDR=address)
+    replies = [browser.get("/api/nowhere/") for _ in range(4)]
+    assert [reply.status_code for reply in replies] == [404, 404, 404, 429]
+    assert replies[3].headers["Content-Type"] == "application/problem+json"
+    assert "tried too often from here" in replies[3].json()["detail"]
+    assert 0 < int(replies[3].headers["Retry-After"]) <= 600
+    assert browser.get("/").status_code == 200
+    assert Client(REMOTE_ADDR="203.0.113.9").get("/api/nowhere/").status_code == 404
+
+
+def test_a_limit_of_many_calls_is_one_too(limits: Callable[..., None], address: str) -> None:
+    limits(api="1001/10 minutes")
+    with visiting_from(address):
+        for _ in range(1001):
+            count("api")
+    assert Client(REMOTE_ADDR=address).get("/api/nowhere/").status_code == 429
+
+
+def test_large_bodies_of_one_address_are_limited(limits: Callable[..., None], address: str) -> None:
+    limits(upload="2/10 minutes")
+    study = make_study()
+    browser = Client(REMOTE_ADDR=address)
+    large, small = {"name": "w", "code": "x" * 100_000}, {"name": "w", "code": "x" * 1_000}
+    where = f"/s/{study.slug}/"
+    assert [browser.post(where, large).status_code for _ in range(3)] == [400, 400, 429]
+    refused = browser.post(where, large)
+    assert "tried too often from here" in refused.content.decode()
+    assert 0 < int(refused.headers["Retry-After"]) <= 600
+    assert browser.post("/api/imports/", large, content_type="application/json").status_code == 429
+    assert browser.post(where, small).status_code == 400
 
 
 class BesideAnother:

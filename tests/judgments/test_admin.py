@@ -70,7 +70,6 @@ class TestDesigning:
             ("sampling-references", "some", "expected 'all' or a whole number"),
             ("controls-per_hit", "50", "leaves no place in a HIT of 5"),
             ("controls-threshold", "1.5", "less than or equal to 1"),
-            ("access-join", "code", "a code is needed"),
             ("slug", "no spaces please", "slug is 'no spaces please'"),
         ],
     )

@@ -49,7 +49,6 @@ def test_name_dataset_and_protocol_are_enough() -> None:
             "controls.per_hit",
             "controls.per_hit is 3, which leaves no place in a HIT of 3.",
         ),
-        ({"access": {"join": "code"}}, "access", 'access: a code is needed where join = "code".'),
         ({"slug": "a/b"}, "slug", "slug is 'a/b'; expected letters, digits, hyphens and underscores."),
         ({"sampling": []}, "sampling", "sampling is []; expected a table."),
         ({"preset": "vedantam"}, "preset", None),

@@ -102,7 +102,7 @@ class TestPresets:
         preset = save_preset(
             design=design(
                 seed=9,
-                access={"join": "code", "code": "sesame"},
+                access={"join": "code", "code": "open-sesame"},
                 crowd={"backend": "mturk", "live": True, "reward_cents": 4},
                 panel={"codes": {"completed": "ABC"}},
             ),

@@ -144,3 +144,17 @@ def test_every_key_of_crowd_and_panel_can_be_asked_for_in_the_form() -> None:
 def test_groups_for_one_crowd_say_so() -> None:
     crowds = {section.title: section.crowd for section in sections_for(KINDS["triplet"])}
     assert (crowds["Panel"], crowds["Mechanical Turk"], crowds["Crowd and pay"]) == ("external", "mturk", "")
+
+
+@pytest.mark.parametrize(
+    ("panel", "said"),
+    [
+        ({"preset": "prolific", "signature": "sig"}, "Prolific does not sign its links"),
+        ({"preset": "prolific", "personal_codes": True}, "knows one code for each outcome"),
+        ({"personal_codes": True, "codes": {"completed": "DONE"}}, "personal_codes makes the codes"),
+        ({"worker": "id", "signature": "id"}, "one parameter cannot hold two ids"),
+    ],
+)
+def test_what_a_panel_cannot_do_is_refused(panel: dict[str, Any], said: str) -> None:
+    with pytest.raises(DesignError, match=said):
+        design(**panel)

@@ -16,6 +16,7 @@ from annotation.crowds.base import (
     Price,
     SeenPublication,
     SeenWork,
+    TryLater,
     fee_of,
 )
 from annotation.crowds.mturk.client import (
@@ -23,6 +24,7 @@ from annotation.crowds.mturk.client import (
     SANDBOX,
     NotAtTurk,
     TurkHIT,
+    TurkRefused,
     WrongStateAtTurk,
     received,
     turk,
@@ -172,6 +174,17 @@ class MTurkBackend(CrowdBackend):
                 )
         except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
             return
+
+    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+        """Ask for the assignment: that it is in work is an error of its own, without a worker."""
+        try:
+            return turk(publication.place, hurried=True).assignment(work).worker == worker
+        except WrongStateAtTurk:
+            return True
+        except TurkRefused:
+            return False
+        except TryLater:
+            return None
 
     def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
         """Read the answers of an HTMLQuestion from its receipt."""

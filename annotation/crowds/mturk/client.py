@@ -44,6 +44,7 @@ PAGE = 100  # maximum rows of a list's page
 READS = 5  # attempts of a call that changes nothing
 LONGEST_PAUSE = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
+VISITOR_SECONDS = 3  # for an answer while a visitor waits
 THROTTLED = {
     "ThrottlingException",
     "Throttling",
@@ -58,7 +59,7 @@ NOT_LET_IN = {
     "SignatureDoesNotMatch", "UnrecognizedClientException",
 }  # fmt: skip
 
-_clients: dict[tuple[str, str, str], Any] = {}
+_clients: dict[tuple[str, str, str, int], Any] = {}
 _making = threading.Lock()
 
 
@@ -238,8 +239,11 @@ def endpoint_of(place: str) -> str:
     return endpoint
 
 
-def turk(place: str) -> TurkClient:
-    return TurkClient(_client("mturk", place, endpoint_of(place)))
+def turk(place: str, *, hurried: bool = False) -> TurkClient:
+    """Return a client; a ``hurried`` one asks once and waits only as long as a visitor would."""
+    seconds = VISITOR_SECONDS if hurried else READ_SECONDS
+    client = _client("mturk", place, endpoint_of(place), seconds=seconds)
+    return TurkClient(client, reads=1 if hurried else READS)
 
 
 def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
@@ -259,12 +263,12 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
         raise TryLater(f"The queue of notifications cannot be read: {error}") from None
 
 
-def _client(service: str, place: str, endpoint: str) -> Any:
+def _client(service: str, place: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
     """Create a client once, and in one thread: loading AWS's service description takes a tenth of a second."""
     import boto3  # takes half a second to load, and most processes never need it
     from botocore.config import Config
 
-    key = (service, place, endpoint)
+    key = (service, place, endpoint, seconds)
     with _making:
         if key not in _clients:
             _clients[key] = boto3.session.Session().client(  # type: ignore[call-overload]  # a name in a variable
@@ -273,8 +277,8 @@ def _client(service: str, place: str, endpoint: str) -> Any:
                 endpoint_url=endpoint or None,
                 config=Config(
                     retries={"total_max_attempts": 1, "mode": "standard"},
-                    connect_timeout=CONNECT_SECONDS,
-                    read_timeout=READ_SECONDS,
+                    connect_timeout=min(CONNECT_SECONDS, seconds),
+                    read_timeout=seconds,
                     max_pool_connections=10,
                 ),
             )
@@ -284,8 +288,8 @@ def _client(service: str, place: str, endpoint: str) -> Any:
 class TurkClient:
     """The calls of the backend. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, *, reads: int = READS) -> None:
+        self._client, self._reads = client, reads
 
     def balance_cents(self) -> int:
         return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
@@ -335,6 +339,10 @@ class TurkClient:
     def set_expiration(self, hit: str, at: datetime) -> None:
         """Set the end for new workers. An equal time may be refused (``AskedBefore``, Dallinger#3109)."""
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
+
+    def delete(self, hit: str) -> None:
+        """Delete a HIT that is over and decided, with its results (``WrongStateAtTurk``)."""
+        self._ask("delete_hit", HITId=hit)
 
     def assignments(self, hit: str) -> Iterator[TurkAssignment]:
         """Yield the submitted assignments of a HIT, whatever was decided."""
@@ -428,7 +436,7 @@ class TurkClient:
 
     def _read(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
         rng = random.Random()
-        for times in range(1, READS):
+        for times in range(1, self._reads):
             try:
                 return self._ask(operation, *members, **parameters)
             except TryLater as problem:

@@ -53,6 +53,7 @@ ENTRY = "/s/{slug}/mturk/"
 REMEMBERED = timedelta(hours=23)  # the service remembers tokens for 24 hours
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
 NET = timedelta(days=7)  # delay of the service's automatic approval after ours
+DECIDED_MEANWHILE = 600.0  # seconds after which a HIT with undecided work is looked at again
 UNKNOWN_YET = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
 EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
 TEST_SECONDS = 3600
@@ -207,6 +208,35 @@ def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         return {}
     _set_expiration(client, publication.external_id, timezone.now() - timedelta(hours=1))
     return {}
+
+
+def delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Delete a HIT, after a last look that all of its work is decided and booked here."""
+    publication = call.publication_now()
+    if _is_gone(client, publication.external_id):
+        return {}
+    here = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
+    for work in client.assignments(publication.external_id):
+        if here.get(work.id) != work.status.lower():
+            raise TryLater(
+                f"HIT {publication.external_id} is not deleted: assignment {work.id} is {work.status} there, and "
+                f"{here.get(work.id, 'not decided')} here.",
+                after=DECIDED_MEANWHILE,
+                undone=True,
+            )
+    try:
+        client.delete(publication.external_id)
+    except WrongStateAtTurk:
+        if not _is_gone(client, publication.external_id):
+            raise
+    return {}
+
+
+def _is_gone(client: TurkClient, hit: str) -> bool:
+    try:
+        return client.hit(hit).status == "Disposed"
+    except NotAtTurk:
+        return True
 
 
 def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
@@ -402,6 +432,7 @@ ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
     Ability.PUBLISH: publish,
     Ability.EXTEND: extend,
     Ability.EXPIRE: expire,
+    Ability.DELETE: delete,
     Ability.APPROVE: approve,
     Ability.REJECT: reject,
     Ability.BONUS: bonus,

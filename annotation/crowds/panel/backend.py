@@ -21,6 +21,7 @@ from django.utils.translation import gettext_noop
 from annotation.crowds.base import Ability, CrowdBackend, Plan, Price, Refused, fee_of
 from annotation.crowds.people import installation_mark, session_pseudonym
 from annotation.models import Assignment, CrowdCall, CrowdSession, Worker
+from common.codes import CAPITALS
 from common.errors import NotThere, QuorumError, WrongState
 from judgments.design.panels import (
     PANEL_PRESETS,
@@ -39,7 +40,6 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 # done in our books; the panel learns of it from lists that a person uploads there
 ON_PAPER = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # without letters that look alike
 CODE_LENGTH = 10
 LONGEST_ID = 100
 A_DAY = 24 * 3600
@@ -55,6 +55,7 @@ OUTCOME_OF: dict[str, str] = {
     Status.SCREENED_OUT: "screened-out",
     Status.TIMED_OUT: "timed-out",
     Status.RETURNED: "returned",
+    Status.UNKNOWN: "returned",
     Status.FULL: "full",
 }
 
@@ -181,16 +182,21 @@ def session_name(study: Study, ids: PanelIds) -> str:
     return session_pseudonym(study.place, f"{study.pk} {ids.session or ids.worker}")
 
 
-def code_for(study: Study, design: StudyDesign, outcome: str) -> str:
-    """Return the design's code of an outcome, or one that only this installation can make."""
+def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:
+    """Return the design's code of an outcome, or one that only this installation can make.
+
+    Args:
+        session: our name of a session, which has a code of its own if ``panel.personal_codes``.
+    """
     own = design.panel.code_of(outcome)
     if own:
         return own
-    drawn = int(installation_mark("code", str(study.pk), study.slug, outcome), 16)
+    person = [session] if design.panel.personal_codes and session else []
+    drawn = int(installation_mark("code", str(study.pk), study.slug, outcome, *person), 16)
     letters = []
     for _place in range(CODE_LENGTH):
-        drawn, letter = divmod(drawn, len(CODE_LETTERS))
-        letters.append(CODE_LETTERS[letter])
+        drawn, letter = divmod(drawn, len(CAPITALS))
+        letters.append(CAPITALS[letter])
     return "".join(letters)
 
 
@@ -261,7 +267,7 @@ def end_with(*, session: CrowdSession, status: str, why: str = "") -> bool:
     now = timezone.now()
     ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
-        code=code_for(session.study, design_of(session.study), OUTCOME_OF[status]),
+        code=code_for(session.study, design_of(session.study), OUTCOME_OF[status], session.external_id),
         feedback=why[:1024],
         **({"submitted_at": now} if status == Status.SUBMITTED else {"decided_at": now}),
     )

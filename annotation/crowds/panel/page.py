@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.panel.backend import PanelIds, address_back, code_for, entry_path, panel_title
+from annotation.crowds.panel.links import link_key, signed_links
 from annotation.crowds.panel.reconciling import (
     KINDS,
     Compared,
@@ -36,7 +37,7 @@ from annotation.models import CrowdSession, Publication, RawId
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
-from judgments.design.panels import OUTCOMES, PANEL_PRESETS
+from judgments.design.panels import OUTCOMES, PANEL_PRESETS, session_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.studies import design_of
@@ -84,8 +85,7 @@ def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResp
 
 def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
     design = design_of(study)
-    here = settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
-    link = here + entry_path(study, design)
+    link = _address(request) + entry_path(study, design)
     last, unlisted = listed_bonuses(study)
     partial = unpaid_pages(study) if study.place else []
     return {
@@ -103,7 +103,14 @@ def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
         "raw_ids": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
         "undecided": CrowdSession.objects.filter(study=study, status="submitted").count(),
         "needs_address": _needs_address(design),
+        "link_key": link_key(study) if design.panel.signature else "",
+        "signs_sessions": bool(session_parameter(design.panel)),
     }
+
+
+def _address(request: HttpRequest) -> str:
+    """Return the public address of this server."""
+    return settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
 
 
 def _places(study: Study) -> int:
@@ -118,7 +125,7 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
     return {
         "name": outcome,
         "when": WORDS[outcome],
-        "code": code,
+        "code": "" if design.panel.personal_codes else code,
         "back": address_back(design, outcome, code=code, ids=shown),
     }
 
@@ -236,6 +243,11 @@ def _download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
     return response
 
 
+def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
+    lines = signed_links(study=study, people=request.POST.get("people", ""), address=_address(request))
+    return _download([("id", "link"), *lines], f"{study.slug}-links.csv")
+
+
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     count = pay_pages(study=study, why=request.POST.get("why", ""), by=signed_in(request))
     messages.success(request, f"{count} bonuses are booked; the next bonus list has them.")
@@ -261,6 +273,7 @@ add_step(
         name="payment-list", label="Download the payment list", run=_payment_list, permission=Right.VIEW
     )
 )
+add_step(StudyStep(name="signed-links", label="Make signed links", run=_signed_links))
 add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))
 add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
 add_step(StudyStep(name="pay-pages", label="Pay for pages of sessions that ended early", run=_pay_pages))

@@ -1,16 +1,24 @@
 """Admit people sent by a panel, end their sessions, and send them back.
 
 A completed session takes a slot. A session that was returned, timed out or screened out leaves the slot and its
-reservation to the next person; open slots are released when the study closes.
+reservation to the next person; open slots are released when the study closes. Made-up ids may take slots, but keep
+them from nobody whom the panel names (docs/decisions/0009-crowds.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from annotation.crowds import backend_of
 from annotation.crowds.arrivals import join_sent, person_sent
+from annotation.crowds.handing_in import exclude_unknown_work
 from annotation.crowds.outbox import release_unfilled
 from annotation.crowds.panel.backend import (
     OUTCOME_OF,
@@ -27,16 +35,18 @@ from annotation.crowds.people import pseudonym, worker_token
 from annotation.errors import (
     CountryProblem,
     JoinRefused,
+    PlacesHeld,
     QuizFailed,
     RequirementNotMet,
     WorkerExcluded,
     WorkPaused,
 )
-from annotation.models import Assignment, CrowdSession, Publication, RawId, Worker
+from annotation.models import Assignment, CrowdSession, Publication, QuizAttempt, RawId, Worker
 from annotation.models.workers import hash_secret
 from annotation.quality.flags import refuse_while_paused
-from annotation.work.claims import LEASED, release_slots
+from annotation.work.claims import LEASED, UNANSWERED, release_slots
 from annotation.work.joining import checked_country, refuse_unfit
+from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panels import session_parameter, worker_parameter
 from judgments.design.study_design import StudyDesign
@@ -47,6 +57,10 @@ Status = CrowdSession.Status
 TAKES_A_PLACE = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 TOOK_PART = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerExcluded)
+
+
+class PlacesTaken(Exception):
+    """All places are taken; some perhaps by ids that nobody sent."""
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
@@ -75,24 +89,98 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
     """Return the person's session, or create it. Without a slot the session ends at once.
 
     Raises:
-        LinkProblem, JoinRefused, CountryProblem, StudyPaused: nothing is recorded.
+        LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooMany: nothing is recorded.
     """
     design = design_of(study)
-    if design.consent and not consent and known_session(study=study, ids=ids) is None:
-        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
+    known = known_session(study=study, ids=ids)
+    if known is None:
+        if design.consent and not consent:
+            raise JoinRefused(_("Please read the consent text and agree to it before you join."))
+        rate_limits.count("join", study.slug)
     country = checked_country(country)
+    attempt = partial(_enter, study, design, ids, consent=consent, country=country)
     try:
-        return _enter(study, design, ids, consent=consent, country=country)
+        return _twice(attempt)
+    except PlacesTaken:
+        return _twice(partial(attempt, replace=_ask_for_room(study, ids)))
+
+
+def _ask_for_room(study: Study, ids: PanelIds) -> bool:
+    """Free the place of somebody whom the crowd does not know for a person whom it does.
+
+    Return True if the crowd does not say whom it knows, so that people who answered nothing have to make room.
+    """
+    publication, backend = _publications(study).last(), backend_of(study)
+    if publication is None:
+        return False
+    named = backend.names(publication, worker=ids.worker, work=ids.session)
+    if named is False:
+        raise PlacesHeld(
+            _(
+                "Nothing was recorded: all places are taken, and the panel does not know your submission. If you just "
+                "began it there, press Start again in a minute."
+            )
+        )
+    there = backend.known_work(publication) if named else None
+    if there is None:
+        return True
+    for session in _unnamed(publication):
+        if session.external_id in there:
+            continue
+        own = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
+        if backend.names(publication, worker=own.worker, work=own.session) is False:
+            end_panel_session(session=session, status=Status.RETURNED, why="The panel does not know of it.")
+            if pages_handed_in(session):
+                exclude_unknown_work(session=session)
+            break
+    return False
+
+
+def _publications(study: Study) -> QuerySet[Publication]:
+    return Publication.objects.filter(study=study, place=study.place, hit=None)
+
+
+def _unnamed(publication: Publication) -> QuerySet[CrowdSession]:
+    """Return sessions that take a place and that the crowd has not named, the oldest first."""
+    taking = CrowdSession.objects.filter(
+        publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
+    )
+    return taking.filter(confirmed=False, booked="").select_related("study", "publication").order_by("pk")
+
+
+def _silent(publication: Publication) -> QuerySet[CrowdSession]:
+    """Return unnamed sessions of people who have answered nothing."""
+    said = Assignment.objects.filter(session=OuterRef("pk")).exclude(answers={}, submitted_at=None)
+    tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
+    return _unnamed(publication).filter(
+        ~Exists(said), ~Exists(tested.exclude(answers={})), status=Status.WORKING
+    )
+
+
+def _twice(attempt: Callable[[], CrowdSession]) -> CrowdSession:
+    try:
+        return attempt()
     except IntegrityError:  # the same link in another window, at the same moment
-        return _enter(study, design, ids, consent=consent, country=country)
+        return attempt()
 
 
 @transaction.atomic
-def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, country: str) -> CrowdSession:
+def _enter(
+    study: Study,
+    design: StudyDesign,
+    ids: PanelIds,
+    *,
+    consent: bool,
+    country: str,
+    replace: bool | None = None,
+) -> CrowdSession:
+    """Create the session, or return it if it is there.
+
+    Args:
+        replace: whether somebody silent makes room; None raises PlacesTaken where no place is left.
+    """
     # arrivals for the last slot wait here
-    publication = (
-        Publication.objects.select_for_update().filter(study=study, place=study.place, hit=None).last()
-    )
+    publication = _publications(study).select_for_update().last()
     if publication is None:
         raise LinkProblem(_("Nothing was recorded: this study was not given to a panel yet."))
     known = known_session(study=study, ids=ids)
@@ -119,14 +207,19 @@ def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, c
         if one.status == Status.WORKING:  # the panel gave them a new submission: the former one is over there
             why = "The panel sent the person again, with another submission."
             end_panel_session(session=one, status=Status.RETURNED, why=why)
-    _settle_arrival(session, design, earlier=earlier, country=country)
+    _settle_arrival(session, design, earlier=earlier, country=country, replace=replace)
     if session.status == Status.WORKING:
         join_sent(study=study, worker=worker, consent=consent)
     return session
 
 
 def _settle_arrival(
-    session: CrowdSession, design: StudyDesign, *, earlier: list[CrowdSession], country: str
+    session: CrowdSession,
+    design: StudyDesign,
+    *,
+    earlier: list[CrowdSession],
+    country: str,
+    replace: bool | None,
 ) -> None:
     """End the session of a person for whom there is no slot."""
     worker = session.worker
@@ -144,20 +237,55 @@ def _settle_arrival(
     except RequirementNotMet as error:
         end_with(session=session, status=Status.SCREENED_OUT, why=str(error))
         return
-    if not _has_place(session, design):
+    publication = session.publication
+    if session.study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
+        end_with(session=session, status=Status.FULL)
+        return
+    if _has_place(session, design):
+        return
+    if replace is None:
+        raise PlacesTaken
+    if not (replace and _replace_silent(session)):
         end_with(session=session, status=Status.FULL)
 
 
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
     """Return True if a slot is left; that of an abandoned session counts as left."""
-    publication, study = session.publication, session.study
+    publication = session.publication
     taken = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE)
     others = taken.exclude(pk=session.pk)
-    if study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
-        return False
     if others.count() >= publication.places:
-        time_out(study=study, minutes=design.crowd.lease_minutes)
+        time_out(study=session.study, minutes=design.crowd.lease_minutes)
     return others.count() < publication.places
+
+
+def _replace_silent(session: CrowdSession) -> bool:
+    """End the session of the one who has been silent longest, for this one. Return False if there is none.
+
+    Raises:
+        PlacesHeld: they all came only just now, and may be reading.
+    """
+    others, now = _silent(session.publication).exclude(pk=session.pk), timezone.now()
+    first = others.first()
+    if first is None:
+        return False
+    if first.arrived_at > now - UNANSWERED:
+        minutes = 1 + int((first.arrived_at + UNANSWERED - now).total_seconds() // 60)
+        raise PlacesHeld(
+            ngettext(
+                "Nothing was recorded: all places are taken. Somebody has not begun yet: a place may be free in "
+                "%(n)d minute; press Start again then.",
+                "Nothing was recorded: all places are taken. Somebody has not begun yet: a place may be free in "
+                "%(n)d minutes; press Start again then.",
+                minutes,
+            )
+            % {"n": minutes}
+        )
+    return end_panel_session(
+        session=first,
+        status=Status.TIMED_OUT,
+        why="Nothing was answered, and somebody else needed the place.",
+    )
 
 
 @transaction.atomic
@@ -223,7 +351,9 @@ def ids_of(session: CrowdSession) -> PanelIds:
 
 
 def code_of(session: CrowdSession) -> str:
-    return session.code or code_for(session.study, design_of(session.study), outcome_of(session))
+    if session.code:
+        return session.code
+    return code_for(session.study, design_of(session.study), outcome_of(session), session.external_id)
 
 
 def token_of(session: CrowdSession) -> str:

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -241,9 +241,11 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
     rows = panel_sessions(study).select_related("worker", "study").order_by("pk")
     sessions = {one.external_id: one for one in rows}
     against = reasons_against(study, {one.worker_id for one in sessions.values()})
-    code = code_for(study, design_of(study), "completed")
+    design = design_of(study)
+    codes = {name: code_for(study, design, "completed", name) for name in sessions}
+    finished = {code.lower() for code in codes.values()}
     by_worker = {one.worker.name for one in sessions.values()}
-    with_ids = bool(session_parameter(design_of(study).panel))
+    with_ids = bool(session_parameter(design.panel))
     found = []
     for there in submissions:
         ids = PanelIds(worker=there.worker, session=there.session if with_ids else "")
@@ -255,7 +257,8 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
             found.append(_only_there(there, another=name in by_worker, known_id=here is not None))
             continue
         del sessions[here.external_id]
-        verdict = _both(there, here, code=code, against=against.get(here.worker_id, []))
+        reasons, code = against.get(here.worker_id, []), here.code or codes[here.external_id]
+        verdict = _both(there, here, code=code, finished=finished, against=reasons)
         found.append(Compared(there, here, there.worker, *verdict))
     kept = _raw_ids(study)
     found += [_only_here(here, kept.get(here.worker_id, "")) for here in sessions.values()]
@@ -284,7 +287,9 @@ def _only_here(here: CrowdSession, raw: str) -> Compared:
     return Compared(None, here, raw, "only-here", reason, odd=done)
 
 
-def _both(there: Submission, here: CrowdSession, *, code: str, against: Sequence[str]) -> Verdict:
+def _both(
+    there: Submission, here: CrowdSession, *, code: str, finished: Collection[str], against: Sequence[str]
+) -> Verdict:
     if here.booked == CrowdSession.Booked.SPENT:
         return _paid_here(there)
     if there.status == "":
@@ -292,7 +297,7 @@ def _both(there: Submission, here: CrowdSession, *, code: str, against: Sequence
         return Verdict("wait", words, odd=True)
     if here.status in (Status.SUBMITTED, Status.REJECTED):
         return _finished_here(there, here, code=code, against=against)
-    return _unfinished_here(there, here, code=code)
+    return _unfinished_here(there, here, finished=finished)
 
 
 def _paid_here(there: Submission) -> Verdict:
@@ -321,19 +326,19 @@ def _finished_here(there: Submission, here: CrowdSession, *, code: str, against:
         )
     if there.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return Verdict("pay", f"Finished here; there it is {there.said!r}: pay it by hand there.", odd=True)
-    if there.code.strip().lower() != (here.code or code).lower():
+    if there.code.lower() != code.lower():
         given = f"the code there is {there.code!r}" if there.code else "there is no code there"
-        return Verdict("pay", f"Finished here; {given} instead of {here.code or code}.", odd=True)
+        return Verdict("pay", f"Finished here; {given} instead of {code}.", odd=True)
     return Verdict("pay", "Finished here and there.")
 
 
-def _unfinished_here(there: Submission, here: CrowdSession, *, code: str) -> Verdict:
+def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collection[str]) -> Verdict:
     state = here.get_status_display()
     books = there.status if here.status == Status.WORKING and there.status in OVER_THERE else ""
     why = f": {here.feedback}" if here.feedback else ""
     if there.status == Status.APPROVED:
         return Verdict("no", f"Paid there, though it is {state} here{why}.", odd=True)
-    if there.code.lower() == code.lower():
+    if there.code.lower() in finished:
         done = pages_handed_in(here)
         wanted = design_of(here.study).panel.hits
         return Verdict(

@@ -22,6 +22,7 @@ from annotation.crowds.panel.backend import (
     sealed,
     session_of,
 )
+from annotation.crowds.panel.links import refuse_unsigned
 from annotation.crowds.panel.people import (
     code_of,
     end_panel_session,
@@ -70,6 +71,7 @@ def entry(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _start(request, study, design)
     ids = ids_of_link(design.panel, request.GET)
+    refuse_unsigned(study=study, design=design, ids=ids, query=request.GET)
     known = known_session(study=study, ids=ids)
     if known is not None and outcome_of(known):
         return _way_back(request, study, design, outcome_of(known), known)

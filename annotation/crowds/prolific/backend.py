@@ -50,6 +50,7 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
 FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
+VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
 NOT_PAID = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",
     "timed-out": "The time for this study was over before it was finished.",
@@ -72,7 +73,7 @@ class ProlificBackend(ExternalBackend):
     name = "prolific"
     title = "Prolific"
     person = "PROLIFIC_PID"
-    can = frozenset(Ability)
+    can = frozenset(Ability) - {Ability.DELETE}
 
     def serves(self, design: StudyDesign) -> bool:
         return design.crowd.backend == "external" and design.panel.api
@@ -151,6 +152,25 @@ class ProlificBackend(ExternalBackend):
 
     def session_id(self, place: str, raw: str) -> str:
         return session_pseudonym(place, raw)
+
+    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+        try:
+            with open_client(timeout=VISITOR_SECONDS) as client:
+                one = client.submission(work)
+        except (TryLater, OutOfFunds):
+            return None
+        except Refused:
+            return False
+        mine = (one.participant, one.study) == (worker, publication.external_id)
+        return mine and one.state in AT_WORK
+
+    def known_work(self, publication: Publication) -> frozenset[str] | None:
+        try:
+            with open_client(timeout=VISITOR_SECONDS) as client:
+                there = client.submissions(publication.external_id)
+        except (TryLater, OutOfFunds, Refused):
+            return None
+        return frozenset(self.session_id(publication.place, one.id) for one in there)
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:
         """Yield the work of everybody who came here, and of others who were paid or rejected there.

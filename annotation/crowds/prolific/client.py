@@ -51,8 +51,9 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def open_client() -> ProlificClient:
-    return ProlificClient(url=settings.PROLIFIC_API_URL, token=settings.PROLIFIC_TOKEN)
+def open_client(*, timeout: float = 30.0) -> ProlificClient:
+    url, token = settings.PROLIFIC_API_URL, settings.PROLIFIC_TOKEN
+    return ProlificClient(url=url, token=token, timeout=timeout)
 
 
 class ProlificClient:

@@ -216,7 +216,7 @@ def _panel() -> Section:
         (
             *_keys("panel", "preset", "hits"),
             "crowd.fee_percent",
-            *_keys("panel", "worker", "session", "project", "finish", "api"),
+            *_keys("panel", "worker", "session", "project", "signature", "finish", "personal_codes", "api"),
         ),
         crowd="external",
     )

@@ -205,7 +205,7 @@ def test_what_may_have_been_put_up_before_closing_is_found_and_taken_down(turk: 
     close_study(study=study)
     for _ in range(2):
         sync(study)
-    assert {one["status"] for one in turk.dump()["hits"]} == {"Reviewable"}
+    assert {one["status"] for one in turk.dump()["hits"]} == {"Disposed"}
     assert books(study) == (0, 0)
     same_money(study, turk)
 

@@ -10,19 +10,22 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.arrivals import MORE_SLOTS, forget_raw_ids
 from annotation.crowds.base import Refused, TryLater
 from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.mturk.backend import MTurkBackend
 from annotation.crowds.outbox import ask_to_write
-from annotation.models import CrowdCall, CrowdSession, Publication, RawId
+from annotation.crowds.publishing import close_study, open_study
+from annotation.errors import SlotTaken
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
 from evaluation.judgment_sets.loaders import load_judgments
 from evaluation.judgment_sets.signature import hash_of_judgments
 from judgments.models import HIT, Study
 from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.crowds.panels import ADA, do_page, panel_study, session, start
-from tests.annotation.crowds.turking import Crowd, Work, make_turk_study
+from tests.annotation.crowds.turking import Crowd, Work, kinds_of, make_turk_study, one_hit, sync, up
+from tests.fakes.mturk import Fault, MTurkEmulator
 from tests.judgments.desk import do, page, words
 
 
@@ -123,3 +126,48 @@ def test_two_windows_pay_one_bonus(db: None, client: Client) -> None:
     assert "was asked for since this page was loaded" in press("")
     assert CrowdCall.objects.filter(kind="bonus").count() == 1
     assert "is on its way" in press(str(CrowdCall.objects.get(kind="bonus").pk))
+
+
+def test_made_up_assignments_turn_nobody_away_who_accepted(turk: MTurkEmulator) -> None:
+    study = one_hit(people=2)
+    open_study(study=study)
+    publication = up(study)[0]
+    crowd = Crowd(turk, study)
+    for number in range(2):
+        crowd.arrive(publication, f"MADEUP{number}", f"eve{number}")
+    with pytest.raises(SlotTaken, match="does not know your assignment"):
+        crowd.arrive(publication, "MADEUP9", "eve9")
+    for name in ("ada", "ben"):
+        crowd.do(publication, name)
+    assert not kinds_of(sync(study))
+    assert CrowdSession.objects.filter(confirmed=True).count() == 2
+    close_study(study=study)
+    turk.clock.advance(days=8)
+    sync(study)
+    assert sorted(Assignment.objects.values_list("state", flat=True)) == ["expired"] * 2 + ["submitted"] * 2
+    hit = HIT.objects.get()
+    assert (hit.required, hit.open_slots) == (2, 0)
+
+
+def test_an_assignment_that_was_accepted_gives_one_slot(turk: MTurkEmulator) -> None:
+    study = one_hit(people=2)
+    open_study(study=study)
+    publication = up(study)[0]
+    crowd = Crowd(turk, study)
+    taken = crowd.turker("eve").accept(publication.external_id).assignment_id
+    for number in range(30):
+        crowd.arrive(publication, taken, f"eve{number}")
+    assert Assignment.objects.filter(state="accepted").count() == 1
+
+
+def test_while_the_crowd_does_not_answer_a_few_more_are_let_in(turk: MTurkEmulator) -> None:
+    study = one_hit(people=1)
+    open_study(study=study)
+    publication = up(study)[0]
+    crowd = Crowd(turk, study)
+    with turk.faults.during(Fault("drop_before")):
+        for number in range(MORE_SLOTS + 1):
+            crowd.arrive(publication, f"UNKNOWN{number}", f"w{number}")
+        with pytest.raises(SlotTaken):
+            crowd.arrive(publication, "UNKNOWN", "last")
+    crowd.do(publication, "ada")

@@ -10,6 +10,7 @@ from django.db.models import F
 
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.people import time_out
+from annotation.crowds.panel.reconciling import book_list
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
@@ -19,6 +20,7 @@ from annotation.quality.flags import exclude_worker, pause_worker
 from judgments.design.panels import OUTCOMES
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
+from tests.annotation.crowds.panel_files import line, submissions
 from tests.annotation.crowds.panels import (
     ADA,
     BOB,
@@ -174,13 +176,44 @@ def test_a_page_given_back_alone_leaves_the_session_under_way() -> None:
 def test_who_comes_when_all_places_are_taken_is_told_so_and_recorded() -> None:
     study = panel_study(**ONE_PLACE)
     assert publication(study).places == 1
-    start(study, ADA)
+    ada, _ = start(study, ADA)
+    do_page(study, ada)
     client, response = start(study, BOB)
     page = client.get(response["Location"]).content.decode()
     assert "All places are taken" in page
     assert f"cc={code_for(study, design_of(study), 'full')}" in page
-    assert session(study, status="full").worker.name != session(study, status="working").worker.name
+    assert session(study, status="full").worker.name != session(study, status="submitted").worker.name
     assert "All places are taken" in entry(study, BOB).content.decode()
+
+
+def test_who_answered_nothing_for_minutes_makes_room_for_the_next_and_is_told_so() -> None:
+    study = panel_study(**ONE_PLACE)
+    ada, _ = start(study, ADA)
+    ada.get(f"/s/{study.slug}/work/")
+    _, response = start(study, BOB)
+    assert response.status_code == 409
+    assert "a place may be free in 5 minutes" in response.content.decode()
+    assert CrowdSession.objects.count() == 1
+    later(minutes=6)
+    bob, _ = start(study, BOB)
+    do_page(study, bob)
+    assert "The time was over" in ada.get(f"/s/{study.slug}/work/", follow=True).content.decode()
+    assert {one.status for one in CrowdSession.objects.all()} == {"timed-out", "submitted"}
+
+
+@pytest.mark.parametrize("known", ["answered", "named"])
+def test_who_answered_or_is_in_the_panel_s_list_keeps_the_place(known: str) -> None:
+    study = panel_study(**ONE_PLACE)
+    ada, _ = start(study, ADA)
+    ada.get(f"/s/{study.slug}/work/")
+    if known == "answered":
+        held = Assignment.objects.get()
+        ada.post(f"/s/{study.slug}/work/{held.pk}/save/", {"u1": "1"})
+    else:
+        book_list(study=study, submissions=submissions(study, line(ADA, "ACTIVE")))
+    later(minutes=6)
+    start(study, BOB)
+    assert sorted(CrowdSession.objects.values_list("status", flat=True)) == ["full", "working"]
 
 
 def test_a_closed_study_sends_new_people_back_without_recording_them() -> None:

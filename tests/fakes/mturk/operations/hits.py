@@ -171,6 +171,16 @@ def update_expiration_for_hit(world: World, parameters: Parameters, now: datetim
     return {}
 
 
+@operation("DeleteHIT")
+def delete_hit(world: World, parameters: Parameters, now: datetime) -> Answer:
+    """Only what is over, and with every submission judged (D)."""
+    hit = world.hit(parameters["HITId"])
+    if hit.status not in {"Reviewable", "Reviewing"} or hit.having("Submitted"):
+        raise wrong_state("HIT", "Reviewable, Reviewing", hit.status)
+    lifecycle.dispose(world, hit, now)
+    return {}
+
+
 @operation("CreateAdditionalAssignmentsForHIT")
 def create_additional_assignments(world: World, parameters: Parameters, now: datetime) -> Answer:
     """More places; never from under ten to ten or more (D)."""
