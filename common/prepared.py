@@ -83,6 +83,7 @@ class PreparedQuery(Generic[Row]):
             self._made[connection.vendor] = queryset, _Compiled.of(queryset.query)
         queryset, compiled = self._made[connection.vendor]
         compiler = compiled.bound(values)
+        iterable: Any = queryset._iterable_class
         # what Django's iterables ask of a queryset
         stand_in = SimpleNamespace(
             query=SimpleNamespace(get_compiler=lambda using: compiler),
@@ -90,7 +91,7 @@ class PreparedQuery(Generic[Row]):
             model=queryset.model,
             _known_related_objects={},
         )
-        return list(queryset._iterable_class(stand_in))  # type: ignore[attr-defined]  # as Django's own fetch
+        return list(iterable(stand_in))
 
     def first(self, **values: Any) -> Row | None:
         return next(iter(self.all(**values)), None)
@@ -105,7 +106,7 @@ class PreparedUpdate:
 
     def __call__(self, **values: Any) -> int:
         if connection.vendor not in self._made:
-            query = self._make().query.chain(UpdateQuery)
+            query: Any = self._make().query.chain(UpdateQuery)
             query.add_update_values(self._changes)
             self._made[connection.vendor] = _Compiled.of(query)
         with transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS):

@@ -213,7 +213,7 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     if locked is None:
         raise NotThere("There is no such assignment.")
     locked.study, locked.heard_of, locked.watched = assignment.study, locked.listened_to, locked.has_rules
-    return locked  # type: ignore[no-any-return]  # with the annotations of the query
+    return locked
 
 
 def _refuse_ended(assignment: Assignment) -> None:

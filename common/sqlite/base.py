@@ -35,24 +35,24 @@ class DatabaseWrapper(base.DatabaseWrapper):
             on_failure.callback(self._leave)
             if not self.is_in_memory_db():
                 self._place = _place(f"{self.settings_dict['NAME']}-queue")
-            super()._start_transaction_under_autocommit()
+            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # django-stubs leave it out
             on_failure.pop_all()
 
     def _commit(self) -> None:
         try:
-            super()._commit()
+            super()._commit()  # type: ignore[misc]  # django-stubs leave it out
         finally:
             self._leave()
 
     def _rollback(self) -> None:
         try:
-            super()._rollback()
+            super()._rollback()  # type: ignore[misc]  # django-stubs leave it out
         finally:
             self._leave()
 
     def _close(self) -> None:
         try:
-            super()._close()
+            super()._close()  # type: ignore[misc]  # django-stubs leave it out
         finally:
             self._leave()
 
