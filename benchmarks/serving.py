@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -61,6 +62,16 @@ def cpu_seconds(pids: list[int]) -> float:
             continue
         total += sum(int(field) for field in fields[11:13])
     return total / os.sysconf("SC_CLK_TCK")
+
+
+def memory(pids: list[int]) -> float:
+    """MiB that the processes hold, pages they share counted once."""
+    total = 0
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            total += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return total / 1024
 
 
 def postgres_pids() -> list[int]:
@@ -122,7 +133,7 @@ def run(installation: Installation, options: argparse.Namespace, workers: int) -
     start = time.perf_counter()
     all_at_once(actions)
     took = time.perf_counter() - start
-    cpu = cpu_seconds(pids) - before
+    cpu, held = cpu_seconds(pids) - before, memory(pids)
     if options.database == "postgresql":
         # connections' processes that came after the start count from nothing
         cpu += max(0.0, cpu_seconds(postgres_pids()) - before_db)
@@ -151,6 +162,7 @@ def run(installation: Installation, options: argparse.Namespace, workers: int) -
         f"{options.database:10} {hits:>6} HITs {workers:4} workers: "
         f"{len(acknowledged) / took:6.1f} HITs/s  p50 {percentile(seconds, 0.5):5.0f}  p95 "
         f"{percentile(seconds, 0.95):5.0f}  p99 {percentile(seconds, 0.99):5.0f} ms  CPU {cost} ms/HIT  "
+        f"{held:.0f} MiB  "
         f"{len(acknowledged)} HITs by {sum(1 for person in people if person.acknowledged)} workers  "
         f"join p50 {percentile(joins, 0.5):.0f} ms, all in {joined:.1f} s  "
         f"{'exact' if not broken else f'BROKEN {broken}'}",

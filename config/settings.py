@@ -201,6 +201,7 @@ if env.str("DATABASE_URL", default=""):
 else:  # not as a URL: folder names may have special characters
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}
 if _database["ENGINE"] == "django.db.backends.sqlite3":
+    _database["ENGINE"] = "common.sqlite"  # Django's own, with a queue of writers
     _database["OPTIONS"] = {
         # A transaction takes the write lock at its start and waits for it; a deferred one would fail at its first
         # write, whatever the timeout, if another had written since it began to read.

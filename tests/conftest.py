@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -133,6 +134,13 @@ def redis_url() -> str:
     """A Redis server for tests."""
     services.demand("redis")
     return os.environ["TEST_REDIS_URL"]
+
+
+@pytest.fixture(autouse=True)
+def _forget_units() -> None:
+    """Forget the units of the last test's HITs: a test that is rolled back gives its ids to the next one."""
+    if presentation := sys.modules.get("annotation.work.presentation"):
+        presentation._units_at.cache_clear()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -102,7 +102,9 @@ class Assignment(models.Model):
     )
     simulated = models.BooleanField(default=False)
 
-    heard_of = False  # whether a webhook listens; set when the row was locked
+    # set when the row was locked
+    heard_of = False  # whether a webhook listens
+    watched = False  # whether a detector is enabled
 
     objects = AssignmentQuerySet.as_manager()
 

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, DateTimeField, Exists, F, IntegerField, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -23,8 +24,9 @@ from annotation.models import Assignment, CrowdSession, Participation, StudyAlar
 from annotation.models.assignments import LIVE, AssignmentQuerySet, WrittenCaptionQuerySet
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
 from annotation.work.joining import has_done_all, instructions_version, refuse_unqualified
-from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.work.presentation import Place, draw_layout, placed, places_of, units_of
 from annotation.work.stopping import decided_units, free_slot, in_work_by_hit, reopen_slots
+from common.prepared import PreparedQuery, PreparedUpdate, given
 from judgments.drawing.controls import REPEATED, Mark, mark_of
 from judgments.drawing.material import rng_for
 from judgments.drawing.stopping import stops_early
@@ -257,7 +259,7 @@ def find_candidate(
     if items and not participation.used_up:
         hits = _prefer_new_items(study, worker, hits, items)
     hit = _chosen(study, worker, hits, attempt)
-    units = units_of_hit(hit.pk)
+    units = units_of(hit)
     return Candidate(
         study=study,
         worker=worker,
@@ -270,17 +272,36 @@ def find_candidate(
     )
 
 
+_STUDY, _WORKER = given("study"), given("worker")
+_NOW = given("now", DateTimeField())
+_PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
+    lambda: Participation.objects.filter(study=_STUDY, worker=_WORKER).annotate(
+        wrote=Exists(WrittenCaption.objects.by(_WORKER, dataset_id=given("dataset"))),
+        used_up=Exists(controls_used_up(_STUDY, _WORKER)),
+        began=Exists(Assignment.objects.filter(study=_STUDY, worker=_WORKER)),
+    )
+)
+_LEASES = PreparedQuery(
+    lambda: (
+        Assignment.objects.filter(Q(worker=_WORKER) | Q(expires_at__lte=_NOW), study=_STUDY, state__in=LEASED)
+        .select_related("hit")
+        .order_by("state", "accepted_at")
+    )
+)
+
+
+def _fresh_hits(size: int) -> QuerySet[HIT]:
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=_WORKER)
+    open_hits = HIT.objects.filter(~Exists(mine), study=_STUDY, open_slots__gt=0)
+    return open_hits.filter(position__gte=given("cursor", IntegerField())).order_by("position")[:size]
+
+
+_FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WINDOW, WIDE_WINDOW)}
+
+
 def _participation(study: Study, worker: Worker) -> Any:
     """Return the worker's participation, with facts that spare most claims a query."""
-    participation = (
-        Participation.objects.filter(study=study, worker=worker)
-        .annotate(
-            wrote=Exists(own_captions(study, worker)),
-            used_up=Exists(controls_used_up(study, worker)),
-            began=Exists(Assignment.objects.filter(study=study, worker=worker)),
-        )
-        .first()
-    )
+    participation = _PARTICIPATIONS.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
     if participation is None:
         raise NotJoined(gettext("You have not joined this study."))
     return participation
@@ -292,10 +313,10 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     An expired reservation is the worker's until another worker needs its slot.
     """
     now = timezone.now()
-    held = Assignment.objects.filter(study=study, state__in=LEASED)
     own: list[Assignment] = []
     overdue: list[Assignment] = []
-    for lease in held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"):
+    for lease in _LEASES.all(study=study.pk, worker=worker.pk, now=now):
+        lease.study = study
         reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         expired = lease.expires_at is not None and lease.expires_at <= now
         (overdue if expired and not reserved else own).append(lease)
@@ -356,11 +377,15 @@ def _next_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
 
     HITs that the worker returned or let expire come last.
     """
+    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    if not participation.wrote:
+        window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
+        if window:
+            return window
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = _hits_for(study, worker, participation).filter(open_slots__gt=0).order_by("position")
     fresh = open_hits.filter(~Exists(mine))
-    size = WIDE_WINDOW if stops_early(study) else WINDOW
-    window = list(fresh.filter(position__gte=participation.cursor)[:size])
+    window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
     if not window and participation.cursor:
         window = list(fresh[:size])  # slots released behind the cursor
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
@@ -372,13 +397,34 @@ def _hits_for(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]
     return without_own_captions(hits, study=study, worker=worker) if participation.wrote else hits
 
 
-def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:
-    """A rehearsed study is open to simulated workers only."""
-    simulated = worker.source == Worker.Source.REHEARSAL
-    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+def _welcoming(study: Study, worker: Worker) -> dict[str, Any]:
+    """Return the values of ``_taking_work``. A rehearsed study is open to simulated workers only."""
+    return {
+        "study": study.pk,
+        "worker": worker.pk,
+        "simulated": worker.source == Worker.Source.REHEARSAL,
+    }
+
+
+def _taking_work(*, late: bool) -> QuerySet[Study]:
+    welcome = Q(participations__worker=_WORKER, participations__standing=Participation.Standing.ACTIVE)
     now = Q(state=Study.State.OPEN, paused_at=None)
     then = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
-    return Study.objects.filter(welcome, then if late else now, pk=study.pk, simulated=simulated).exists()
+    simulated = given("simulated", BooleanField())
+    return Study.objects.filter(welcome, then if late else now, pk=_STUDY, simulated=simulated).order_by()
+
+
+_TAKING_WORK = {late: PreparedQuery(partial(_taking_work, late=late)) for late in (False, True)}
+
+
+def _open_hit(*, late: bool) -> QuerySet[HIT]:
+    return HIT.objects.filter(Exists(_taking_work(late=late)), pk=given("hit"), open_slots__gt=0)
+
+
+_TAKE_SLOT = {
+    late: PreparedUpdate(partial(_open_hit, late=late), open_slots=F("open_slots") - 1)
+    for late in (False, True)
+}
 
 
 def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
@@ -411,9 +457,10 @@ def claim_slot(
     promised, session = session is not None, session or offer.session
     if not late:
         share_pause_lock(study)
-    if not _takes_work(study, worker, late=late):
-        return None
-    if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
+    welcoming = _welcoming(study, worker)
+    if not _TAKE_SLOT[late](hit=hit.pk, **welcoming):
+        if not _TAKING_WORK[late].all(**welcoming):
+            return None
         raise SlotLost
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
@@ -469,7 +516,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
     """Turn a reservation into the current assignment with a full lease; raise as ``claim_slot``."""
     reserved = found.assignment
     share_pause_lock(reserved.study)
-    if not _takes_work(reserved.study, reserved.worker):
+    if not _TAKING_WORK[False].all(**_welcoming(reserved.study, reserved.worker)):
         return None
     now = timezone.now()
     expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)

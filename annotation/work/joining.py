@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Q
+from django.db.models import CharField, Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -32,6 +32,7 @@ from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
 from common.codes import CAPITALS, LETTERS, random_code
 from common.errors import NotThere, WrongState
+from common.prepared import PreparedQuery, given
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
@@ -154,8 +155,11 @@ def suggest_name() -> str:
     return "w-" + random_code(LETTERS, 8)
 
 
+_OF_TOKEN = PreparedQuery(lambda: Worker.objects.filter(token_hash=given("token_hash", CharField())))
+
+
 def worker_for_token(token: str) -> Worker | None:
-    worker = Worker.objects.filter(token_hash=hash_secret(token)).first() if token else None
+    worker = _OF_TOKEN.first(token_hash=hash_secret(token)) if token else None
     if worker is not None:
         worker.token = token
     return worker

@@ -8,6 +8,7 @@ from __future__ import annotations
 import mimetypes
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from django.utils.translation import gettext
 
 from annotation.models import Assignment, QuizAttempt, Worker
 from common.markup import render_markdown
+from common.prepared import PreparedQuery, given
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
@@ -106,14 +108,29 @@ def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, 
     }
 
 
-def units_of_hit(hit_id: int) -> list[Unit]:
-    """Return the HIT's units with their texts, in order."""
-    rows = (
-        HITUnit.objects.filter(hit_id=hit_id)
+_PLACES = PreparedQuery(
+    lambda: (
+        HITUnit.objects.filter(hit=given("hit"))
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
         .order_by("position")
     )
-    return [row.unit for row in rows]
+)
+
+
+def units_of_hit(hit_id: int) -> list[Unit]:
+    """Return the HIT's units with their texts, in order."""
+    return [row.unit for row in _PLACES.all(hit=hit_id)]
+
+
+def units_of(hit: HIT) -> list[Unit]:
+    """Return the units of a HIT that was read just now. They are shared between requests: change none."""
+    return list(_units_at(hit.pk, hit.version))
+
+
+# 4 MB of HITs of ten; a HIT is asked for twice by each of its workers, within minutes
+@lru_cache(maxsize=128)
+def _units_at(hit_id: int, version: int) -> tuple[Unit, ...]:
+    return tuple(units_of_hit(hit_id))
 
 
 def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
@@ -127,9 +144,9 @@ def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> 
 
 def places_of(assignment: Assignment) -> list[Place]:
     """Return the assignment's units in the order shown."""
-    if assignment.hit_id is None:  # imported judgments of an unknown HIT
+    if assignment.hit is None:  # imported judgments of an unknown HIT
         return []
-    return placed(units_of_hit(assignment.hit_id), assignment.order, assignment.flips)
+    return placed(units_of(assignment.hit), assignment.order, assignment.flips)
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from annotation.models import Assignment, Judgment
 from annotation.models.assignments import LIVE
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
 from common.downloads import batched
+from common.prepared import PreparedQuery, given
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATS
 from judgments.drawing.stopping import stops_early, unit_range
@@ -92,9 +93,16 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
         HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
 
 
+_TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
+    lambda: (
+        Assignment.objects.filter(hit=given("hit"), state__in=LIVE).order_by().values_list("slot", flat=True)
+    )
+)
+
+
 def free_slot(hit_id: int) -> int:
     """Return the lowest slot number that no live assignment of the HIT has."""
-    taken = set(Assignment.objects.filter(hit=hit_id, state__in=LIVE).values_list("slot", flat=True))
+    taken = set(_TAKEN_SLOTS.all(hit=hit_id))
     return next(slot for slot in count() if slot not in taken)
 
 

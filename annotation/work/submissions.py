@@ -10,13 +10,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists
+from django.db.models import DateTimeField, Exists, JSONField, OuterRef, QuerySet, UUIDField
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.backend import note_page
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, TooLateToChange
-from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
+from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
 from annotation.quality.flags import is_stopped, refuse_stopped, run_detectors
 from annotation.webhooks.webhooks import listens_to_submissions, note_submission
 from annotation.work.claims import (
@@ -31,6 +31,7 @@ from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import BESIDES, answer_key, checked_answers
 from common.errors import NotThere, QuorumError
+from common.prepared import PreparedQuery, PreparedUpdate, given
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, Kind
@@ -50,12 +51,19 @@ class Submission:
     missing: tuple[int, ...] = ()
 
 
+_OWN = PreparedQuery(
+    lambda: Assignment.objects.select_related("study", "hit").filter(
+        pk=given("assignment", UUIDField()), worker=given("worker")
+    )
+)
+
+
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     try:
         key = UUID(str(assignment_id))
     except ValueError:
         raise NotThere("There is no such assignment.") from None
-    found = Assignment.objects.select_related("study", "hit").filter(pk=key, worker=worker).first()
+    found = _OWN.first(assignment=key, worker=worker.pk)
     if found is None:
         raise NotThere("There is no such assignment.")
     found.worker = worker
@@ -182,16 +190,29 @@ def _require_complete(submission: Submission) -> None:
 
 def _run_rules(submission: Submission) -> bool:
     """Run the detectors after commit. Return True if they stopped the worker."""
-    if submission.repeated:
+    if submission.repeated or not submission.assignment.watched:
         return False
     return is_stopped(run_detectors(assignment=submission.assignment))
 
 
+_LOCKED: PreparedQuery[Any] = PreparedQuery(
+    lambda: (
+        Assignment.objects.select_for_update()
+        .filter(pk=given("assignment", UUIDField()))
+        .annotate(
+            listened_to=listens_to_submissions(),
+            has_rules=Exists(QualityRule.objects.filter(study=OuterRef("study"), enabled=True)),
+        )
+    )
+)
+
+
 def lock_assignment(assignment: Assignment) -> Assignment:
     """Lock and return the current row (SQLite locks the whole file)."""
-    rows = Assignment.objects.select_for_update().annotate(listened_to=listens_to_submissions())
-    locked = rows.get(pk=assignment.pk)
-    locked.study, locked.heard_of = assignment.study, locked.listened_to
+    locked: Any = _LOCKED.first(assignment=assignment.pk)
+    if locked is None:
+        raise NotThere("There is no such assignment.")
+    locked.study, locked.heard_of, locked.watched = assignment.study, locked.listened_to, locked.has_rules
     return locked
 
 
@@ -303,19 +324,28 @@ def _plain(answer: Any) -> str:
     return folded(str(answer))
 
 
+def _excluded(study: Any, worker: Any) -> QuerySet[Participation]:
+    return Participation.objects.filter(study=study, worker=worker, standing=Participation.Standing.EXCLUDED)
+
+
+_NOW = given("now", DateTimeField())
+_SUBMIT = PreparedUpdate(
+    lambda: Assignment.objects.holding(_NOW).filter(
+        # claimed at the moment of an exclusion, which missed it
+        ~Exists(_excluded(given("study"), given("worker"))),
+        pk=given("assignment", UUIDField()),
+    ),
+    state=Assignment.State.SUBMITTED,
+    submitted_at=_NOW,
+    answers=given("answers", JSONField()),
+)
+
+
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     """Submit the row by a guarded update: the lease may end, or the worker be excluded, at this moment."""
-    now = timezone.now()
-    # claimed at the moment of an exclusion, which missed it
-    excluded = Participation.objects.filter(
-        study=assignment.study_id, worker=assignment.worker_id, standing=Participation.Standing.EXCLUDED
-    )
-    moved = (
-        Assignment.objects.holding(now)
-        .filter(~Exists(excluded), pk=assignment.pk)
-        .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
-    )
-    if not moved and excluded.exists():
+    now, whose = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
+    moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **whose)
+    if not moved and _excluded(**whose).exists():
         refuse_stopped(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(

@@ -195,6 +195,9 @@ class HIT(models.Model):
         default=0, help_text="How many were added to what the design says, since it was frozen."
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
+    version = models.PositiveIntegerField(
+        default=0, help_text="How often control items of it were withdrawn; nothing else changes its units."
+    )
     units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
 
     class Meta:

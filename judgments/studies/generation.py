@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import F, Model
 from django.utils import timezone
 
 from common.errors import DesignError, WrongState
@@ -415,6 +415,8 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
+    if not unit.withdrawn:
+        HIT.objects.filter(places__unit=unit).update(version=F("version") + 1)
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
     if not unit.withdrawn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,12 @@ def store_plan(*, study: Study, plan: Plan) -> None:
 
 
 def design_of(study: Study) -> StudyDesign:
-    return StudyDesign.model_validate(study.design)
+    return _validated(json.dumps(study.design))
+
+
+@lru_cache(maxsize=50)  # one request asks several times, and people work on few studies at once
+def _validated(design: str) -> StudyDesign:
+    return StudyDesign.model_validate(json.loads(design))
 
 
 def kind_of(study: Study) -> Kind:

@@ -113,7 +113,7 @@ def test_many_leases_that_end_together_cost_whoever_comes_next_no_more_than_one(
     late, _ = make_worker(study, "late")
     past = timezone.now() - timedelta(hours=2)
     Assignment.objects.update(accepted_at=past, expires_at=past + timedelta(hours=1))
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(16):
         take(study, late)
     assert Assignment.objects.filter(study=study, state="expired").count() == slots
     for hit in study.hits.all():
@@ -186,7 +186,7 @@ def test_taking_a_hit_costs_the_same_queries_whatever_was_done_before(
     worker, _ = make_worker(study)
     for _ in range(min(hits_done, study.hits.count() - 1)):
         hand_in(take(study, worker))
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(11):
         take(study, worker)
 
 

@@ -169,6 +169,6 @@ def test_the_calls_of_a_page_stay_within_their_queries() -> None:
         with CaptureQueriesContext(connection) as queries:
             assert call(study, ada.client, assignment, what, **body).status_code == 200
         counts[what] = sum("SAVEPOINT" not in one["sql"] for one in queries.captured_queries)
-    assert counts["save"] <= 6, counts
-    assert counts["ahead"] <= 14, counts
-    assert counts["submit"] <= 16, counts
+    assert counts["save"] <= 4, counts
+    assert counts["ahead"] <= 11, counts
+    assert counts["submit"] <= 10, counts

@@ -249,17 +249,17 @@ def test_a_problem_with_a_picture_is_reported() -> None:
 
 def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) -> None:
     study = make_study("relevance")
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(7):
         token = join(study).json()["token"]
     headers = {"Authorization": f"Token {token}"}
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(11):
         shown = accept(study, headers).json()
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(6):
         assert accept(study, headers).status_code == 200
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(6):
         patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown)[:3]}, headers)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(7):
         assert submit(shown["id"], answers_to(shown), headers).status_code == 200
     shown = accept(study, headers).json()
-    with django_assert_max_num_queries(20):  # one of them for the control items met before
+    with django_assert_max_num_queries(14):  # one of them for the control items met before
         assert submit(shown["id"], answers_to(shown), headers, next=True).status_code == 200

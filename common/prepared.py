@@ -1,0 +1,114 @@
+"""Queries of a fixed shape, whose SQL Django makes once for a process instead of at every call.
+
+Making the SQL of a small query costs several times what the database needs to answer it. A request that many people
+make at once declares its queries:
+
+    OF_NAME = PreparedQuery(lambda: Worker.objects.filter(name=given("name", CharField())))
+    OF_NAME.first(name="ada")
+
+Whether a value is null is part of the shape, as is how many there are. A query that is made rarely stays an ordinary
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.models import BigAutoField, Expression, Field, QuerySet
+from django.db.models.sql import UpdateQuery
+from django.db.models.sql.constants import ROW_COUNT
+
+Row = TypeVar("Row")
+
+
+class _Given(Expression):
+    def __init__(self, name: str, output_field: Field[Any, Any]) -> None:
+        super().__init__(output_field=output_field)
+        self.name = name
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return "%s", [self]
+
+
+def given(name: str, field: Field[Any, Any] | None = None) -> Any:
+    """Return the place of the value that each call gives under ``name``; without a ``field`` it is the id of a row."""
+    return _Given(name, field or BigAutoField())
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """What a database's compiler made of a query: its SQL, and the compiler, which reads the rows."""
+
+    compiler: Any
+    sql: str
+    parameters: tuple[Any, ...]
+    converters: Any
+
+    @classmethod
+    def of(cls, query: Any) -> _Compiled:
+        compiler = query.get_compiler(using=DEFAULT_DB_ALIAS)
+        sql, parameters = compiler.as_sql()
+        columns = [column for column, _sql, _alias in compiler.select or ()]
+        return cls(compiler, sql, tuple(parameters), compiler.get_converters(columns))
+
+    def bound(self, values: dict[str, Any]) -> Any:
+        """Return a compiler that runs the same SQL with these values, on this thread's connection."""
+        here = connections[DEFAULT_DB_ALIAS]
+        parameters = [
+            one.output_field.get_db_prep_save(values[one.name], here) if isinstance(one, _Given) else one
+            for one in self.parameters
+        ]
+        compiler = copy(self.compiler)
+        compiler.connection = here
+        compiler.as_sql = lambda: (self.sql, parameters)
+        compiler.get_converters = lambda columns: self.converters
+        return compiler
+
+
+class PreparedQuery(Generic[Row]):
+    """A query whose values are ``given`` at each call."""
+
+    def __init__(self, make: Callable[[], QuerySet[Any, Row]]) -> None:
+        self._make = make
+        self._made: dict[str, tuple[QuerySet[Any, Row], _Compiled]] = {}
+
+    def all(self, **values: Any) -> list[Row]:
+        if connection.vendor not in self._made:
+            queryset = self._make()
+            self._made[connection.vendor] = queryset, _Compiled.of(queryset.query)
+        queryset, compiled = self._made[connection.vendor]
+        compiler = compiled.bound(values)
+        iterable: Any = queryset._iterable_class
+        # what Django's iterables ask of a queryset
+        stand_in = SimpleNamespace(
+            query=SimpleNamespace(get_compiler=lambda using: compiler),
+            db=DEFAULT_DB_ALIAS,
+            model=queryset.model,
+            _known_related_objects={},
+        )
+        return list(iterable(stand_in))
+
+    def first(self, **values: Any) -> Row | None:
+        return next(iter(self.all(**values)), None)
+
+
+class PreparedUpdate:
+    """A guarded update whose values are ``given`` at each call; it returns how many rows it changed."""
+
+    def __init__(self, make: Callable[[], QuerySet[Any]], **changes: Any) -> None:
+        self._make, self._changes = make, changes
+        self._made: dict[str, _Compiled] = {}
+
+    def __call__(self, **values: Any) -> int:
+        if connection.vendor not in self._made:
+            query: Any = self._make().query.chain(UpdateQuery)
+            query.add_update_values(self._changes)
+            self._made[connection.vendor] = _Compiled.of(query)
+        with transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS):
+            changed: int = self._made[connection.vendor].bound(values).execute_sql(ROW_COUNT)
+        return changed

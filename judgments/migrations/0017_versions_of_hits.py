@@ -1,0 +1,18 @@
+"""A HIT's version, by which web processes keep its units."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("judgments", "0016_names_of_the_glossary")]
+
+    operations = [
+        migrations.AddField(
+            model_name="hit",
+            name="version",
+            field=models.PositiveIntegerField(
+                default=0,
+                help_text="How often control items of it were withdrawn; nothing else changes its units.",
+            ),
+        ),
+    ]
