@@ -5,6 +5,11 @@ block all. Command line options override these.
 """
 
 import os
+import shutil
+import tempfile
+from typing import Any
+
+from config.observing.logs import ServerLog
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 worker_class = "gthread"
@@ -18,3 +23,14 @@ control_socket_disable = True
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
+if os.environ.get("LOG_FORMAT") == "json":
+    logger_class = ServerLog
+
+# A folder of this start's own, before the library that reads its name is imported
+_counts = tempfile.mkdtemp(prefix="quorum-figures-")
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
+
+
+def on_exit(server: Any) -> None:
+    """Remove the counts of this start's processes."""
+    shutil.rmtree(_counts, ignore_errors=True)

@@ -31,6 +31,7 @@ from annotation.models.workers import hash_secret, new_secret
 from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
 from common.errors import NotThere, WrongState
+from common.log_context import log_about
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
 from judgments.design.study_design import StudyDesign
@@ -164,6 +165,7 @@ def worker_for_token(token: str) -> Worker | None:
     worker = Worker.objects.filter(token_hash=hash_secret(token)).first() if token else None
     if worker is not None:
         worker.token = token
+        log_about(worker=worker.pk)
     return worker
 
 
@@ -191,6 +193,7 @@ def join_study(
     if known is None:
         rate_limits.count("join", study.slug)
     worker, token, resume = _worker_named(name, known, country)
+    log_about(worker=worker.pk)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
 

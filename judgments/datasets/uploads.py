@@ -307,6 +307,6 @@ class PictureCopy:
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)
-        target.chmod(0o640)
+        target.chmod(0o600)
         self._copied.append(target)
         return str(target.relative_to(settings.MEDIA_ROOT))
