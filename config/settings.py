@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse_lazy
 from redis.connection import parse_url
 
 from config.installation import data_folder, load_secret_key
@@ -142,6 +143,9 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "django_otp",
+    "django_otp.plugins.otp_static",
+    "django_otp.plugins.otp_totp",
     "judgments",
     "annotation",
     "evaluation",
@@ -162,6 +166,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.second_factor.pages.SecondFactorMiddleware",
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",
     "config.middleware.UnchangedMiddleware",
@@ -235,6 +240,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+SECOND_FACTOR = env.bool("SECOND_FACTOR", default=False)  # staff must have one; without, each may
+OTP_TOTP_ISSUER = "Quorum"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 
@@ -313,6 +320,7 @@ UNFOLD = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
     "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
+    "ACCOUNT": {"navigation": [{"title": "Second factor", "link": reverse_lazy("second-factor")}]},
     "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
