@@ -345,6 +345,7 @@ LOG_FORMAT = env.str("LOG_FORMAT", default="text")
 if LOG_FORMAT not in FORMATS:
     raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; expected {' or '.join(FORMATS)}.")
 ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
+FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 try:
     METRICS_FROM = [ip_network(one) for one in env.list("METRICS_FROM", default=[])]

@@ -12,7 +12,7 @@ from scripts.environment import PYTHON, ROOT, check_writable, install, read, say
 NUMERIC_PACKAGES = ("evaluation/metrics", "evaluation/statistics", "evaluation.signatures")
 TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
 PINNED_BEGINNING = """\
-# Every package of requirements.txt with all that it needs, with hashes, for installation on Python 3.11 (docs/install.md).
+# Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).
 # Made by `make pinned`; do not edit.
 """
 # The first draws the same pages in a third of the time, as it starts no desktop browser around them.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +23,6 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's name
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 WAITING = ("queued", "running", "waiting", "started", "sending")
 FAILED = ("failed", "parked", "given-up")
@@ -65,8 +63,8 @@ def may_read(address: str, authorization: str) -> bool:
 
 def figures_response() -> HttpResponse:
     registry = CollectorRegistry()
-    if FOLDER in os.environ:
-        MultiProcessCollector(registry)
+    if settings.FIGURES_FOLDER:
+        MultiProcessCollector(registry, settings.FIGURES_FOLDER)
     else:
         for counted in (REQUESTS, DURATIONS, ERRORS):
             registry.register(counted)

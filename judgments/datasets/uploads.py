@@ -27,8 +27,10 @@ from PIL import Image as PillowImage
 from PIL import UnidentifiedImageError
 
 from common.errors import QuorumError
+from common.files import remove_leftovers
 from judgments.importers import ImportProblem
 from judgments.importers.records import ADDRESS_LIMIT
+from judgments.models import Job
 
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
@@ -91,6 +93,12 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
 
 def discard(upload: str) -> None:
     shutil.rmtree(_folder(upload), ignore_errors=True)
+
+
+def discard_leftovers() -> list[str]:
+    """Discard uploads that no job waits for any more: their import failed, or was never asked for."""
+    wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
+    return remove_leftovers(_root(), "*", but=set(wanted))
 
 
 @contextmanager

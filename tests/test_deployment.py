@@ -1,7 +1,8 @@
-"""A backup is restored elsewhere and gives the same bytes; nobody but its owner can read it."""
+"""What an administrator gets: backups that can be restored, pinned packages, and what docs/security.md promises."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import stat
 import subprocess
@@ -10,7 +11,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from scripts.checks import PINNED
 from tests.installations import ROOT, Installation, Installations
 
 FILL = """
@@ -72,3 +76,40 @@ def test_a_backup_restored_elsewhere_gives_the_same_bytes(two: list[Installation
     assert [
         path for path in (backup, *backup.glob("quorum.*")) if stat.S_IMODE(path.stat().st_mode) & 0o077
     ] == []
+
+
+def test_every_package_is_pinned_with_its_hashes() -> None:
+    pinned = dict(
+        re.findall(r"^([a-z0-9._-]+)==([^ ]+) \\\n    --hash=sha256:", (ROOT / PINNED).read_text(), re.M)
+    )
+    asked = [
+        Requirement(line) for line in (ROOT / "requirements.txt").read_text().splitlines() if line[0] != "#"
+    ]
+    assert [
+        str(one) for one in asked if not one.specifier.contains(pinned.get(canonicalize_name(one.name), "0"))
+    ] == []
+
+
+def test_every_threat_has_a_test() -> None:
+    rows = re.findall(r"^\| (.+) \| .+ \| (.+) \|$", (ROOT / "docs/security.md").read_text(), re.M)
+    named = {threat: re.findall(r"`(tests/[^`]+)`", tests) for threat, tests in rows[2:]}
+    assert [threat for threat, tests in named.items() if not tests] == []
+    assert [test for tests in named.values() for test in tests if not (ROOT / test).is_file()] == []
+
+
+def test_two_first_starts_at_once_set_everything_up_once(installations: Installations) -> None:
+    with installations.fresh("sqlite") as installation:
+        installation.env |= {
+            "DATA_DIR": str(installation.folder / "new"),
+            "STATIC_ROOT": str(installation.folder / "static"),
+        }
+        both = [
+            installation.start("manage", "prepare", "--no-demo", log=f"prepare-{number}.log")
+            for number in range(2)
+        ]
+        for process in both:
+            process.join()
+        logs = [(installation.folder / f"prepare-{number}.log").read_text() for number in range(2)]
+    assert [process.exitcode for process in both] == [0, 0], logs
+    assert sum("Collecting static files" in log for log in logs) == 1
+    assert sum("The admin account admin is there" in log for log in logs) == 1
