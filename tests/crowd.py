@@ -211,10 +211,14 @@ def audit(study: str = "") -> dict[str, Any]:
     for row in rows.select_related(
         "assignment__worker", "unit__reference", "unit__first", "unit__second"
     ).iterator():
-        shown = [row.unit.first.text, row.unit.second.text]
+        reference, first, second = row.unit.reference, row.unit.first, row.unit.second
+        assert reference
+        assert first
+        assert second
+        shown = [first.text, second.text]
         flipped = row.presented == "second-left"
         b, c = reversed(shown) if flipped else shown
-        unit = {"a": {"text": row.unit.reference.text}, "b": {"text": b}, "c": {"text": c}}
+        unit = {"a": {"text": reference.text}, "b": {"text": b}, "c": {"text": c}}
         seen = value_seen(row.assignment.worker.name, unit)
         wrong += row.value != (3 - seen if flipped else seen)
     known = {pk for pk, _, _ in finished}

@@ -70,10 +70,9 @@ def _account(request: HttpRequest) -> int | None:
     user = vars(request).get("user")
     if isinstance(user, LazyObject):
         user = None if vars(user).get("_wrapped") is empty else vars(user)["_wrapped"]
-    known = (
-        getattr(getattr(user, "_meta", None), "label", "") == settings.AUTH_USER_MODEL
-    )  # no worker's token
-    return user.pk if known else None
+    if user is None or getattr(getattr(user, "_meta", None), "label", "") != settings.AUTH_USER_MODEL:
+        return None  # nobody, or the worker of a token
+    return int(user.pk)
 
 
 def visitor_address(request: HttpRequest) -> str:
