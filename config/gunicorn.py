@@ -7,6 +7,7 @@ block all. Command line options override these.
 import os
 import shutil
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from config.observing.logs import ServerLog
@@ -26,8 +27,23 @@ loglevel = "warning"
 if os.environ.get("LOG_FORMAT") == "json":
     logger_class = ServerLog
 
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
+
+
+for _left in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
+    _process = _left.name.split("-")[2]
+    if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):  # it was killed
+        shutil.rmtree(_left, ignore_errors=True)
 # A folder of this start's own, before the library that reads its name is imported
-_counts = tempfile.mkdtemp(prefix="quorum-figures-")
+_counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
 
 
