@@ -1,7 +1,7 @@
 # The two commands of a newcomer are `make run` and `make test`; nothing but Python 3.11 or newer is needed.
 PYTHON ?= python3
 
-.PHONY: run mturk-demo environment test coverage lint docs help
+.PHONY: run mturk-demo environment test coverage lint docs pinned audit sbom help
 
 run: ## set up, load the demo, start the web server and a background worker; Ctrl-C stops both
 	@$(PYTHON) -m scripts.quorum run
@@ -23,6 +23,15 @@ lint: ## style, types, migrations and settings
 
 docs: ## the documentation as a site with search, in var/site
 	@$(PYTHON) -m scripts.quorum docs
+
+pinned: ## requirements-pinned.txt anew: the newest versions allowed, with hashes
+	@$(PYTHON) -m scripts.quorum pinned
+
+audit: ## known holes in the pinned packages (pip-audit)
+	@$(PYTHON) -m scripts.quorum audit
+
+sbom: ## the pinned packages as CycloneDX, in var/sbom.json
+	@$(PYTHON) -m scripts.quorum sbom
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1: /p' Makefile

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import shutil
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
 from common.errors import QuorumError
+
+LEFTOVER_SECONDS = 24 * 3600
 
 
 class FileProblem(QuorumError):
@@ -77,6 +81,21 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
         raise FileProblem(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) -> list[str]:
+    """Remove files and folders in which nothing was written for a day, but for those named; return their names."""
+    removed, before = [], time.time() - LEFTOVER_SECONDS
+    for path in sorted({found for pattern in patterns for found in folder.glob(pattern)}):
+        with suppress(FileNotFoundError):  # another process removes it, or writes on
+            if path.name in but or max(one.stat().st_mtime for one in (path, *path.rglob("*"))) > before:
+                continue
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            removed.append(path.name)
+    return removed
 
 
 def write_json(path: Path, value: Any) -> None:

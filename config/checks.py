@@ -10,6 +10,8 @@ from django.core import checks
 from django.db import OperationalError, ProgrammingError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from config.installation import exposed_files, sentence_of_exposed
+
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
 LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
@@ -65,6 +67,14 @@ def check_uploads_are_private(
             hint="Set DATA_DIR and STATIC_ROOT to folders apart from each other.",
             id="quorum.E003",
         )
+
+
+@checks.register(checks.Tags.security)
+def check_data_is_private(
+    app_configs: Sequence[AppConfig] | None, **_: object
+) -> Iterator[checks.CheckMessage]:
+    if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
+        yield checks.Warning(sentence_of_exposed(places), id="quorum.W003")
 
 
 @checks.register(checks.Tags.security, deploy=True)

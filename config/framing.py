@@ -31,6 +31,7 @@ from annotation.crowds.mturk.pages import (
     read_ticket,
     sites_of,
 )
+from common.log_context import log_about
 
 TICKET = re.compile(r"/f/([^/]+)(/.*)")
 # names of annotation.urls that are available under a ticket
@@ -78,6 +79,7 @@ class FramedPagesMiddleware:
         request.path_info = rest
         request.META[KEY] = frame
         vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
+        log_about(worker=frame.session.worker_id, study=frame.session.study.slug)
         with addresses_under(prefix_of(ticket)):
             response = csp_replace(framed_policy(sites_of(frame.session.place)))(self.get_response)(request)
         return _without_traces(response)

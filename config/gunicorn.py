@@ -6,6 +6,12 @@ block all. Command line options override these.
 
 import gc
 import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from config.observing.logs import ServerLog
 
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
 worker_class = "gthread"
@@ -20,8 +26,35 @@ accesslog = None
 errorlog = "-"
 loglevel = "warning"
 
+if os.environ.get("LOG_FORMAT") == "json":
+    logger_class = ServerLog
 
-def when_ready(server: object) -> None:
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
+
+
+for _left in Path(tempfile.gettempdir()).glob("quorum-figures-*-*"):
+    _process = _left.name.split("-")[2]
+    if _process.isdecimal() and len(_process) < 9 and not _is_alive(int(_process)):  # it was killed
+        shutil.rmtree(_left, ignore_errors=True)
+# A folder of this start's own, before the library that reads its name is imported
+_counts = tempfile.mkdtemp(prefix=f"quorum-figures-{os.getpid()}-")
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = _counts
+
+
+def when_ready(server: Any) -> None:
     """Leave what was loaded to no process's garbage collector, so that the pages stay shared after the fork."""
     gc.collect()
     gc.freeze()
+
+
+def on_exit(server: Any) -> None:
+    """Remove the counts of this start's processes."""
+    shutil.rmtree(_counts, ignore_errors=True)

@@ -10,13 +10,26 @@ from django.core.exceptions import ImproperlyConfigured
 def data_folder(name: str) -> Path:
     path = Path(name).expanduser().resolve()
     try:
-        path.mkdir(mode=0o750, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ImproperlyConfigured(
             f"The data folder {path} cannot be made ({error.strerror}): set DATA_DIR to a folder that can be "
             f"written to."
         ) from error
     return path
+
+
+def exposed_files(folder: Path, database: str) -> list[Path]:
+    """Return the data folder and an SQLite file outside of it where others than their owner may read them."""
+    places = [folder]
+    if database and not Path(database).resolve().is_relative_to(folder):
+        places.append(Path(database))
+    return [place for place in places if place.exists() and place.stat().st_mode & 0o077]
+
+
+def sentence_of_exposed(places: list[Path]) -> str:
+    named = " and ".join(map(str, places))
+    return f"Others than its owner may read {named}: run chmod -R go= on it."
 
 
 def load_secret_key(path: Path) -> str:

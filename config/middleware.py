@@ -15,6 +15,7 @@ from django.utils.cache import patch_vary_headers
 from common.audit import acting_as
 from common.rate_limits import TooMany, count, visiting_from
 from config.api.framework import problem_page, unknown_address
+from config.observing.requests import visitor_address
 
 LARGE_BODY = 100_000  # bytes; answers of a page of work are far smaller
 
@@ -44,18 +45,13 @@ class ActingMiddleware:
 
 
 class AddressMiddleware:
-    """Sets the visitor's address for limits: the one that the outermost of our proxies saw."""
+    """Sets the visitor's address for limits."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        address = request.META.get("REMOTE_ADDR", "")
-        if settings.PROXIES:
-            # what is further left came with the visitor's own header
-            passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
-            address = passed[0].strip() or address
-        with visiting_from(address):
+        with visiting_from(visitor_address(request)):
             return self.get_response(request)
 
 

@@ -1,22 +1,27 @@
 """Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
 
+import os
 from decimal import Decimal, InvalidOperation
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse_lazy
 from redis.connection import parse_url
 
 from config.installation import data_folder, load_secret_key
+from config.observing.logs import FORMATS
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
 env.read_env(BASE_DIR / ".env")  # the environment overrides the file
 
-# Where things are kept
+# Where things are kept, for their owner alone: SQLite and others make files by the umask
+os.umask(0o077)
 DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
 MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: a view serves uploads and checks rights
@@ -140,6 +145,9 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "django_otp",
+    "django_otp.plugins.otp_static",
+    "django_otp.plugins.otp_totp",
     "judgments",
     "annotation",
     "evaluation",
@@ -147,10 +155,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.health.HealthMiddleware",
+    "config.observing.health.HealthMiddleware",
+    "config.observing.requests.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.health.OutageMiddleware",
+    "config.observing.health.OutageMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
     "config.framing.FramedPagesMiddleware",
@@ -159,6 +168,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.second_factor.pages.SecondFactorMiddleware",
     "config.middleware.ActingMiddleware",
     "config.middleware.AddressMiddleware",
     "config.middleware.LimitsMiddleware",
@@ -211,6 +221,7 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         # advised with WAL, loses the last commits).
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
+SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "django.db.backends.sqlite3" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
 # Long work
@@ -233,6 +244,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+SECOND_FACTOR = env.bool("SECOND_FACTOR", default=False)  # staff must have one; without, each may
+OTP_TOTP_ISSUER = "Quorum"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 
@@ -257,7 +270,8 @@ STORAGES = {
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
-FILE_UPLOAD_PERMISSIONS = 0o640
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT posts sixty answers with times
 
 # The HTTP interface
@@ -310,6 +324,7 @@ UNFOLD = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
     "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
+    "ACCOUNT": {"navigation": [{"title": "Second factor", "link": reverse_lazy("second-factor")}]},
     "LOGIN": {"form": "config.login.LimitedLoginForm"},
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
@@ -330,18 +345,36 @@ UNFOLD = {
 }
 
 # What is written down
+LOG_FORMAT = env.str("LOG_FORMAT", default="text")
+if LOG_FORMAT not in FORMATS:
+    raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; expected {' or '.join(FORMATS)}.")
+ACCESS_LOG = env.bool("ACCESS_LOG", default=LOG_FORMAT == "json")
+FIGURES_FOLDER = env.str("PROMETHEUS_MULTIPROC_DIR", default="")  # set by config.gunicorn
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+try:
+    METRICS_FROM = [ip_network(one) for one in env.list("METRICS_FROM", default=[])]
+except ValueError as error:
+    raise ImproperlyConfigured(
+        f"METRICS_FROM has no addresses ({error}); expected such as 127.0.0.1,10.0.0.0/8."
+    ) from error
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "config.logs.OneLine",
+            "()": "config.observing.logs.OneLine",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
+        },
+        "object": {"()": "config.observing.logs.OneObject"},
+    },
+    "filters": {"without_outages": {"()": "config.observing.health.WithoutOutages"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "object" if LOG_FORMAT == "json" else "line",
         }
     },
-    "filters": {"without_outages": {"()": "config.health.WithoutOutages"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},

@@ -4,7 +4,10 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.i18n import set_language
 
+from config.second_factor.pages import second_factor
+
 urlpatterns = [
+    path("admin/second-factor/", second_factor, name="second-factor"),
     path("admin/", admin.site.urls),
     path("api/", include("config.api.urls")),
     path("language/", set_language, name="language"),

@@ -7,6 +7,8 @@ from importlib import import_module
 
 import django
 
+from config.observing.logs import log_exposed_files
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -22,6 +24,7 @@ def main() -> None:
         logging.getLogger().setLevel(options.loglevel.upper())
     for module in options.include:
         import_module(module)
+    log_exposed_files()
     from judgments.worker import Worker  # models cannot be imported before django.setup
 
     Worker(options.concurrency).run()

@@ -28,6 +28,7 @@ from django.utils.module_loading import import_string
 
 from common.audit import acting_as
 from common.errors import Busy
+from common.log_context import logged_with
 from judgments import bell
 from judgments.models.jobs import Job, JobQuerySet
 
@@ -259,7 +260,7 @@ def _run_first(jobs: JobQuerySet) -> Run | None:
             return None
         if run.kind in _patient:
             _awaited.add(owner)
-        with run:
+        with logged_with(job=run.job_id, kind=run.kind), run:
             if run.kind not in _handlers:
                 raise UnknownJobKind(
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."

@@ -1,4 +1,4 @@
-"""`make test`, `make coverage`, `make lint` and `make docs`: what a developer runs."""
+"""`make test`, `make coverage`, `make lint`, `make docs` and what looks after packages: what a developer runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import shutil
 import subprocess
 import tempfile
 
-from scripts.environment import PYTHON, ROOT, check_writable, install, say
+from scripts.environment import PYTHON, ROOT, check_writable, install, read, say
 
 NUMERIC_PACKAGES = ("evaluation/metrics", "evaluation/statistics", "evaluation.signatures")
+TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
+PINNED_BEGINNING = """\
+# Every package of requirements.txt and what it needs, with hashes, for Python 3.11 (docs/install.md).
+# Made by `make pinned`; do not edit.
+"""
 # The first draws the same pages in a third of the time, as it starts no desktop browser around them.
 CHROMIUM_NAMES = (
     "chromium-headless-shell",
@@ -109,6 +114,44 @@ def lint() -> int:
             start = [PYTHON] if command[0] == "manage.py" else [PYTHON, "-m"]
             failed |= subprocess.run(start + command, cwd=ROOT, env=environment).returncode
     return failed
+
+
+def pinned() -> int:
+    """Write requirements-pinned.txt anew: the newest versions that requirements.txt allows, with their hashes."""
+    install(TOOLS)
+    path = os.path.join(ROOT, PINNED)
+    with tempfile.TemporaryDirectory() as folder:
+        made = os.path.join(folder, PINNED)
+        command = [PYTHON, "-m", "piptools", "compile", "--quiet", "--generate-hashes", "--strip-extras"]
+        command += [
+            "--allow-unsafe",
+            "--no-annotate",
+            "--no-header",
+            "--no-emit-index-url",
+            "--no-emit-find-links",
+        ]
+        command += ["--no-emit-trusted-host", f"--output-file={made}", "requirements.txt"]
+        failed = subprocess.run(command, cwd=ROOT).returncode
+        if not failed:
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(PINNED_BEGINNING + read(made))
+    return failed
+
+
+def audit() -> int:
+    """Ask the Python Packaging Advisory Database about the pinned packages."""
+    install(TOOLS)
+    command = [PYTHON, "-m", "pip_audit", "--require-hashes", "--disable-pip", "-r", PINNED]
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
+def sbom() -> int:
+    """Write var/sbom.json, the pinned packages as CycloneDX."""
+    install(TOOLS)
+    os.makedirs(os.path.join(ROOT, "var"), mode=0o700, exist_ok=True)
+    command = [PYTHON, "-m", "cyclonedx_py", "requirements", "--pyproject", "pyproject.toml"]
+    command += ["--output-reproducible", "--output-file", os.path.join("var", "sbom.json"), PINNED]
+    return subprocess.run(command, cwd=ROOT).returncode
 
 
 def docs() -> int:

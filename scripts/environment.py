@@ -62,7 +62,7 @@ def setting(name: str, default: str) -> str:
 def check_writable(folder: str) -> None:
     """Write a file to find out: permissions do not reveal read-only disks, or root."""
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return
     except OSError as error:

@@ -24,6 +24,12 @@ def main() -> int:
         return checks.lint()
     if order == "docs":
         return checks.docs()
+    if order == "pinned":
+        return checks.pinned()
+    if order == "audit":
+        return checks.audit()
+    if order == "sbom":
+        return checks.sbom()
     services.run()
     return 0
 

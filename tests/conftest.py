@@ -44,7 +44,7 @@ LONG = (
     "tests/test_run.py",
     "tests/client/",
     "tests/upgrade/",
-    "tests/annotation/crowds/test_faults.py",
+    "tests/test_chaos.py",
     "tests/evaluation/test_growth.py",
     "tests/evaluation/test_resumed_exports.py",
     "tests/test_strangers.py",

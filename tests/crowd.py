@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 import time
 import zlib
@@ -26,6 +27,14 @@ def value_seen(worker: str, unit: dict[str, Any]) -> int:
     return 1 + zlib.crc32(seen.encode()) % 2
 
 
+def first_answers(html: str) -> dict[str, str]:
+    """What a hurried person would send: the first answer of every question."""
+    fields: dict[str, str] = {}
+    for name, value in re.findall(r'<input type="(?:radio|checkbox)" name="([^"]+)" value="([^"]+)"', html):
+        fields.setdefault(name, value)
+    return {name: value for name, value in fields.items() if not name.startswith("none")}
+
+
 @dataclass
 class Server:
     """Where the server is; a restart may move it."""
@@ -36,16 +45,20 @@ class Server:
 class Line:
     """One kept-alive connection."""
 
-    def __init__(self, server: Server, token: str = "") -> None:
-        self.server, self.token = server, token
+    def __init__(self, server: Server, token: str = "", *, patient: bool = False) -> None:
+        self.server, self.token, self.patient = server, token, patient
         self._url, self._connection = "", None  # type: tuple[str, http.client.HTTPConnection | None]
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Status and JSON. Tries again while nobody answers: every call may be repeated."""
+        """Status and JSON. Tries again while nobody answers, and during an outage where ``patient``: every call may
+        be repeated."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._call(method, path, body)
+                status, reply = self._call(method, path, body)
+                if status != 503 or not self.patient or time.monotonic() > end:
+                    return status, reply
+                time.sleep(0.1)
             except (OSError, http.client.HTTPException):
                 self.close()
                 if time.monotonic() > end:
@@ -88,13 +101,14 @@ class Person:
     study: str
     name: str
     twice: bool = False
+    patient: bool = False
     acknowledged: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     units: int = 0
 
     def __post_init__(self) -> None:
-        self._lines = [Line(self.server), Line(self.server)]
+        self._lines = [Line(self.server, patient=self.patient) for _ in range(2)]
 
     def join(self) -> None:
         """Join the study; the token goes on both lines."""
@@ -180,36 +194,46 @@ def all_at_once(actions: Sequence[Callable[[], None]]) -> None:
         raise failures[0]
 
 
-# Runs inside the installation: what the database holds, against every promise of a study.
-AUDIT = """
-import json
-from collections import Counter
-from annotation.models import Assignment, Judgment
-from judgments.models import HIT, HITUnit
-from tests.crowd import value_seen
+def audit(study: str = "") -> dict[str, Any]:
+    """What the database holds, of one study or of all, against every promise of a study; inside an installation."""
+    from annotation.models import Assignment, Judgment
+    from judgments.models import HIT, HITUnit
 
-finished = list(Assignment.objects.filter(state="submitted").values_list("id", "hit_id", "worker_id"))
-sizes = Counter(HITUnit.objects.values_list("hit_id", flat=True))
-judged = Counter(Judgment.objects.values_list("assignment_id", flat=True))
-wrong = 0
-rows = Judgment.objects.select_related("assignment__worker", "unit__reference", "unit__first", "unit__second")
-for row in rows.iterator():
-    shown = [row.unit.first.text, row.unit.second.text]
-    flipped = row.presented == "second-left"
-    b, c = reversed(shown) if flipped else shown
-    unit = {"a": {"text": row.unit.reference.text}, "b": {"text": b}, "c": {"text": c}}
-    seen = value_seen(row.assignment.worker.name, unit)
-    wrong += row.value != (3 - seen if flipped else seen)
-print(json.dumps({
-    "hits": HIT.objects.count(),
-    "per_hit": sorted(Counter(hit for _, hit, _ in finished).values()),
-    "open_slots": sum(HIT.objects.values_list("open_slots", flat=True)),
-    "held": Assignment.objects.filter(state="accepted").count(),
-    "submitted": sorted(str(pk) for pk, _, _ in finished),
-    "worker_twice_on_a_hit": len(finished) - len({(hit, worker) for _, hit, worker in finished}),
-    "incomplete": sum(judged[pk] != sizes[hit] for pk, hit, _ in finished),
-    "judgments": sum(judged.values()),
-    "judgments_of_others": sum(count for pk, count in judged.items() if pk not in {one for one, _, _ in finished}),
-    "wrong": wrong,
-}))
-"""
+    one = {"study__slug": study} if study else {}
+    finished = list(
+        Assignment.objects.filter(state="submitted", **one).values_list("id", "hit_id", "worker_id")
+    )
+    hits = HIT.objects.filter(**one)
+    sizes = Counter(HITUnit.objects.filter(hit__in=hits).values_list("hit_id", flat=True))
+    rows = Judgment.objects.filter(assignment__hit__in=hits)
+    judged = Counter(rows.values_list("assignment_id", flat=True))
+    wrong = 0
+    for row in rows.select_related(
+        "assignment__worker", "unit__reference", "unit__first", "unit__second"
+    ).iterator():
+        reference, first, second = row.unit.reference, row.unit.first, row.unit.second
+        assert reference
+        assert first
+        assert second
+        shown = [first.text, second.text]
+        flipped = row.presented == "second-left"
+        b, c = reversed(shown) if flipped else shown
+        unit = {"a": {"text": reference.text}, "b": {"text": b}, "c": {"text": c}}
+        seen = value_seen(row.assignment.worker.name, unit)
+        wrong += row.value != (3 - seen if flipped else seen)
+    known = {pk for pk, _, _ in finished}
+    return {
+        "hits": hits.count(),
+        "per_hit": sorted(Counter(hit for _, hit, _ in finished).values()),
+        "open_slots": sum(hits.values_list("open_slots", flat=True)),
+        "held": Assignment.objects.filter(state="accepted", **one).count(),
+        "submitted": sorted(str(pk) for pk in known),
+        "worker_twice_on_a_hit": len(finished) - len({(hit, worker) for _, hit, worker in finished}),
+        "incomplete": sum(judged[pk] != sizes[hit] for pk, hit, _ in finished),
+        "judgments": sum(judged.values()),
+        "judgments_of_others": sum(count for pk, count in judged.items() if pk not in known),
+        "wrong": wrong,
+    }
+
+
+AUDIT = "import json\nfrom tests.crowd import audit\nprint(json.dumps(audit()))"

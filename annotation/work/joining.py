@@ -32,6 +32,7 @@ from annotation.quiz.quizzes import has_passed, quiz_status
 from common import rate_limits
 from common.codes import CAPITALS, LETTERS, random_code
 from common.errors import NotThere, WrongState
+from common.log_context import log_about
 from common.prepared import PreparedQuery, given
 from judgments.countries import COUNTRIES, country_name
 from judgments.design.requirements import Workers, approval_is_enough
@@ -162,6 +163,7 @@ def worker_for_token(token: str) -> Worker | None:
     worker = _OF_TOKEN.first(token_hash=hash_secret(token)) if token else None
     if worker is not None:
         worker.token = token
+        log_about(worker=worker.pk)
     return worker
 
 
@@ -189,6 +191,7 @@ def join_study(
     if known is None:
         rate_limits.count("join", study.slug)
     worker, token, resume = _worker_named(name, known, country)
+    log_about(worker=worker.pk)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
 

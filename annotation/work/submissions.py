@@ -31,6 +31,7 @@ from annotation.work.presentation import Place, places_of
 from annotation.work.stopping import settle_submission
 from annotation.work.worksheet import BESIDES, answer_key, checked_answers
 from common.errors import NotThere, QuorumError
+from common.log_context import log_about
 from common.prepared import PreparedQuery, PreparedUpdate, given
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.stopping import stops_early
@@ -67,6 +68,7 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     if found is None:
         raise NotThere("There is no such assignment.")
     found.worker = worker
+    log_about(study=found.study.slug)
     return found
 
 

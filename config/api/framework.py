@@ -31,7 +31,7 @@ from common import rate_limits
 from common.errors import PROBLEM_TYPE, QuorumError, problem, shortened
 from common.files import can_be_stored
 from common.parameters import sentence_of
-from config.health import as_outage, note_outage
+from config.observing.health import as_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 

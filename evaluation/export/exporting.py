@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from common.errors import NotThere
-from common.files import HashedFile, check_place, whole_file, write_json
+from common.files import HashedFile, check_place, remove_leftovers, whole_file, write_json
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Work
 from evaluation.export.formats import TASKS, check_fits, format_named
@@ -170,6 +170,11 @@ def export_for_download(
     except ExportError:
         made = ask()  # Quorum was updated meanwhile
     return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
+
+
+def remove_stopped() -> list[str]:
+    """Remove what exports, reports and releases left that failed or were killed, and that nobody resumed."""
+    return remove_leftovers(Path(settings.EXPORT_ROOT), ".*.parts", ".*.part", ".*.old")
 
 
 @dataclass(frozen=True, slots=True)

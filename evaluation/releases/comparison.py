@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.releases.bundle import BundleReader
+from evaluation.releases.rows import TIMES, to_the_minute
 from evaluation.releases.verification import ReadBundle, read_bundle
 
 # Workers and assignments have new pseudonyms in each release, so judgments are matched by unit and time.
@@ -113,7 +114,8 @@ def _summary(path: Path) -> _Summary:
 
 def _hash(row: Mapping[str, Any]) -> int:
     """Return 64 bits: among ten million judgments a collision has probability 3e-6."""
-    key = repr([row.get(name, ...) for name in KNOWN_BY])
+    times = {name: to_the_minute(row.get(name)) for name in TIMES}  # before 0.6 to the microsecond
+    key = repr([{**row, **times}.get(name, ...) for name in KNOWN_BY])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 

@@ -33,6 +33,7 @@ Row = Mapping[str, Any]
 # Columns of units; texts only where answers are compared with them.
 OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
+TIMES = ("accepted_at", "submitted_at")
 TEXTS = ("reference_text", "first_text", "second_text")
 OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
            "published_winner")  # fmt: skip
@@ -322,6 +323,11 @@ def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
         item=SimpleNamespace(pk=image, name=row["image"], position=image), item_id=image,
         reference=caption("reference"), first=caption("first"), second=caption("second"),
     )  # fmt: skip
+
+
+def to_the_minute(time: str | None) -> str | None:
+    """Cut the seconds off a time: a crowd's own list could be joined on them."""
+    return time and f"{time[:16]}:00Z"
 
 
 @lru_cache(maxsize=4_096)  # the rows of an assignment share their times

@@ -16,7 +16,7 @@ from annotation.models import Worker
 from evaluation.export.rows import CAPTIONS, JudgmentRows
 from evaluation.export.snapshot import take_snapshot
 from evaluation.judgment_sets.loaders import decisions_of, full_depth_units, load_references
-from evaluation.releases.rows import ANONYMOUS, TEXTS
+from evaluation.releases.rows import ANONYMOUS, TEXTS, TIMES, to_the_minute
 from evaluation.report.loading import Evaluated
 from evaluation.results.rankings import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
 from judgments.drawing.controls import REPEATS
@@ -98,6 +98,7 @@ def _judgment(
     name = row["worker"]
     row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
     row["assignment"] = pseudonyms.assignment(row["assignment"])
+    row |= {name: to_the_minute(row[name]) for name in TIMES}
     row["comment"] = scrubbed(row["comment"], name) if comments and row["comment"] else None
     if not texts:
         row |= dict.fromkeys(TEXTS)

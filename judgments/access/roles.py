@@ -20,6 +20,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from common.errors import DesignError, NotThere, WrongState
+from common.log_context import log_about
 from judgments.access.tokens import allows
 from judgments.models import ApiToken, Caption, Dataset, Item, Job, Output, Study, StudyRole, System
 from judgments.studies.log import note_event
@@ -254,6 +255,7 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
     if study is None:
         raise NotThere(f"There is no study {slug!r}.")
     require(request, right, study)
+    log_about(study=study.slug)
     return study
 
 

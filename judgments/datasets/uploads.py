@@ -27,8 +27,10 @@ from PIL import Image as PillowImage
 from PIL import UnidentifiedImageError
 
 from common.errors import QuorumError
+from common.files import remove_leftovers
 from judgments.importers import ImportProblem
 from judgments.importers.records import ADDRESS_LIMIT
+from judgments.models import Job
 
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
@@ -91,6 +93,12 @@ def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) ->
 
 def discard(upload: str) -> None:
     shutil.rmtree(_folder(upload), ignore_errors=True)
+
+
+def discard_leftovers() -> list[str]:
+    """Discard uploads that no job waits for any more: their import failed, or was never asked for."""
+    wanted = Job.objects.under_way().filter(args__has_key="upload").values_list("args__upload", flat=True)
+    return remove_leftovers(_root(), "*", but=set(wanted))
 
 
 @contextmanager
@@ -307,6 +315,6 @@ class PictureCopy:
         self.folder.mkdir(parents=True, exist_ok=True)
         target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)
-        target.chmod(0o640)
+        target.chmod(0o600)
         self._copied.append(target)
         return str(target.relative_to(settings.MEDIA_ROOT))

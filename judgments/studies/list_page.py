@@ -24,6 +24,7 @@ from unfold.decorators import display
 
 from common.errors import QuorumError
 from common.files import can_be_stored
+from common.log_context import log_about
 from judgments.access.roles import Right, has_right
 from judgments.admin.base import SIMULATED, QuorumAdmin, row_or_404, signed_in
 from judgments.cached_figures import FiguresPending
@@ -228,6 +229,7 @@ class StudyAdmin(QuorumAdmin):
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):
             raise PermissionDenied
+        log_about(study=study.slug)
         return study
 
     def has_view_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from common.codes import LETTERS, random_code
 from common.errors import DataConflict, DesignError, NotThere, WrongState
+from common.log_context import log_about
 from judgments.access.roles import visible_rows
 from judgments.design.diff import changed_keys
 from judgments.design.plans import Plan
@@ -59,6 +60,7 @@ def find_study(slug: str) -> Study:
     study = Study.objects.select_related("dataset").filter(slug=slug).first()
     if study is None:
         raise NotThere(f"There is no study {slug!r}.")
+    log_about(study=study.slug)
     return study
 
 

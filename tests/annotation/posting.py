@@ -24,13 +24,5 @@ def positions_on(html: str) -> list[str]:
     return " ".join(re.findall(r'data-places="([\d ]+)"', html)).split()
 
 
-def first_answers(html: str) -> dict[str, str]:
-    """What a hurried person would send: the first answer of every question."""
-    fields: dict[str, str] = {}
-    for name, value in re.findall(r'<input type="(?:radio|checkbox)" name="([^"]+)" value="([^"]+)"', html):
-        fields.setdefault(name, value)
-    return {name: value for name, value in fields.items() if not name.startswith("none")}
-
-
 def submit(study: Study, person: Person, assignment: Assignment, fields: dict[str, str]) -> Any:
     return person.client.post(f"/s/{study.slug}/work/{assignment.pk}/submit/", fields)

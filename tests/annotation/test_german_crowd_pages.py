@@ -20,8 +20,9 @@ from tests.annotation.crowds.framing import PREVIEW, Turker, study_at_mturk
 from tests.annotation.crowds.panels import ADA, BOB, EVE, panel_study, seal_on
 from tests.annotation.crowds.test_mturk_pages import HOSTS, make_hit
 from tests.annotation.foreign_pages import english_on
-from tests.annotation.posting import first_answers, submit, work_of
+from tests.annotation.posting import submit, work_of
 from tests.annotation.test_german_pages import german, seen, study_of
+from tests.crowd import first_answers
 from tests.templating import TONE
 
 pytestmark = pytest.mark.django_db

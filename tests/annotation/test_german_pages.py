@@ -20,9 +20,10 @@ from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.foreign_pages import english_on, texts_of
-from tests.annotation.posting import first_answers, submit, work_of
+from tests.annotation.posting import submit, work_of
 from tests.annotation.quizzing import take
 from tests.annotation.scenes import make_scenes
+from tests.crowd import first_answers
 from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db

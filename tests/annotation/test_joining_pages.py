@@ -12,7 +12,8 @@ from annotation.views.common import WORKER_COOKIE
 from judgments.models import Study
 from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
-from tests.annotation.posting import first_answers, submit, work_of
+from tests.annotation.posting import submit, work_of
+from tests.crowd import first_answers
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Judgment
 from judgments.models import Study
 from tests.annotation.casting import Person, joined, make_dataset, make_study
-from tests.annotation.posting import first_answers, positions_on, submit, work_of
+from tests.annotation.posting import positions_on, submit, work_of
+from tests.crowd import first_answers
 
 pytestmark = pytest.mark.django_db
 

@@ -19,7 +19,8 @@ from judgments.design.reading import make_design
 from judgments.models import Caption, Item, Study, System, Unit
 from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes
-from tests.annotation.posting import KINDS, first_answers, submit, work_of
+from tests.annotation.posting import KINDS, submit, work_of
+from tests.crowd import first_answers
 
 pytestmark = pytest.mark.django_db
 

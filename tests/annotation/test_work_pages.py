@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from tests.annotation.casting import joined, make_dataset, make_study
-from tests.annotation.posting import KINDS, first_answers, positions_on, submit, work_of
+from tests.annotation.posting import KINDS, positions_on, submit, work_of
+from tests.crowd import first_answers
 
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 14

@@ -19,6 +19,7 @@ from common.rows import LogIsAppendOnly
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
 from evaluation.releases.bundle import MANIFEST, SUMS
+from evaluation.releases.comparison import _hash
 from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms, next_version
 from evaluation.releases.verification import verify_bundle
@@ -346,3 +347,19 @@ def test_croissant_is_valid(bundle: Path, tmp_path: Path) -> None:
     assert names == "['consensus', 'judgments', 'units', 'workers']"
     assert count == "15"
     assert issues.strip() == ""
+
+
+def test_times_are_given_to_the_minute_and_still_known_from_an_older_release(
+    pairwise: StudyOf, tmp_path: Path
+) -> None:
+    Assignment.objects.update(
+        accepted_at="2026-01-01T10:00:59.999999Z", submitted_at="2026-01-01T10:05:17.123456Z"
+    )
+    path = tmp_path / "a.zip"
+    released(pairwise.study, path)
+    rows = lines(contents(path)["judgments.jsonl"])
+    assert {(row["accepted_at"], row["submitted_at"]) for row in rows} == {
+        ("2026-01-01T10:00:00Z", "2026-01-01T10:05:00Z")
+    }
+    known = [_hash(row) for row in rows]
+    assert known == [_hash({**row, "submitted_at": "2026-01-01T10:05:17.123456Z"}) for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +19,7 @@ from pytest_django import Settings
 from annotation.models import Judgment
 from evaluation.errors import ExportError
 from evaluation.export import parts
-from evaluation.export.exporting import export_for_download, export_judgments, manifest_path
+from evaluation.export.exporting import export_for_download, export_judgments, manifest_path, remove_stopped
 from judgments.management import base
 from judgments.models import Job
 from judgments.studies.generation import Progress
@@ -178,6 +179,22 @@ def test_a_job_goes_on_where_a_killed_worker_was(study: StudyOf, tmp_path: Path,
     assert len(seen) == 1 + 2 + 1 + 1 + 5 + 1  # begun, the missing parts, joined, signing, read for it, done
     whole = export_judgments(study=study.study, format="csv", output=tmp_path / "whole")
     assert (tmp_path / f"{study.study.slug}-7.csv").read_bytes() == whole.path.read_bytes()
+
+
+def test_what_nobody_goes_on_with_is_gone_after_a_day(
+    study: StudyOf, tmp_path: Path, settings: Settings
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    for number in (7, 8):
+        with pytest.raises(Stopped):
+            export_for_download(study=study.study, format="csv", job_id=number, progress=stop_after(3))
+    export_for_download(study=study.study, format="csv", job_id=9)
+    (fresh, left) = (parts.parts_folder(tmp_path / f"{study.study.slug}-{number}.csv") for number in (7, 8))
+    for path in (left, *left.iterdir(), *tmp_path.glob("*-9.*")):
+        os.utime(path, (0, 0))
+    assert remove_stopped() == [left.name]
+    assert {path.name for path in tmp_path.glob(".*")} == {fresh.name}
+    assert len(list(tmp_path.glob("*-9.*"))) == 2
 
 
 @pytest.mark.parametrize("resume", [False, True])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from judgments.datasets import uploads
 from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
+from judgments.jobs import enqueue
 
 
 @pytest.fixture(autouse=True)
@@ -173,3 +176,15 @@ def test_an_archive_damaged_anywhere_is_read_or_refused_by_name(tmp_path: Path) 
         except UploadRefused:
             refused += 1
     assert refused > len(whole) / 2
+
+
+@pytest.mark.django_db
+def test_an_upload_that_no_job_waits_for_is_gone_after_a_day(data_folder: Path) -> None:
+    kept, left, fresh = (keep("rows.csv", b"image,caption\n") for _ in range(3))
+    enqueue(kind="import_dataset", args={"upload": kept, "format": "csv", "name": "toy"})
+    a_day_ago = time.time() - 25 * 3600
+    for name in (kept, left):
+        for path in (data_folder / "uploads" / name, *(data_folder / "uploads" / name).rglob("*")):
+            os.utime(path, (a_day_ago, a_day_ago))
+    assert uploads.discard_leftovers() == [left]
+    assert {path.name for path in (data_folder / "uploads").iterdir()} == {kept, fresh}

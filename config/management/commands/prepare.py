@@ -1,5 +1,6 @@
 """What `make run` does between installing and serving, in one process."""
 
+import fcntl
 import hashlib
 import io
 import json
@@ -29,7 +30,15 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
         parser.add_argument("--output", metavar="PATH", help="write the admin account as JSON to PATH")
 
-    def handle(self, *args: Any, no_demo: bool, output: str | None, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
+        notes = settings.DATA_DIR / "prepared"
+        notes.mkdir(exist_ok=True)
+        # web server and worker may start together for the first time; the end of the process gives the lock back
+        with (notes / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._prepare(options["no_demo"], options["output"])
+
+    def _prepare(self, no_demo: bool, output: str | None) -> None:
         try:
             call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
             call_command("migrate", interactive=False, verbosity=0)
@@ -56,7 +65,6 @@ class Command(BaseCommand):
         if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
             return
         do()
-        note.parent.mkdir(exist_ok=True)
         note.write_text(wanted, encoding="utf-8")
 
     def _collect(self) -> None:

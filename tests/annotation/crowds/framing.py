@@ -12,7 +12,7 @@ from django.test import Client
 from annotation.models import Assignment, CrowdSession, Publication
 from judgments.models import HIT, Dataset, Study
 from tests.annotation.casting import make_dataset, make_study
-from tests.annotation.posting import first_answers
+from tests.crowd import first_answers
 
 SITE = "https://workersandbox.mturk.com"
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"

@@ -11,7 +11,7 @@ from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Publication
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
-from tests.annotation.posting import first_answers
+from tests.crowd import first_answers
 
 ADA = {
     "PROLIFIC_PID": "5ed1ada00000000000000001",

@@ -6,11 +6,9 @@ Each function prints one line of JSON; they run in processes of their own, on th
 from __future__ import annotations
 
 import json
-import os
 import random
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count
@@ -20,23 +18,20 @@ from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgm
 from annotation.money import ledger
 from annotation.money.payments import decide_session, pay_bonus
 from evaluation.integrity import check_integrity
-from judgments.models import HIT, Caption, Dataset, Item, Study
+from judgments.models import HIT, Caption, Dataset, Item, Job
 from tests.annotation.casting import make_study
-from tests.annotation.crowds.turking import Crowd, up
-from tests.fakes.mturk import Turker
-from tests.fault_runs.run import BONUS, REWARD, SLUG
-
-PEOPLE, RETURNS = 40, 3
+from tests.chaos.run import BONUS, REWARD, SLUG, WANTED
+from tests.crowd import audit
+from tests.studies import make_study as make_triplets
 
 
-@dataclass
-class Remote:
-    """The emulator in another process, as people reach it."""
-
-    endpoint_url: str
-
-    def turker(self, worker_id: str) -> Turker:
-        return Turker(self.endpoint_url, worker_id)
+def make_local() -> None:
+    """A study of people who come here by themselves."""
+    study = make_triplets(
+        "triplet", units_per_hit=3, judgments_per_unit=WANTED, controls={"per_hit": 0},
+        sampling={"pairs": {"HC": 12, "HI": 12}, "references": 2},
+    )  # fmt: skip
+    tell({"slug": study.slug, "hits": study.hits.count()})
 
 
 def make(hits: int, people: int) -> None:
@@ -76,43 +71,6 @@ def make(hits: int, people: int) -> None:
     tell({"hits": HIT.objects.filter(study=study).count()})
 
 
-def work(seed: int) -> None:
-    """Everybody works on everything that is up, with the mishaps of people."""
-    rng, said = random.Random(seed), Counter[str]()
-    study = Study.objects.get(slug=SLUG)
-    crowd = Crowd(Remote(os.environ["AWS_ENDPOINT_URL_MTURK"]), study)  # type: ignore[arg-type]  # all that it needs
-    for publication in up(study):
-        names = rng.sample(range(PEOPLE), publication.places + RETURNS)
-        left, returns, given = publication.places, RETURNS, iter(names)
-        while left:
-            turn = crowd.accept(publication, f"p{next(given)}")
-            what = rng.random()
-            if what < 0.04 and returns:  # gives it back: another one gets the id
-                turn.give_back()
-                returns -= 1
-                said["returned"] += 1
-                continue
-            left -= 1
-            if what < 0.08:  # the page's last post to us was lost, the one to the crowd was not
-                turn.save()
-                turn.post()
-                said["saved"] += 1
-            elif what < 0.12:  # the other way round
-                turn.answer()
-                said["unposted"] += 1
-            elif what < 0.14:  # somebody's own form: nothing of it came here
-                Assignment.objects.filter(pk=turn.assignment.pk).update(answers={})
-                turn.post()
-                said["empty"] += 1
-            elif what < 0.16:
-                said["abandoned"] += 1
-            else:
-                turn.answer()
-                turn.post()
-                said["done"] += 1
-    tell(dict(said))
-
-
 def decide(seed: int) -> None:
     """Most are approved, some rejected, some get a bonus; the rest is left to the crowd's clock."""
     rng, said = random.Random(seed), Counter[str]()
@@ -135,7 +93,7 @@ def rows() -> None:
     """All that is to agree with what the crowd holds."""
     budget = Budget.objects.get()
     sessions = CrowdSession.objects.select_related("publication", "worker")
-    per_page = Assignment.objects.annotate(n=Count("judgments"))
+    per_page = Assignment.objects.filter(study__slug=SLUG).annotate(n=Count("judgments"))
     tell(
         {
             "calls": Counter(CrowdCall.objects.values_list("state", flat=True)),
@@ -156,15 +114,21 @@ def rows() -> None:
                 for one in sessions
             ],
             "assignments": Counter(f"{state} {n}" for state, n in per_page.values_list("state", "n")),
-            "judgments": Judgment.objects.count(),
+            "judgments": Judgment.objects.filter(assignment__study__slug=SLUG).count(),
             "budget": [budget.reserved_cents, budget.spent_cents],
             "ledger": ledger.ledger_sums(budget),
             "kept": ledger.reserved_cents(budget),
+            "jobs": sorted(set(Job.objects.filter(state="failed").values_list("error", flat=True))),
             "rewards": LedgerEntry.objects.filter(what="reward").count(),
             "bonuses": LedgerEntry.objects.filter(what="bonus").count(),
             "integrity": check_integrity().problems[:5],
         }
     )
+
+
+def local(slug: str) -> None:
+    """What was handed in here."""
+    tell(audit(slug))
 
 
 def tell(what: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
-"""Probes (`/health/live`, `/health/ready`), and status 503 while the database is away or a disk is full.
+"""Probes (`/health/live`, `/health/ready`), figures, and status 503 while the database is away or a disk is full.
 
-Probes are answered before the host is checked and before HTTPS is asked for: they come by the address of the machine.
+Probes and figures are answered before the host is checked and before HTTPS is asked for: they come by the address of
+the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
+
+from config.observing import figures
+from config.observing.requests import visitor_address
 
 LEAST_FREE = 100 * 1024 * 1024  # bytes; what a release or an export may need at once
 FINE = "ok"
@@ -27,6 +31,7 @@ MARK = "X-Quorum-Outage"  # never leaves the server
 QUIET_SECONDS = 5  # without an outage, before "is back" is logged: reads may work while writes do not
 DATABASE = "The database cannot be reached"
 DISK = "The disk is full or cannot be written"
+LABELS = {DATABASE: "away", DISK: "disk"}  # of the figures
 SQLITE_OUTAGES = {
     sqlite3.SQLITE_BUSY: DATABASE,
     sqlite3.SQLITE_LOCKED: DATABASE,
@@ -47,6 +52,9 @@ def note_outage(error: BaseException) -> bool:
     root = _root(error)
     if root is not None:
         STATE.begin(_outage_of(root), root)
+        figures.count_database_error(LABELS[_outage_of(root)])
+    elif isinstance(error, DatabaseError | InterfaceError):
+        figures.count_database_error("other")
     return root is not None
 
 
@@ -146,7 +154,7 @@ class WithoutOutages(logging.Filter):
 
 
 class HealthMiddleware:
-    """Answers `/health/live` and `/health/ready`."""
+    """Answers `/health/live`, `/health/ready` and, to those who may read them, `/health/metrics`."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -156,6 +164,9 @@ class HealthMiddleware:
             return _answer({"process": FINE})
         if request.path_info == "/health/ready":
             return _answer({"database": _database(), "data folder": _data_folder()})
+        if request.path_info == "/health/metrics":
+            allowed = figures.may_read(visitor_address(request), request.headers.get("Authorization", ""))
+            return figures.figures_response() if allowed else HttpResponseNotFound()
         return self.get_response(request)
 
 

@@ -1,0 +1,1 @@
+"""Logs, figures and probes of a running installation."""

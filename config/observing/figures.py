@@ -1,0 +1,112 @@
+"""Figures for Prometheus (`/health/metrics`).
+
+Each of gunicorn's processes counts in a file of its own below PROMETHEUS_MULTIPROC_DIR, which config.gunicorn sets;
+whichever of them is asked adds them up. What waits is read from the database at that moment.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import Count, Min
+from django.http import HttpResponse
+from django.utils import timezone
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client import generate_latest as written
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+WAITING = ("queued", "running", "waiting", "started", "sending")
+FAILED = ("failed", "parked", "given-up")
+QUEUES = (
+    ("jobs", "judgments", "Job", "created_at"),
+    ("crowds", "annotation", "CrowdCall", "made_at"),
+    ("webhooks", "annotation", "WebhookDelivery", "made_at"),
+)
+
+REQUESTS = Counter("quorum_requests", "Requests by pattern of their address", ["method", "path", "status"])
+DURATIONS = Histogram(
+    "quorum_request_seconds", "Time until a response begins", ["method", "path"], buckets=SECONDS
+)
+ERRORS = Counter("quorum_database_errors", "Requests that failed at the database or the disk", ["what"])
+
+
+def count_request(method: str, path: str, status: int, seconds: float) -> None:
+    REQUESTS.labels(method, path, str(status)).inc()
+    DURATIONS.labels(method, path).observe(seconds)
+
+
+def count_database_error(what: str) -> None:
+    ERRORS.labels(what).inc()
+
+
+def may_read(address: str, authorization: str) -> bool:
+    """Return whether a visitor may read the figures: by METRICS_TOKEN, or from an address of METRICS_FROM."""
+    token: str = settings.METRICS_TOKEN
+    if token and hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
+        return True
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    found = getattr(found, "ipv4_mapped", None) or found
+    return any(found in network for network in settings.METRICS_FROM)
+
+
+def figures_response() -> HttpResponse:
+    registry = CollectorRegistry()
+    if settings.FIGURES_FOLDER:
+        MultiProcessCollector(registry, settings.FIGURES_FOLDER)
+    else:
+        for counted in (REQUESTS, DURATIONS, ERRORS):
+            registry.register(counted)
+    registry.register(_Rows())
+    return HttpResponse(
+        written(registry), headers={"Content-Type": CONTENT_TYPE_LATEST, "Cache-Control": "no-store"}
+    )
+
+
+class _Rows(Collector):
+    """What the database says about jobs and outboxes."""
+
+    def describe(self) -> list[Any]:
+        return []  # so that registering asks the database nothing
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
+        try:
+            found = list(_waiting())
+        except (DatabaseError, InterfaceError):
+            found = []
+            answers.add_metric([], 0)
+        else:
+            answers.add_metric([], 1)
+        finally:
+            connection.close_if_unusable_or_obsolete()
+        yield answers
+        yield from found
+
+
+def _waiting() -> Iterator[GaugeMetricFamily]:
+    labels = ["queue", "state"]
+    counts = GaugeMetricFamily("quorum_work", "Jobs and messages that wait, run or failed", labels=labels)
+    ages = GaugeMetricFamily(
+        "quorum_work_oldest_seconds", "Age of the oldest that waits or runs", labels=labels
+    )
+    now = timezone.now()
+    for queue, app, model, made in QUEUES:
+        rows = apps.get_model(app, model)._default_manager.filter(state__in=[*WAITING, *FAILED])
+        for row in rows.order_by().values("state").annotate(n=Count("pk"), first=Min(made)):
+            counts.add_metric([queue, row["state"]], row["n"])
+            if row["state"] in WAITING:
+                ages.add_metric([queue, row["state"]], (now - row["first"]).total_seconds())
+    yield counts
+    yield ages

@@ -1,0 +1,70 @@
+"""Log lines: plain text for a person, or one JSON object an event (LOG_FORMAT)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from gunicorn.glogging import Logger
+from pythonjsonlogger.json import JsonFormatter
+
+from common.log_context import log_context
+from config.installation import exposed_files, sentence_of_exposed
+
+FORMATS = ("text", "json")
+# Tickets of framed pages and keys of links are secrets; the framework writes the address of what it refuses.
+SECRETS = re.compile(r"/(f|look)/[^/\s\"'<>]+")
+KNOWN = "_log_context"  # an attribute of requests
+FIELDS = ("method", "path", "status", "ms")  # of the access log
+
+
+class OneLine(logging.Formatter):
+    """Escapes line breaks of a message, which could forge a second one; a traceback follows on its own lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
+        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
+class OneObject(JsonFormatter):
+    """Writes time, level, logger and message, and what is known of the request or job.
+
+    Only named fields are written: the framework adds the request to a record, with its query and so with codes.
+    """
+
+    def add_fields(
+        self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]
+    ) -> None:
+        log_data["time"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        log_data |= {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        # the framework writes of a refused request when it is over
+        log_data |= log_context() or getattr(vars(record).get("request"), KNOWN, {})
+        log_data |= {name: vars(record)[name] for name in FIELDS if name in vars(record)}
+        if "exc_info" in message_dict:
+            log_data["traceback"] = message_dict["exc_info"]
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
+def without_secrets(text: str) -> str:
+    return SECRETS.sub(r"/\1/…", text)
+
+
+def log_exposed_files() -> None:
+    """Warn of data that others may read: a server at its start runs no system checks."""
+    from django.conf import settings  # config.settings names this module, and gunicorn reads it first
+
+    if places := exposed_files(settings.DATA_DIR, settings.SQLITE_FILE):
+        logging.getLogger(__name__).warning("%s", sentence_of_exposed(places))
+
+
+class ServerLog(Logger):
+    """gunicorn's own log in JSON; config.gunicorn names it where LOG_FORMAT asks for that."""
+
+    def _set_handler(self, log: Any, output: Any, fmt: logging.Formatter, stream: Any = None) -> None:
+        super()._set_handler(log, output, OneObject(), stream)

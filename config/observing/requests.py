@@ -1,0 +1,85 @@
+"""A request's id, its line in the access log, and its share of the figures."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.contrib.admindocs.utils import replace_metacharacters, replace_named_groups
+from django.http import HttpRequest, HttpResponse
+from django.utils.functional import LazyObject, empty
+
+from common.log_context import logged_with
+from config.observing import figures
+from config.observing.logs import KNOWN
+
+HEADER = "X-Request-ID"
+USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # of a proxy; any other is replaced
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+access = logging.getLogger("quorum.access")
+
+
+class RequestMiddleware:
+    """Gives each request an id, which its log lines and its response have, and counts it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        sent = request.headers.get(HEADER, "")
+        name = sent if USABLE_ID.fullmatch(sent) else uuid.uuid4().hex
+        began = time.perf_counter()
+        with logged_with(request=name) as known:
+            setattr(request, KNOWN, known)
+            response = self.get_response(request)
+            seconds = time.perf_counter() - began
+            account = _account(request)
+            if account is not None:
+                known["account"] = account
+            method, path = request.method if request.method in METHODS else "other", pattern_of(request)
+            figures.count_request(method, path, response.status_code, seconds)
+            if settings.ACCESS_LOG:
+                ms, status = round(seconds * 1000), response.status_code
+                fields = {"method": method, "path": path, "status": status, "ms": ms}
+                access.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
+        response.headers[HEADER] = name
+        return response
+
+
+def pattern_of(request: HttpRequest) -> str:
+    """Return the pattern of the address, which has none of its secrets: `/s/<slug:slug>/work/`."""
+    match = request.resolver_match
+    if match is None:
+        return f"{settings.STATIC_URL}…" if request.path.startswith(settings.STATIC_URL) else "unknown"
+    return _simplified(match.route)
+
+
+@functools.cache  # as many as there are addresses
+def _simplified(route: str) -> str:
+    return "/" + replace_metacharacters(replace_named_groups(route))
+
+
+def _account(request: HttpRequest) -> int | None:
+    """Return the id of the account that the view looked at; ask the database for none."""
+    user = vars(request).get("user")
+    if isinstance(user, LazyObject):
+        user = None if vars(user).get("_wrapped") is empty else vars(user)["_wrapped"]
+    if user is None or getattr(getattr(user, "_meta", None), "label", "") != settings.AUTH_USER_MODEL:
+        return None  # nobody, or the worker of a token
+    return int(user.pk)
+
+
+def visitor_address(request: HttpRequest) -> str:
+    """Return the address that the outermost of our proxies saw."""
+    address: str = request.META.get("REMOTE_ADDR", "")
+    if settings.PROXIES:
+        # what is further left came with the visitor's own header
+        passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
+        address = passed[0].strip() or address
+    return address

@@ -1,0 +1,1 @@
+"""A second factor for accounts: codes of an authenticator app (TOTP), and recovery codes."""

@@ -1,0 +1,109 @@
+"""An account's authenticator app and recovery codes; django-otp stores and checks them."""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b32encode
+
+import segno
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.base import SessionBase
+from django.db import transaction
+from django_otp import verify_token
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from common import rate_limits
+from common.errors import QuorumError
+
+WANTED, GIVEN = "wanted", "given"  # what a session says
+STATE = "second_factor"
+RECOVERY_CODES = 10
+NAME = "second factor"
+
+
+class WrongCode(QuorumError):
+    title = "The code is not right"
+
+
+def has_second_factor(user: User) -> bool:
+    return TOTPDevice.objects.filter(user=user, confirmed=True).exists()
+
+
+def note_login(*, user: User, session: SessionBase) -> None:
+    """Ask a new session of an account with a second factor for it."""
+    session.pop(STATE, None)
+    if user.is_staff and has_second_factor(user):
+        session[STATE] = WANTED
+
+
+def device_to_set_up(user: User) -> TOTPDevice:
+    """Return the account's device that waits for its first code; make it at the first call."""
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)  # two windows show the same picture
+        device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults={"name": NAME})
+    return device
+
+
+def secret_of(device: TOTPDevice) -> str:
+    return b32encode(device.bin_key).decode()
+
+
+def picture_of(device: TOTPDevice) -> str:
+    """Return the QR code for the app as a data URI of an SVG."""
+    return segno.make(device.config_url, micro=False).svg_data_uri(scale=4, light="#fff")
+
+
+def set_up(*, user: User, code: str) -> list[str]:
+    """Turn the second factor on with the app's first code; return the recovery codes."""
+    device = device_to_set_up(user)
+    _check(user, device, code)
+    with transaction.atomic():
+        TOTPDevice.objects.filter(user=user, confirmed=True).delete()
+        TOTPDevice.objects.filter(pk=device.pk).update(confirmed=True)
+        return _new_codes(user)
+
+
+def check_code(*, user: User, code: str) -> None:
+    """Take a code of the app, or a recovery code, once. Raise WrongCode, or TooMany."""
+    code = "".join(code.split()).lower()
+    kind = TOTPDevice if code.isdigit() else StaticDevice
+    device = kind.objects.filter(user=user, confirmed=True).first()
+    _check(user, device, code)
+
+
+def renew_codes(*, user: User, code: str) -> list[str]:
+    check_code(user=user, code=code)
+    with transaction.atomic():
+        return _new_codes(user)
+
+
+def turn_off(*, user: User, code: str) -> None:
+    check_code(user=user, code=code)
+    forget(user)
+
+
+def forget(user: User) -> bool:
+    """Remove the account's second factor; return whether it had one."""
+    with transaction.atomic():
+        StaticDevice.objects.filter(user=user).delete()
+        return bool(TOTPDevice.objects.filter(user=user).delete()[0])
+
+
+def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
+    account = str(user.pk)
+    rate_limits.check("login", account)
+    if device is None or verify_token(user, device.persistent_id, "".join(code.split())) is None:
+        rate_limits.count("login", account)
+        raise WrongCode(
+            "The code is not right; wait for the app's next one, and check the clock of its device."
+        )
+
+
+def _new_codes(user: User) -> list[str]:
+    StaticDevice.objects.filter(user=user).delete()
+    device = StaticDevice.objects.create(user=user, name=NAME)
+    # letters first: a code of digits alone would be taken for the app's
+    codes = [f"r{secrets.token_hex(5)}" for _ in range(RECOVERY_CODES)]
+    device.token_set.bulk_create(device.token_set.model(device=device, token=code) for code in codes)
+    return codes

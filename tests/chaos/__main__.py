@@ -1,0 +1,48 @@
+"""`python -m tests.chaos --seed 1 [--seeds 50] [--database sqlite]`"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+
+from tests.chaos.run import Chaos
+from tests.chaos.services import stage
+
+
+def main() -> int:
+    """Runs every seed on a database of its own; the number of those that failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=1, help="how many runs")
+    parser.add_argument("--hits", type=int, default=24, help="of the study at the crowd")
+    parser.add_argument("--kills", type=int, default=15, help="of web server, worker, database and broker")
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="postgresql")
+    asked = parser.parse_args()
+    failed = 0
+    with stage(asked.database) as fresh:
+        for seed in range(asked.seed, asked.seed + asked.seeds):
+            with fresh() as (installation, services):
+                run = Chaos(installation, services, seed=seed, hits=asked.hits, kills=asked.kills)
+                try:
+                    found = run.run()
+                except AssertionError as problem:
+                    failed += 1
+                    where = "".join(traceback.format_tb(problem.__traceback__)[-1:])
+                    say(f"seed {seed}: FAILED after {run.outcome}: {problem}\n{where}")
+                    continue
+            say(
+                f"seed {seed}: kills {dict(found.kills)}, {sum(found.faults.values())} faults of the crowd, "
+                f"{found.acknowledged} submissions acknowledged, {dict(found.said)}, {found.seconds:.0f} s"
+            )
+    return failed
+
+
+def say(line: str) -> None:
+    """At once, whoever reads."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

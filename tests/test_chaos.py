@@ -1,0 +1,19 @@
+"""Web server, worker, database and broker are killed while people work: small runs of `python -m tests.chaos`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.run import Chaos
+from tests.chaos.services import stage
+
+
+@pytest.mark.parametrize(("seed", "database"), [(1, "postgresql"), (2, "sqlite")])
+def test_nothing_is_lost_or_doubled_and_the_books_agree_after_kills(
+    seed: int, redis_url: str, database: str
+) -> None:
+    with stage(database) as fresh, fresh() as (installation, services):
+        outcome = Chaos(installation, services, seed=seed, hits=8, kills=6).run()
+    assert sum(outcome.kills.values()) == 6
+    assert sum(outcome.faults.values()) > 8
+    assert outcome.acknowledged > 48
