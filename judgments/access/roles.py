@@ -21,20 +21,25 @@ from rest_framework.request import Request
 
 from common.errors import DesignError, NotThere, WrongState
 from judgments.access.tokens import allows
-from judgments.models import ApiToken, Caption, Dataset, Item, Job, Output, Study, StudyRole, System
+from judgments.models import (
+    ApiToken,
+    Caption,
+    Dataset,
+    DatasetRole,
+    Item,
+    Job,
+    Output,
+    Study,
+    StudyRole,
+    System,
+)
 from judgments.studies.log import note_event
 
 Role = StudyRole.Role
 Person = AbstractBaseUser | AnonymousUser
 _KEPT = "_takes_part"  # an attribute of the user object
 M = TypeVar("M", bound=Model)
-_TO_DATASET: dict[type[Model], str] = {
-    Dataset: "pk",
-    Item: "dataset",
-    Caption: "dataset",
-    System: "dataset",
-    Output: "system__dataset",
-}
+OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
 class Right(StrEnum):
@@ -164,7 +169,10 @@ def takes_part(user: Person) -> bool:
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
-    return sees_all(user, model) or (belongs_to_studies(model) and takes_part(user))
+    """Return whether this person has lists of the model, if perhaps empty ones."""
+    if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
+        return True
+    return model in OF_DATASETS and DatasetRole.objects.filter(user=user.pk or 0).exists()
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
@@ -175,7 +183,7 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    return model in (Study, Job) or model in _TO_DATASET or bool(lookups_of(model))
+    return model in (Study, Job) or model in OF_DATASETS or bool(lookups_of(model))
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
@@ -189,6 +197,10 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     model: type[Model] = rows.model
+    if model in OF_DATASETS:
+        own_rule: Any = rows
+        visible: QuerySet[M] = own_rule.visible_to(user)
+        return visible
     if sees_all(user, model):
         return rows
     studies = Study.objects.visible_to(user)
@@ -196,8 +208,6 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         return rows.filter(pk__in=studies.values("pk"))
     if model is Job:
         return rows.filter(_of_jobs(user))
-    if model in _TO_DATASET:
-        return rows.filter(**{f"{_TO_DATASET[model]}__in": studies.order_by().values("dataset")})
     lookups = lookups_of(model)
     if not lookups:
         return rows.none()
@@ -208,18 +218,6 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         found = model._default_manager.filter(**{f"{lookup}__in": studies.order_by().values("pk")})
         own |= Q(pk__in=found.values("pk"))
     return rows.filter(own)
-
-
-def loaded_by(dataset: Dataset, user: User) -> bool:
-    """Return whether this person's upload created the dataset; a later upload of the same files does not."""
-    done = Job.objects.filter(
-        kind="import_dataset",
-        state=Job.State.DONE,
-        args__name=dataset.name,
-        finished_at__gte=dataset.created_at,  # an earlier dataset may have had this name
-    )
-    first = done.order_by("finished_at", "pk").first()
-    return first is not None and first.created_by_id == user.pk
 
 
 def _of_jobs(user: Person) -> Q:
@@ -265,8 +263,8 @@ def require(request: Request, right: Right, study: Study) -> None:
 class IsStaff(BasePermission):
     """Staff with the Django permission of the action, or with a role in a study.
 
-    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes; and
-    ``needed_permissions`` of actions that no role gives.
+    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes;
+    ``needed_permissions`` of actions that no role gives; and ``published``, whether some rows are for everybody.
     """
 
     message = "This is for staff of this installation whose account may look at it."
@@ -274,7 +272,7 @@ class IsStaff(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
-            return False
+            return getattr(view, "published", False) and request.method in SAFE_METHODS
         self._within_scope(request, view)
         needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
         if needed is not None:
@@ -283,7 +281,9 @@ class IsStaff(BasePermission):
         reading = getattr(view, "reading", PERMISSIONS[Right.VIEW])
         if user.has_perm(reading) or user.has_perm("judgments.add_study"):
             return True  # a person who may create studies gets empty lists, not a refusal
-        return StudyRole.objects.filter(user=user).exists()
+        if getattr(view, "published", False) and request.method in SAFE_METHODS:
+            return True
+        return StudyRole.objects.filter(user=user).exists() or DatasetRole.objects.filter(user=user).exists()
 
     @staticmethod
     def _within_scope(request: Request, view: Any) -> None:
@@ -300,18 +300,22 @@ class VisibleRows(BaseFilterBackend):
     """Exclude rows of studies that are not visible to the requester.
 
     A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a
-    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``.
+    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their
+    own rule, and name ``to_dataset``, the lookup from row to dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         token = token_of(request)
         limited = token is not None and token.limited
+        if queryset.model in OF_DATASETS:
+            rows = visible_rows(queryset, request.user)
+            return rows.filter(**{f"{view.to_dataset}__in": _datasets_of(token)}) if limited else rows
         if not limited and staff_of(request).has_perm(view.reading):
             return queryset
         studies = studies_of(request)
         if hasattr(view, "rows_for"):
-            rows: QuerySet[Any] = view.rows_for(queryset, studies, request)
-            return rows
+            seen: QuerySet[Any] = view.rows_for(queryset, studies, request)
+            return seen
         path = getattr(view, "study_path", "")
         if not path:
             return queryset.none()
@@ -319,6 +323,10 @@ class VisibleRows(BaseFilterBackend):
         if getattr(view, "several", False):
             return queryset.filter(pk__in=queryset.model._default_manager.filter(**own).values("pk"))
         return queryset.filter(**own)
+
+
+def _datasets_of(token: ApiToken) -> QuerySet[Any]:
+    return token.studies.order_by().values("dataset")
 
 
 class NoWorker(BasePermission):

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
+from judgments.access.datasets import share_dataset
 from judgments.access.roles import give_role
 from judgments.design.reading import make_design, write_toml
 from judgments.jobs import enqueue, run_job
@@ -117,8 +118,12 @@ class TestResearchers:
         for one in (client, bela):  # the second brings the same files under the same name
             files = [SimpleUploadedFile("own.csv", b"image,caption\na.jpg,A dog runs .\n")]
             one.post(reverse("admin:judgments_dataset_add"), {"name": "own", "format": "csv", "files": files})
-            assert run_job(Job.objects.latest("pk").pk)
+            job = Job.objects.latest("pk")
+            assert run_job(job.pk) == (one is client)
+        job.refresh_from_db()
+        assert "There is a dataset 'own' already" in job.error
         own = Dataset.objects.get(name="own")
+        share_dataset(dataset=own, sharing="installation")
         ways = ("candidates", "judgments")
         for who, dataset, allowed in ((client, own, True), (bela, own, False), (client, others, False)):
             shown = words(who.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])))
