@@ -132,6 +132,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "config",  # before the framework, one of whose commands it refuses
     "rest_framework",
     "rest_framework.authtoken",
     "django_filters",
@@ -141,7 +142,6 @@ INSTALLED_APPS = [
     "judgments",
     "annotation",
     "evaluation",
-    "config",
 ]
 
 MIDDLEWARE = [
