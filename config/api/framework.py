@@ -39,7 +39,7 @@ from judgments.api.bodies import refuse_compressed
 
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
 KEY_LENGTH = len(KEY_START) + 43
-DEEPEST = 101  # a body and what is within it; what reads them may take a step of the stack for each
+DEEPEST = 100  # lists and objects within each other; what reads them may take a step of the stack for each
 TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
 STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
 NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
