@@ -166,7 +166,9 @@ def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(
             assert answer.status_code in (302, 401, 403, 404, 405), (who, address, answer.content)
     found = changed(before, rows())
     found["annotation.Worker"] = {row for row in found.get("annotation.Worker", ()) if "mallory" not in row}
-    assert not any(found.values()), found  # but for when mallory was last seen
+    found["judgments.Job"] = {row for row in found.get("judgments.Job", ()) if "plan_power" not in row}
+    # but for when mallory was last seen, and a researcher's plan of no study
+    assert not any(found.values()), found
 
 
 def test_a_stranger_finds_nothing_by_asking_for_it(

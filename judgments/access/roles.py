@@ -220,11 +220,19 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     return rows.filter(own)
 
 
+def own_jobs(user: User) -> Q:
+    """Match the jobs that a person started, but for those of a study, which its role opens: it may be taken away.
+
+    An import of judgments names the study that it makes.
+    """
+    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind="import_judgments"))
+
+
 def _of_jobs(user: Person) -> Q:
-    asked = Q(created_by=user.pk) if user.pk else Q(pk__in=[])
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])
+    asked = own_jobs(user)
     if user.has_perm("judgments.view_study"):
         return asked | Q(args__has_key="study")
     return asked | Q(args__study__in=list(studies.values_list("slug", flat=True)))

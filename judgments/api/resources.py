@@ -18,7 +18,7 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
-from judgments.access.roles import staff_of, studies_of, token_of
+from judgments.access.roles import own_jobs, staff_of, studies_of, token_of
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
@@ -342,7 +342,7 @@ class JobResource(Resource):
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-    """Return jobs of visible studies; without a limited token also those that the person started."""
+    """Return jobs of visible studies; without a limited token also those of no study that the person started."""
     token = token_of(request)
     own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
-    return rows.filter(own if token is not None and token.limited else own | Q(created_by=staff_of(request)))
+    return rows.filter(own if token is not None and token.limited else own | own_jobs(staff_of(request)))
