@@ -9,7 +9,7 @@ import mimetypes
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any
 
 from django.db.models.fields.files import FieldFile
 from django.http import Http404, HttpRequest, HttpResponse
@@ -202,7 +202,6 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         raise Http404("The picture's file is not there.") from None
     etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
-    response: HttpResponseBase
     if unchanged is not None:
         response = unchanged
     else:
@@ -216,7 +215,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
     response.headers["ETag"] = etag
     response.headers["Last-Modified"] = http_date(changed.timestamp())
-    patch_cache_control(cast(HttpResponse, response), private=True, max_age=86_400)
+    patch_cache_control(response, private=True, max_age=86_400)
     return response
 
 

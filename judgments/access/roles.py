@@ -317,7 +317,9 @@ class VisibleRows(BaseFilterBackend):
         limited = token is not None and token.limited
         if queryset.model in OF_DATASETS:
             rows = visible_rows(queryset, request.user)
-            return rows.filter(**{f"{view.to_dataset}__in": _datasets_of(token)}) if limited else rows
+            if token is None or not limited:
+                return rows
+            return rows.filter(**{f"{view.to_dataset}__in": token.studies.order_by().values("dataset")})
         if not limited and staff_of(request).has_perm(view.reading):
             return queryset
         studies = studies_of(request)
@@ -331,10 +333,6 @@ class VisibleRows(BaseFilterBackend):
         if getattr(view, "several", False):
             return queryset.filter(pk__in=queryset.model._default_manager.filter(**own).values("pk"))
         return queryset.filter(**own)
-
-
-def _datasets_of(token: ApiToken) -> QuerySet[Any]:
-    return token.studies.order_by().values("dataset")
 
 
 class NoWorker(BasePermission):

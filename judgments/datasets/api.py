@@ -62,7 +62,7 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
 def readable_by_all(resource: Any) -> Any:
     """Say in the schema that a list needs no account."""
-    ways = [{}, {"cookieAuth": []}, {"token": []}]
+    ways: list[dict[str, list[str]]] = [{}, {"cookieAuth": []}, {"token": []}]
     return extend_schema_view(list=extend_schema(auth=ways), retrieve=extend_schema(auth=ways))(resource)  # type: ignore[arg-type]
 
 

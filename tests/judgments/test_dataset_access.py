@@ -26,7 +26,7 @@ from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import make_design
-from judgments.models import Caption, Dataset, DatasetRole, Job, Output, Study, System
+from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
 from tests.studies import make_dataset
@@ -61,8 +61,8 @@ def counts(client: Client) -> dict[str, int]:
 
 
 def everything() -> dict[str, int]:
-    tables = zip(ROWS, (Dataset, System, Dataset.items.rel.related_model, Caption, Output), strict=True)
-    return {name: model.objects.count() for name, model in tables}
+    tables: tuple[Any, ...] = (Dataset, System, Item, Caption, Output)
+    return {name: model.objects.count() for name, model in zip(ROWS, tables, strict=True)}
 
 
 def sends(client: Client, operation: str, **values: Any) -> Any:
