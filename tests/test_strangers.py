@@ -90,7 +90,7 @@ def other(studies: None) -> Study:
 def walk(studies: None, django_db_blocker: Any) -> list[str]:
     """Every address, about the hidden study; and those of the rows of an unpublished system."""
     with django_db_blocker.unblock():
-        rows = [Output.objects.filter(system__private=True)[0]]
+        rows: list[Any] = [Output.objects.filter(system__private=True)[0]]
         rows += [rows[0].system, rows[0].caption]
         found = addresses(Study.objects.get(slug="hidden-study"))
         for row in rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -10,9 +10,6 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
-
-if TYPE_CHECKING:
-    from judgments.models.studies import Study
 
 Person = AbstractBaseUser | AnonymousUser
 
@@ -236,7 +233,7 @@ class SystemQuerySet(models.QuerySet["System"]):
         """Return the systems that a study made by this account draws from; None, a command, draws from all."""
         return self if maker is None else self.filter(Q(private=False) | Q(owner=maker))
 
-    def of_study(self, study: Study) -> SystemQuerySet:
+    def of_study(self, study: Any) -> SystemQuerySet:
         """Return the systems that a study draws from and reports on."""
         return self.filter(dataset=study.dataset_id).open_to(study.created_by_id)
 
@@ -290,7 +287,7 @@ class OutputQuerySet(models.QuerySet["Output"]):
         """Return the outputs that a study made by this account draws from; None, a command, draws from all."""
         return self if maker is None else self.filter(Q(system__private=False) | Q(system__owner=maker))
 
-    def of_study(self, study: Study) -> OutputQuerySet:
+    def of_study(self, study: Any) -> OutputQuerySet:
         """Return the outputs that a study draws from and reports on."""
         return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
 
