@@ -139,6 +139,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "config",  # before the framework, one of whose commands it refuses
     "rest_framework",
     "rest_framework.authtoken",
     "django_filters",
@@ -151,7 +152,6 @@ INSTALLED_APPS = [
     "judgments",
     "annotation",
     "evaluation",
-    "config",
 ]
 
 MIDDLEWARE = [
@@ -304,7 +304,9 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConsensusSource": "evaluation.models.Consensus.Source",
+        "DatasetRoleName": "judgments.models.DatasetRole.Role",
         "JobState": "judgments.models.Job.State",
+        "StudyRoleName": "judgments.models.StudyRole.Role",
         "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",

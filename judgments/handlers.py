@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from common.audit import acting_person
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
 from judgments.jobs import Run
@@ -33,6 +34,7 @@ def import_dataset(
             name=name,
             images=files.pictures or images or None,
             attribution=attribution,
+            user=acting_person(),
             progress=run.progress,
         )
         result |= asdict(summary)
@@ -41,7 +43,12 @@ def import_dataset(
 def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
     with _stored(run, upload) as (files, result):
         summary = importing.import_candidates(
-            format=format, path=files.path, dataset=dataset, system=system, progress=run.progress
+            format=format,
+            path=files.path,
+            dataset=dataset,
+            system=system,
+            user=acting_person(),
+            progress=run.progress,
         )
         result |= asdict(summary)
 
@@ -50,7 +57,7 @@ def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None
     """Import uploaded rankings; ``format`` is their task."""
     with _stored(run, upload) as (files, result):
         summary = importing.import_rankings(
-            path=files.path, dataset=dataset, task=format, progress=run.progress
+            path=files.path, dataset=dataset, task=format, user=acting_person(), progress=run.progress
         )
         result |= asdict(summary)
 

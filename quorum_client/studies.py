@@ -35,6 +35,10 @@ class Quorum(Calls):
         """Return a study; the first call finds out whether it exists."""
         return StudyHandle(self, slug)
 
+    def dataset(self, name: str) -> DatasetHandle:
+        """Return a dataset; the first call finds out whether it exists."""
+        return DatasetHandle(self, name)
+
     def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
         """Return any list of the interface, such as ``items`` or ``exclusions``."""
         return _frame(self.rows(resource, **filters))
@@ -98,6 +102,31 @@ class Quorum(Calls):
                 raise TimeoutError(f"Job {job['id']} ({job['kind']}) is not done after {seconds:g} seconds.")
             self.sleep(pause)
             pause = min(pause * 1.5, 5.0)
+
+
+class DatasetHandle:
+    """A dataset, and who may read it.
+
+    Every operation of the interface is a method: ``dataset.share(sharing="installation")`` posts to
+    ``datasets/<name>/share/``.
+    """
+
+    def __init__(self, quorum: Quorum, name: str) -> None:
+        self.quorum, self.name = quorum, name
+
+    def __repr__(self) -> str:
+        return f"<dataset {self.name}>"
+
+    def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
+        if name.startswith("_"):  # asked for by Python itself, as when an object is copied
+            raise AttributeError(name)
+        return partial(self.do, name.replace("_", "-"))
+
+    def info(self) -> dict[str, Any]:
+        return self.quorum.get(f"datasets/{self.name}/")
+
+    def do(self, operation: str, **values: Any) -> dict[str, Any]:
+        return self.quorum.post(f"datasets/{self.name}/{operation}/", values)
 
 
 class StudyHandle:

@@ -70,6 +70,7 @@ QUERIES: dict[str, int] = {
     "/api/challenges/": 3,
     "/api/consensus/": 3,
     "/api/crowd-calls/": 3,
+    "/api/dataset-roles/": 3,
     "/api/datasets/": 3,
     "/api/deliveries/": 3,
     "/api/events/": 3,

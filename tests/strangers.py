@@ -13,7 +13,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern
 
 from annotation.models import Assignment
-from judgments.models import Caption, Study
+from judgments.datasets.operations import OPERATIONS
+from judgments.models import Caption, Study, System
 from judgments.studies.study_page import STEPS
 
 OURS = ("judgments", "annotation", "evaluation")
@@ -57,7 +58,8 @@ def _values(name: str, parts: tuple[Any, ...], pattern: URLPattern, study: Study
     """What can stand there."""
     address = "".join(str(part) for part in parts)
     if name == "name":
-        return [*STEPS] if "/do/" in address else [study.dataset.name]
+        steps = OPERATIONS if "judgments/dataset/" in address else STEPS
+        return [*steps] if "/do/" in address else [study.dataset.name]
     known: dict[str, Any] = {
         "slug": study.slug,
         "assignment_id": Assignment.objects.filter(study=study)[0].pk,
@@ -99,4 +101,5 @@ def rows() -> dict[str, list[Any]]:
 def telling(study: Study) -> list[str]:
     """Words that are nowhere but in this study and its dataset."""
     texts = Caption.objects.filter(dataset=study.dataset).values_list("text", flat=True)[:5]
-    return [study.slug, study.name, *texts]
+    systems = System.objects.filter(dataset=study.dataset).values_list("name", flat=True)
+    return [study.slug, study.name, study.dataset.name, *systems, *texts]

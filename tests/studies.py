@@ -19,7 +19,7 @@ def make_dataset(
     name: str = "animals", *, images: int = 12, references: int = 4, systems: int = 2
 ) -> Dataset:
     """Images with references and systems' captions; the second half is the split ``dev``."""
-    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="")
+    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="", sharing="installation")
     rows = [System.objects.create(dataset=dataset, name=f"system-{number}") for number in range(systems)]
     captions, outputs = [], []
     for number in range(images):

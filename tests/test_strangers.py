@@ -4,9 +4,12 @@ standing in the list of addresses."""
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.apps import apps
+from django.contrib.auth.models import Group, User
 from django.db.models import Value
 from django.db.models.functions import Concat
 from django.test import Client
@@ -15,20 +18,25 @@ from annotation.models import Invitation
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from judgments.access.datasets import share_dataset
 from judgments.access.roles import RIGHTS, give_role
-from judgments.models import Caption, Job, Study
+from judgments.models import Caption, Job, Output, Study, System
 from judgments.studies.study_page import PAGES, STEPS
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.strangers import addresses, rows, telling
 
 pytestmark = pytest.mark.django_db
+UNPUBLISHED = "Words of an unpublished system"
+make_group = import_module("judgments.migrations.0001_version_0_5_0").make_group
 
 
 @pytest.fixture(scope="module")
 def studies(module_db: None) -> None:
     """One generated and closed, with answers, a consensus and jobs; and one of other people."""
     dataset = make_dataset("hidden-shapes", images=5, pictures=False)
+    share_dataset(dataset=dataset, sharing="members")
     Caption.objects.filter(dataset=dataset).update(text=Concat(Value("Hidden: "), "text"))
+    System.objects.filter(dataset=dataset).update(name=Concat(Value("hidden-"), "name"))
     made = make_study(
         dataset,
         slug="hidden-study",
@@ -49,8 +57,19 @@ def studies(module_db: None) -> None:
     for kind in ("export", "generate_hits"):
         Job.objects.create(kind=kind, args={"study": made.slug})
     Study.objects.filter(pk=made.pk).update(state="closed")  # an open study is there for everybody who works
+    things = make_dataset("other-things", images=5, pictures=False)
+    share_dataset(dataset=things, sharing="members")
+    shared = make_dataset("shared-things", images=2, pictures=False)
+    unpublished = System.objects.create(
+        dataset=shared, name="hidden-system", private=True, owner=User.objects.create_user("rival")
+    )
+    for item in shared.items.all():
+        text = Caption.objects.create(
+            dataset=shared, key=f"h-{item.pk}", text=f"{UNPUBLISHED} {item.pk}", role="candidate"
+        )
+        Output.objects.create(system=unpublished, item=item, caption=text)
     make_study(
-        make_dataset("other-things", images=5, pictures=False),
+        things,
         slug="another",
         name="Another",
         sampling={"pairs": {"MM": 3}, "references": 2},
@@ -67,37 +86,63 @@ def other(studies: None) -> Study:
     return Study.objects.get(slug="another")
 
 
+@pytest.fixture(scope="module")
+def walk(studies: None, django_db_blocker: Any) -> list[str]:
+    """Every address, about the hidden study; and those of the rows of an unpublished system."""
+    with django_db_blocker.unblock():
+        rows: list[Any] = [Output.objects.filter(system__private=True)[0]]
+        rows += [rows[0].system, rows[0].caption]
+        found = addresses(Study.objects.get(slug="hidden-study"))
+        for row in rows:
+            name = row._meta.model_name
+            found += [f"/api/{name}s/{row.pk}/", f"/admin/judgments/{name}/{row.pk}/change/"]
+        return found
+
+
+@pytest.fixture
+def secrets(study: Study) -> list[str]:
+    return [*telling(study), "hidden-system", UNPUBLISHED]
+
+
 def staff(name: str = "clerk") -> User:
     return User.objects.create_user(name, is_staff=True, email=f"{name}@example.org")
 
 
-def visitors(other: Study) -> dict[str, Client]:
-    """Nobody, somebody of the staff without a role, the owner of another study, and a worker of another study."""
-    clerk, owner = Client(), Client()
-    clerk.force_login(staff())
-    neighbour = staff("neighbour")
-    give_role(study=other, user=neighbour, role="owner")
-    owner.force_login(neighbour)
-    return {"anonymous": Client(), "staff": clerk, "owner": owner, "worker": joined(other, "mallory").client}
+def visitor(who: str, other: Study) -> Client:
+    """Nobody, a worker of another study, or a researcher who owns another study and reads shared datasets.
+
+    Who is of the staff without any of it may do no more than the researcher.
+    """
+    if who == "worker":
+        return joined(other, "mallory").client
+    client = Client()
+    if who == "researcher":
+        neighbour = staff("neighbour")
+        make_group(apps, None)
+        neighbour.groups.add(Group.objects.get(name="Researchers"))
+        give_role(study=other, user=neighbour, role="owner")
+        client.force_login(neighbour)
+    return client
 
 
-def test_the_walk_reaches_pages_steps_and_resources(study: Study) -> None:
-    found = addresses(study)
+def test_the_walk_reaches_pages_steps_and_resources(study: Study, walk: list[str]) -> None:
+    found = walk
     assert len(found) > 150
     for name in PAGES:
         assert any(f"/{study.pk}/{name}/" in address for address in found), name
     for name in STEPS:
         assert f"/admin/judgments/study/{study.pk}/do/{name}/" in found
     assert f"/api/studies/{study.slug}/open/" in found
+    assert f"/api/datasets/{study.dataset.name}/share/" in found
+    for name in ("change", "candidates", "do/give-role"):
+        assert f"/admin/judgments/dataset/{study.dataset_id}/{name}/" in found
 
 
-@pytest.mark.parametrize("who", ["anonymous", "staff", "owner", "worker"])
+@pytest.mark.parametrize("who", ["anonymous", "researcher", "worker"])
 def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(
-    study: Study, other: Study, who: str
+    study: Study, other: Study, walk: list[str], secrets: list[str], who: str
 ) -> None:
-    walk = addresses(study)
-    secrets = telling(study)
-    client = visitors(other)[who]
+    client = visitor(who, other)
     before = rows()
     for address in walk:
         if is_workers_own(address, study):
@@ -121,15 +166,22 @@ def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(
             assert answer.status_code in (302, 401, 403, 404, 405), (who, address, answer.content)
     found = changed(before, rows())
     found["annotation.Worker"] = {row for row in found.get("annotation.Worker", ()) if "mallory" not in row}
-    assert not any(found.values()), found  # but for when mallory was last seen
+    found["judgments.Job"] = {row for row in found.get("judgments.Job", ()) if "plan_power" not in row}
+    # but for when mallory was last seen, and a researcher's plan of no study
+    assert not any(found.values()), found
 
 
-def test_a_stranger_finds_nothing_by_asking_for_it(study: Study, other: Study) -> None:
+def test_a_stranger_finds_nothing_by_asking_for_it(
+    study: Study, other: Study, walk: list[str], secrets: list[str]
+) -> None:
     """By searches, filters, suggestions and comparisons, in all lists there are."""
-    lists = [address for address in addresses(study) if re.fullmatch(r"/(admin|api)/(\w+/)?[\w-]+/", address)]
+    lists = [address for address in walk if re.fullmatch(r"/(admin|api)/(\w+/)?[\w-]+/", address)]
     assert len(lists) > 40
     asked = [f"{address}?q=hidden&s=hidden&search=hidden&term=hidden" for address in lists]
     asked += [f"{address}?study={study.slug}" for address in lists if address.startswith("/api/")]
+    asked += [
+        f"/api/{name}/?dataset={study.dataset.name}" for name in ("systems", "items", "captions", "outputs")
+    ]
     asked += [
         f"/admin/annotation/{name}/?study__id__exact={study.pk}" for name in ("assignment", "participation")
     ]
@@ -139,8 +191,7 @@ def test_a_stranger_finds_nothing_by_asking_for_it(study: Study, other: Study) -
         "/admin/judgments/study/compare/?this=hidden-study&that=vedantam-2015-triplet",
         "/admin/autocomplete/?app_label=judgments&model_name=study&field_name=dataset&term=hidden",
     ]
-    secrets = telling(study)
-    client = visitors(other)["owner"]
+    client = visitor("researcher", other)
     for address in asked:
         response = client.get(address)
         shown = (b"".join(response) if response.streaming else response.content).decode(errors="replace")
@@ -159,7 +210,12 @@ def is_workers_own(address: str, study: Study) -> bool:
 def is_for_its_people(address: str, study: Study) -> bool:
     """Pages and calls of the study that are no worker's."""
     workers = f"/api/studies/{study.slug}/(join|assignments|quiz)/"
-    ours = (f"/api/studies/{study.slug}/", f"/admin/judgments/study/{study.pk}/")
+    ours = (
+        f"/api/studies/{study.slug}/",
+        f"/admin/judgments/study/{study.pk}/",
+        f"/api/datasets/{study.dataset.name}/",
+        f"/admin/judgments/dataset/{study.dataset_id}/",
+    )
     return address.startswith(ours) and re.fullmatch(workers, address) is None
 
 
@@ -189,9 +245,13 @@ def test_each_role_opens_the_pages_and_lists_of_its_study(study: Study, role: st
     give_role(study=study, user=person, role=role)
     client = Client()
     client.force_login(person)
+    # what a viewer opens, each role does by the same right
+    rights = RIGHTS[role] if role == "viewer" else RIGHTS[role] - RIGHTS["viewer"]
     for page in PAGES.values():
-        if page.permission in RIGHTS[role] and page.label and page.shown(study):
+        if page.permission in rights and page.label and page.shown(study):
             assert client.get(f"/admin/judgments/study/{study.pk}/{page.name}/").status_code == 200, page.name
+    if role not in ("viewer", "owner"):
+        return
     shown = client.get("/admin/").content.decode()
     assert study.name in shown
     assert "Another" not in shown

@@ -9,9 +9,11 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
+from judgments.access.roles import visible_rows
 from judgments.admin.base import (
     ReadOnlyAdmin,
     WordsFilter,
+    count_of,
     counted_beside,
     study_column,
     study_words,
@@ -34,7 +36,8 @@ class WorkerAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
         rows = super().get_queryset(request).select_related("study")
-        return rows.annotate(n=counted_beside(Worker, "assignments"))
+        seen = visible_rows(Assignment.objects.all(), request.user)
+        return rows.annotate(n=count_of(seen, "worker"))
 
     @display(
         description="source",

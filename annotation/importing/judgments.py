@@ -126,6 +126,9 @@ def import_judgments(
     source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
     there = Study.objects.filter(slug=study).first()
     if there is not None:
+        user = acting_person()
+        if user is not None and not Study.objects.visible_to(user).filter(pk=there.pk).exists():
+            raise DataConflict(f"There is a study {study!r} already; choose another name.")
         digest = fingerprint_of(source.judgments(items), source.winners(items))
         if there.source != Study.Source.IMPORTED or there.fingerprint != digest:
             raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from common.audit import acting_person
 from common.errors import DataConflict
-from judgments.datasets.importing import known_lists, rank_by_place
+from judgments.datasets.importing import check_own, known_lists, rank_by_place
 from judgments.importers.records import HUMAN, HUMAN_OTHER, Credit
 from judgments.models import Caption, Dataset, Item, Output, System
 
@@ -35,9 +36,19 @@ class SystemsWriter:
         self.systems_added = self.outputs_added = 0
 
     def make_systems(self, credits: Iterable[Credit]) -> None:
-        fresh = sorted({credit.system for credit in credits} - self.systems.keys())
+        named, user = {credit.system for credit in credits}, acting_person()
+        for name in sorted(named & self.systems.keys()):
+            check_own(self.systems[name], user)
+        fresh = sorted(named - self.systems.keys())
         made = System.objects.bulk_create(
-            System(dataset=self.dataset, name=name, human=name in (HUMAN, HUMAN_OTHER)) for name in fresh
+            System(
+                dataset=self.dataset,
+                name=name,
+                human=name in (HUMAN, HUMAN_OTHER),
+                owner=user,
+                private=user is not None,
+            )
+            for name in fresh
         )
         self.systems.update({system.name: system for system in made})
         self.systems_added += len(made)

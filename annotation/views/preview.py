@@ -58,7 +58,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
         design = design_of(study)
         units: Sequence[Unit | UnitSpec]
         if study.state == Study.State.DRAFT:
-            units = build_batch(design, study.dataset).hits[0].units
+            units = build_batch(design, study.dataset, maker=study.created_by_id).hits[0].units
         else:
             units = _first_units(study)
     except QuorumError as error:
@@ -84,8 +84,9 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
     try:
         row = find_row(request.session, key)
         if row is None:
-            dataset = find_dataset(design.dataset, user=signed_in(request))
-            hits = build_batch(design, dataset).hits
+            user = signed_in(request)
+            dataset = find_dataset(design.dataset, user=user)
+            hits = build_batch(design, dataset, maker=user.pk).hits
         else:
             dataset, hits = Dataset(name=design.dataset), sketched_hits(design, row)
         if not hits:

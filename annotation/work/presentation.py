@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any
 
 from django.db.models.fields.files import FieldFile
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.cache import get_conditional_response, patch_cache_control
@@ -24,6 +24,7 @@ from django.utils.translation import gettext
 from annotation.models import Assignment, QuizAttempt, Worker
 from common.markup import render_markdown
 from common.prepared import PreparedQuery, given
+from judgments.datasets.picture_metadata import without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
@@ -205,7 +206,10 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture, to be cached by this browser only; raise Http404 if it is missing."""
+    """Return an uploaded picture without metadata, to be cached by this browser only.
+
+    Raise Http404 if it is missing.
+    """
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
     picture: FieldFile = item.picture
@@ -213,21 +217,22 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         size, changed = picture.size, picture.storage.get_modified_time(picture.name or "")
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
-    etag = quote_etag(f"{size:x}-{int(changed.timestamp() * 1_000_000):x}")
+    etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
-    response: HttpResponseBase
     if unchanged is not None:
         response = unchanged
     else:
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
         # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
-        response = FileResponse(
-            picture.open("rb"), content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
+        with picture.open("rb") as file:
+            content = without_metadata(file.read())
+        response = HttpResponse(
+            content, content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
         )
         response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
     response.headers["ETag"] = etag
     response.headers["Last-Modified"] = http_date(changed.timestamp())
-    patch_cache_control(cast(HttpResponse, response), private=True, max_age=86_400)
+    patch_cache_control(response, private=True, max_age=86_400)
     return response
 
 

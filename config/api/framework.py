@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -37,9 +39,10 @@ from judgments.api.bodies import refuse_compressed
 
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
 KEY_LENGTH = len(KEY_START) + 43
-DEEPEST = (
-    100  # a body's lists and objects within each other; what reads them may take a step of the stack for each
-)
+DEEPEST = 100  # lists and objects within each other; what reads them may take a step of the stack for each
+TEXT = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
+STEPS = bytes(sign in b"[{" for sign in range(256))  # 1 into a list or object, 0 out of it
+NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 TOO_DEEP = "The body is nested too deeply."
 
 
@@ -83,20 +86,18 @@ class StrictJSONParser(JSONParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         refuse_compressed(parser_context)
         body = stream.read()
+        if body.count(b"[") + body.count(b"{") > DEEPEST and _depth(body) > DEEPEST:
+            raise exceptions.ParseError(TOO_DEEP)
         try:
             parsed = json.loads(
                 body.decode(), object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
             )
             # neither can be written without an escape, and few bodies have one
             broken = b"\\" in body and not can_be_stored(parsed)
-        except RecursionError:
-            raise exceptions.ParseError(TOO_DEEP) from None
         except UnicodeDecodeError as error:
             raise exceptions.ParseError(f"The body is not UTF-8 at byte {error.start}.") from None
         except ValueError as error:
             raise exceptions.ParseError(f"The body is no JSON: {str(error)[:200]}.") from None
-        if body.count(b"[") + body.count(b"{") > DEEPEST and _deeper(parsed, DEEPEST):
-            raise exceptions.ParseError(TOO_DEEP)
         if broken:
             raise exceptions.ParseError("A text in the body holds U+0000 or half of a surrogate pair.")
         return parsed
@@ -121,19 +122,10 @@ def _finite(text: str) -> float:
     return number
 
 
-def _deeper(value: Any, most: int) -> bool:
-    """Return whether lists and objects are nested deeper than ``most``, without recursion."""
-    level = [value]
-    for _ in range(most + 1):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, list | dict)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return False
-    return True
+def _depth(body: bytes) -> int:
+    """Return how deep lists and objects are nested, before anything is made of them."""
+    brackets = TEXT.sub(b"", body).translate(STEPS, delete=NO_BRACKETS)
+    return max(accumulate(brackets, lambda depth, step: depth + (1 if step else -1), initial=0))
 
 
 class JSONAlone(DefaultContentNegotiation):

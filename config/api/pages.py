@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError as FieldValidationError
 from django.db.models import Q, QuerySet
+from django_filters import ChoiceFilter, Filter, ModelChoiceFilter, NumberFilter, TypedChoiceFilter
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
@@ -33,8 +35,23 @@ class StrictFilters(DjangoFilterBackend):
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
                 raise ValidationError({name: [f"is no parameter of this list; the nearest one is {near!r}."]})
+        for name in known:
+            for problem in _problems(filters.base_filters.get(name) if filters else None, request, name):
+                raise ValidationError({name: [problem]})
         filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         return filtered
+
+
+def _problems(one: Filter | None, request: Request, name: str) -> Iterator[str]:
+    """Yield what the description of a list forbids, and its fields would take."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1:
+        yield "is given twice; expected it once."
+    for text in given:
+        if isinstance(one, NumberFilter) and not re.fullmatch(r"-?[0-9]{1,18}", text):
+            yield "must be a whole number of at most 18 digits."
+        if isinstance(one, ChoiceFilter | TypedChoiceFilter | ModelChoiceFilter) and not text:
+            yield "is empty; expected one of its values."
 
 
 class CursorPages(BasePagination):
@@ -104,7 +121,7 @@ class CursorPages(BasePagination):
 
     def _page_size(self, request: Request) -> int:
         given = request.query_params.get("page_size", str(DEFAULT_SIZE))
-        if not given.isdecimal() or len(given) > 6 or not 1 <= int(given) <= LARGEST_SIZE:
+        if not re.fullmatch("[0-9]{1,6}", given) or not 1 <= int(given) <= LARGEST_SIZE:
             raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
         return int(given)
 

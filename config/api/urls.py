@@ -43,6 +43,7 @@ app_name = "api"
 
 router = SimpleRouter()
 router.register("datasets", datasets_api.DatasetResource, "datasets")
+router.register("dataset-roles", datasets_api.DatasetRoleResource, "dataset-roles")
 router.register("systems", datasets_api.SystemResource, "systems")
 router.register("studies", judgments.StudyResource, "studies")
 router.register("units", judgments.UnitResource, "units")

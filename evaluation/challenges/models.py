@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.validators import MinValueValidator, URLValidator
 from django.db import models
 from django.db.models import F, Q
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from common.rows import AppendOnlyRow
 from judgments.models import Dataset
+from judgments.models.datasets import Person
 
 
 class Challenge(models.Model):
@@ -77,6 +79,14 @@ class Challenge(models.Model):
 
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
+    def visible_to(self, user: Person) -> SubmissionQuerySet:
+        """Return one's own, those of one's own challenges, and what its author shows; all to an administrator."""
+        if not isinstance(user, User) or not user.is_active:
+            return self.none()
+        if user.is_superuser:
+            return self
+        return self.filter(Q(user=user) | Q(challenge__made_by=user) | Q(public=True))
+
     def on_leaderboard(self, challenge: Challenge) -> SubmissionQuerySet:
         return self.filter(
             challenge=challenge, state=Submission.State.SCORED, public=True, removed_at__isnull=True

@@ -204,6 +204,11 @@ class SubmissionAdmin(ReadOnlyAdmin):
     list_select_related = ("challenge", "user")
     search_fields = ("system", "team", "user__username")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
+        rows: Any = super().get_queryset(request)
+        seen: QuerySet[Submission] = rows.visible_to(request.user)
+        return seen
+
     @display(description="made", ordering="made_at")
     def made(self, submission: Submission) -> str:
         return short_time(submission.made_at)

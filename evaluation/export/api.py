@@ -10,6 +10,7 @@ from zipfile import ZipFile
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -60,8 +61,11 @@ GONE = OpenApiResponse(description="No such file, or it is not kept here.")
             OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
             *RANGE_HEADERS,
         ],
-        responses=file_responses("application/json", *(one.content_type for one in FORMATS.values()))
-        | {409: OpenApiResponse(description="It is not done.")},
+        responses=file_responses(*(one.content_type for one in FORMATS.values()))
+        | {
+            (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, description="The manifest."),
+            409: OpenApiResponse(description="It is not done."),
+        },
         description="The file of a finished export.",
     ),
 )
@@ -83,10 +87,10 @@ class ExportResource(Resource):
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
         """The bytes, as an attachment, or a range of them."""
-        wants = request.query_params.get("manifest", "false").lower()
-        if wants not in ("true", "false", "1", "0"):
+        wants = request.query_params.get("manifest", "false")
+        if wants not in ("true", "false"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
-        file = exported_file(job=self.get_object(), manifest=wants in ("true", "1"))
+        file = exported_file(job=self.get_object(), manifest=wants == "true")
         return file_download(request._request, file.path, name=file.name, content_type=file.content_type)
 
 

@@ -48,9 +48,7 @@ class Credits:
             shown |= _shown(some)
         if not shown:
             return {}
-        self._systems = self._systems or dict(
-            System.objects.filter(dataset=self.study.dataset_id).values_list("pk", "name")
-        )
+        self._systems = self._systems or dict(System.objects.of_study(self.study).values_list("pk", "name"))
         self._credits.clear()
         given = self._lists_with({place for captions in shown.values() for _, place, _ in captions})
         found: dict[int, Systems] = {}
@@ -102,7 +100,8 @@ class Credits:
     ) -> None:
         """Collect wanted ranks from whole lists, as a rank depends on all before it."""
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
-        system, item, caption, rank = columns[1:, columns[0] <= self.moment.outputs].astype(np.int64)
+        there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
+        system, item, caption, rank = columns[1:, there].astype(np.int64)
         in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
         words = self._words_of(caption)
         texts, text = np.unique(words, return_inverse=True)

@@ -125,7 +125,7 @@ def _read(study: Study) -> Snapshot:
             ),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
             outputs=last_output,
-            searched=Output.objects.searches().filter(system__dataset=study.dataset_id).exists(),
+            searched=Output.objects.of_study(study).searches().exists(),
             in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
         )
 

@@ -15,7 +15,7 @@ from common.errors import DataConflict, WrongState
 from common.rows import refresh_statistics
 from evaluation.export.formats.consensus import CollectedCaption, check_writes, written_captions
 from evaluation.export.snapshot import take_snapshot
-from judgments.datasets.importing import store_candidates
+from judgments.datasets.importing import check_own, store_candidates
 from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.studies.log import note_event
@@ -108,7 +108,14 @@ def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption],
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"
-    system, _ = System.objects.get_or_create(dataset=dataset, name=name, defaults={"fingerprint": mark})
+    maker = study.created_by
+    system, made = System.objects.get_or_create(
+        dataset=dataset,
+        name=name,
+        defaults={"fingerprint": mark, "owner": maker, "private": maker is not None},
+    )
+    if not made:
+        check_own(system, maker)
     if system.fingerprint != mark:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."

@@ -408,7 +408,7 @@ class _ClusteredMeans:
 
 
 def outputs_of(study: Study) -> QuerySet[Output]:
-    return Output.objects.filter(system__dataset=study.dataset_id)
+    return Output.objects.of_study(study)
 
 
 def newest_output(study: Study) -> int:
@@ -427,7 +427,7 @@ def proposals_of(study: Study) -> Proposals:
     """Return all systems' lists for images of the judged splits, and for captions that found one."""
     units = Unit.objects.filter(study=study, control=False, first__isnull=False)
     shown = list(plain_rows(units.order_by("position", "pk").values_list("pk", "item_id", "first_id")))
-    systems = dict(System.objects.filter(dataset=study.dataset_id).values_list("pk", "name"))
+    systems = dict(System.objects.of_study(study).values_list("pk", "name"))
     items = {
         pk: (name, split)
         for pk, name, split in plain_rows(
@@ -478,9 +478,7 @@ def proposals_of(study: Study) -> Proposals:
 def _outputs(study: Study, splits: set[str]) -> Ints:
     """Return (5, N) system, image, caption, rank, and 1 for search results, by row id."""
     task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
-    rows = Output.objects.filter(
-        Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH), system__dataset=study.dataset_id
-    )
+    rows = outputs_of(study).filter(Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH))
     columns = rows.order_by("pk").values_list("system_id", "item_id", "caption_id", "rank", task)
     return columns_of(columns, 5).astype(np.int64)
 

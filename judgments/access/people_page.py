@@ -39,20 +39,22 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
     )
     page = BoundedPaginator(roles, ON_A_PAGE).get_page(request.GET.get("page"))
-    accounts = list(_accounts()[: MOST_OFFERED + 1]) if context["may_own"] else []
+    context |= offered_accounts() if context["may_own"] else {}
     context |= {
         "page": page,
         "people": page.object_list,
         "roles": ROLES,
-        "accounts": accounts[:MOST_OFFERED],
-        "many_accounts": len(accounts) > MOST_OFFERED,
         "me": signed_in(request),
     }
     return TemplateResponse(request, "judgments/study/people.html", context)
 
 
-def _accounts() -> QuerySet[User]:
-    return User.objects.filter(is_active=True, is_staff=True).order_by("username")
+def offered_accounts() -> Context:
+    """Return the accounts that can get a role, for the context of a page."""
+    accounts = list(
+        User.objects.filter(is_active=True, is_staff=True).order_by("username")[: MOST_OFFERED + 1]
+    )
+    return {"accounts": accounts[:MOST_OFFERED], "many_accounts": len(accounts) > MOST_OFFERED}
 
 
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -22,20 +22,25 @@ from rest_framework.request import Request
 from common.errors import DesignError, NotThere, WrongState
 from common.log_context import log_about
 from judgments.access.tokens import allows
-from judgments.models import ApiToken, Caption, Dataset, Item, Job, Output, Study, StudyRole, System
+from judgments.models import (
+    ApiToken,
+    Caption,
+    Dataset,
+    DatasetRole,
+    Item,
+    Job,
+    Output,
+    Study,
+    StudyRole,
+    System,
+)
 from judgments.studies.log import note_event
 
 Role = StudyRole.Role
 Person = AbstractBaseUser | AnonymousUser
 _KEPT = "_takes_part"  # an attribute of the user object
 M = TypeVar("M", bound=Model)
-_TO_DATASET: dict[type[Model], str] = {
-    Dataset: "pk",
-    Item: "dataset",
-    Caption: "dataset",
-    System: "dataset",
-    Output: "system__dataset",
-}
+OF_DATASETS: tuple[type[Model], ...] = (Dataset, Item, Caption, System, Output, DatasetRole)
 
 
 class Right(StrEnum):
@@ -165,7 +170,10 @@ def takes_part(user: Person) -> bool:
 
 
 def may_view(user: Person, model: type[Model]) -> bool:
-    return sees_all(user, model) or (belongs_to_studies(model) and takes_part(user))
+    """Return whether this person has lists of the model, if perhaps empty ones."""
+    if sees_all(user, model) or (belongs_to_studies(model) and takes_part(user)):
+        return True
+    return model in OF_DATASETS and DatasetRole.objects.filter(user=user.pk or 0).exists()
 
 
 def sees_all(user: Person, model: type[Model]) -> bool:
@@ -176,7 +184,7 @@ def sees_all(user: Person, model: type[Model]) -> bool:
 
 
 def belongs_to_studies(model: type[Model]) -> bool:
-    return model in (Study, Job) or model in _TO_DATASET or bool(lookups_of(model))
+    return model in (Study, Job) or model in OF_DATASETS or bool(lookups_of(model))
 
 
 def lookups_of(model: type[Model]) -> tuple[str, ...]:
@@ -190,6 +198,10 @@ def lookups_of(model: type[Model]) -> tuple[str, ...]:
 
 def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     model: type[Model] = rows.model
+    if model in OF_DATASETS:
+        own_rule: Any = rows
+        visible: QuerySet[M] = own_rule.visible_to(user)
+        return visible
     if sees_all(user, model):
         return rows
     studies = Study.objects.visible_to(user)
@@ -197,8 +209,6 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
         return rows.filter(pk__in=studies.values("pk"))
     if model is Job:
         return rows.filter(_of_jobs(user))
-    if model in _TO_DATASET:
-        return rows.filter(**{f"{_TO_DATASET[model]}__in": studies.order_by().values("dataset")})
     lookups = lookups_of(model)
     if not lookups:
         return rows.none()
@@ -211,23 +221,19 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     return rows.filter(own)
 
 
-def loaded_by(dataset: Dataset, user: User) -> bool:
-    """Return whether this person's upload created the dataset; a later upload of the same files does not."""
-    done = Job.objects.filter(
-        kind="import_dataset",
-        state=Job.State.DONE,
-        args__name=dataset.name,
-        finished_at__gte=dataset.created_at,  # an earlier dataset may have had this name
-    )
-    first = done.order_by("finished_at", "pk").first()
-    return first is not None and first.created_by_id == user.pk
+def own_jobs(user: User) -> Q:
+    """Match the jobs that a person started, but for those of a study, which its role opens: it may be taken away.
+
+    An import of judgments names the study that it makes.
+    """
+    return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind="import_judgments"))
 
 
 def _of_jobs(user: Person) -> Q:
-    asked = Q(created_by=user.pk) if user.pk else Q(pk__in=[])
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])
+    asked = own_jobs(user)
     if user.has_perm("judgments.view_study"):
         return asked | Q(args__has_key="study")
     return asked | Q(args__study__in=list(studies.values_list("slug", flat=True)))
@@ -267,8 +273,8 @@ def require(request: Request, right: Right, study: Study) -> None:
 class IsStaff(BasePermission):
     """Staff with the Django permission of the action, or with a role in a study.
 
-    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes; and
-    ``needed_permissions`` of actions that no role gives.
+    A view names ``reading``, the permission for all its rows; ``scope``, the area of token scopes;
+    ``needed_permissions`` of actions that no role gives; and ``published``, whether some rows are for everybody.
     """
 
     message = "This is for staff of this installation whose account may look at it."
@@ -276,7 +282,7 @@ class IsStaff(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
-            return False
+            return getattr(view, "published", False) and request.method in SAFE_METHODS
         self._within_scope(request, view)
         needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
         if needed is not None:
@@ -285,7 +291,9 @@ class IsStaff(BasePermission):
         reading = getattr(view, "reading", PERMISSIONS[Right.VIEW])
         if user.has_perm(reading) or user.has_perm("judgments.add_study"):
             return True  # a person who may create studies gets empty lists, not a refusal
-        return StudyRole.objects.filter(user=user).exists()
+        if getattr(view, "published", False) and request.method in SAFE_METHODS:
+            return True
+        return StudyRole.objects.filter(user=user).exists() or DatasetRole.objects.filter(user=user).exists()
 
     @staticmethod
     def _within_scope(request: Request, view: Any) -> None:
@@ -302,18 +310,24 @@ class VisibleRows(BaseFilterBackend):
     """Exclude rows of studies that are not visible to the requester.
 
     A view names ``study_path``, the lookup from row to study ('' for none), and ``several``, whether a
-    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``.
+    row can belong to more than one; or it has ``rows_for(queryset, studies, request)``. Rows of datasets have their
+    own rule, and name ``to_dataset``, the lookup from row to dataset.
     """
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         token = token_of(request)
         limited = token is not None and token.limited
+        if queryset.model in OF_DATASETS:
+            rows = visible_rows(queryset, request.user)
+            if token is None or not limited:
+                return rows
+            return rows.filter(**{f"{view.to_dataset}__in": token.studies.order_by().values("dataset")})
         if not limited and staff_of(request).has_perm(view.reading):
             return queryset
         studies = studies_of(request)
         if hasattr(view, "rows_for"):
-            rows: QuerySet[Any] = view.rows_for(queryset, studies, request)
-            return rows
+            seen: QuerySet[Any] = view.rows_for(queryset, studies, request)
+            return seen
         path = getattr(view, "study_path", "")
         if not path:
             return queryset.none()

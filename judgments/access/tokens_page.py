@@ -18,6 +18,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
+from rest_framework.authtoken.admin import TokenAdmin
+from rest_framework.authtoken.models import TokenProxy
 from unfold.decorators import display
 
 from judgments.access.tokens import SCOPES, create_token, revoke_token
@@ -56,6 +58,22 @@ class TokenForm(forms.Form):
     def expires_at(self) -> datetime | None:
         days = self.cleaned_data["good_for"]
         return timezone.now() + timedelta(days=int(days)) if days else None
+
+
+admin.site.unregister(TokenProxy)
+
+
+@admin.register(TokenProxy)
+class UnscopedTokenAdmin(TokenAdmin):
+    """Tokens of before tokens had scopes: they are deleted here, and no more are made."""
+
+    list_display = ("user", "created")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
 
 
 @admin.register(ApiToken)

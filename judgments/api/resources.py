@@ -18,7 +18,7 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
-from judgments.access.roles import staff_of, token_of
+from judgments.access.roles import own_jobs, staff_of, studies_of, token_of
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
@@ -75,13 +75,21 @@ def filters_of(
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
-    """Filter by the study's slug; an unknown one is an error."""
-    return filters.ModelChoiceFilter(queryset=Study.objects.all(), to_field_name="slug", **options)
+    """Filter by the study's slug; one that is not there for the requester is an error."""
+    return filters.ModelChoiceFilter(queryset=_studies, to_field_name="slug", **options)
 
 
 def dataset_filter() -> filters.ModelChoiceFilter:
-    """Filter by the dataset's name; an unknown one is an error."""
-    return filters.ModelChoiceFilter(queryset=Dataset.objects.all(), to_field_name="name")
+    """Filter by the dataset's name; one that is not there for the requester is an error."""
+    return filters.ModelChoiceFilter(queryset=_datasets, to_field_name="name")
+
+
+def _studies(request: Request | None) -> QuerySet[Study]:
+    return Study.objects.none() if request is None else studies_of(request)
+
+
+def _datasets(request: Request | None) -> QuerySet[Dataset]:
+    return Dataset.objects.none() if request is None else Dataset.objects.visible_to(request.user)
 
 
 class HITFilters(Filters):
@@ -229,13 +237,15 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
     """Read alone: a list by pages, and single rows.
 
     ``reading`` is the permission that opens all rows, and ``study_path`` leads from a row to the study whose roles open
-    it; ``scope``: the area of a token's scopes; ``orderings``: public name -> field, the default first.
+    it; ``scope``: the area of a token's scopes; ``published``: whether some rows are for everybody; ``orderings``:
+    public name -> field, the default first.
     """
 
     reading: ClassVar[str] = "judgments.view_study"
     study_path: ClassVar[str] = "study"
     several: ClassVar[bool] = False
     scope: ClassVar[str] = "studies"
+    published: ClassVar[bool] = False
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}
     lookup_value_regex = "[0-9]{1,18}"
 
@@ -332,7 +342,7 @@ class JobResource(Resource):
 
 
 def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
-    """Return jobs of visible studies; without a limited token also those that the person started."""
+    """Return jobs of visible studies; without a limited token also those of no study that the person started."""
     token = token_of(request)
     own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
-    return rows.filter(own if token is not None and token.limited else own | Q(created_by=staff_of(request)))
+    return rows.filter(own if token is not None and token.limited else own | own_jobs(staff_of(request)))

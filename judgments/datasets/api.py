@@ -1,33 +1,117 @@
-"""Datasets with their images, captions and systems, and what systems proposed."""
+"""Datasets with their images, captions and systems, what systems proposed, and who may read them."""
 
 from __future__ import annotations
 
-from django.db.models import Count, Q
-from rest_framework import serializers
+from typing import Any
 
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from judgments.access.datasets import has_role
+from judgments.access.roles import staff_of, token_of
 from judgments.api.resources import SLUG, Related, Resource, RowSerializer, dataset_filter, filters_of
-from judgments.models import Caption, Dataset, Item, Output, System
+from judgments.datasets.operations import OPERATIONS, DatasetOperation
+from judgments.models import Caption, Dataset, DatasetRole, Item, Output, System
 
 
 class DatasetSerializer(RowSerializer[Dataset]):
     """A dataset and the number of its images."""
 
     images = serializers.IntegerField(read_only=True)
+    notes = serializers.SerializerMethodField(help_text="What the import found and how it was handled.")
 
     class Meta:
         model = Dataset
-        fields = ["name", "source_format", "images", "attribution", "notes", "fingerprint", "created_at"]
+        fields = [
+            *("name", "source_format", "images", "attribution", "notes", "fingerprint", "sharing"),
+            "created_at",
+        ]
+
+    def get_notes(self, dataset: Any) -> dict[str, Any]:
+        """Return the sentences; other notes name studies and unpublished systems."""
+        return {name: value for name, value in dataset.notes.items() if name == "sentences"}
 
 
-class DatasetResource(Resource):
+def dataset_action(operation: DatasetOperation) -> Any:
+    """Return the action of a resource that does an operation: POST /api/datasets/{name}/<operation>/."""
+
+    def do(view: Resource, request: Request, name: str) -> Response:
+        dataset, token = view.get_object(), token_of(request)
+        if token is not None and token.limited:
+            raise PermissionDenied
+        if operation.role and not has_role(request.user, dataset, operation.role):
+            raise PermissionDenied
+        values = operation.parameters.read(request.data)
+        operation.do(dataset=dataset, by=staff_of(request), **values)
+        return Response(view.get_serializer(view.get_queryset().get(pk=dataset.pk)).data)
+
+    do.__name__, do.__doc__ = operation.name.replace("-", "_"), operation.description
+    describe = extend_schema(
+        request=operation.parameters,
+        responses={200: DatasetSerializer, 409: OpenApiResponse(description="Not possible now.")},
+        summary=operation.summary,
+        description=operation.description,
+    )
+    return describe(action(detail=True, methods=["post"], url_path=operation.name)(do))
+
+
+def readable_by_all(resource: Any) -> Any:
+    """Say in the schema that a list needs no account."""
+    ways: list[dict[str, list[str]]] = [{}, {"cookieAuth": []}, {"token": []}]
+    return extend_schema_view(list=extend_schema(auth=ways), retrieve=extend_schema(auth=ways))(resource)  # type: ignore[arg-type]
+
+
+@readable_by_all
+class OfDatasets(Resource):
+    """Rows of datasets: everybody reads those of published ones.
+
+    ``to_dataset`` is the lookup from a row to its dataset.
+    """
+
+    reading, published = "judgments.view_dataset", True
+    to_dataset = "dataset"
+
+
+class DatasetResource(OfDatasets):
     """Sets of images with references."""
 
-    reading, study_path, several = "judgments.view_dataset", "studies", True
+    to_dataset = "pk"
     queryset = Dataset.objects.annotate(images=Count("items"))
     serializer_class = DatasetSerializer
-    filterset_class = filters_of(Dataset, "name", "source_format")
+    filterset_class = filters_of(Dataset, "name", "source_format", "sharing")
     orderings = {"name": "name", "created_at": "created_at"}
     lookup_field, lookup_value_regex = "name", SLUG
+
+    share = dataset_action(OPERATIONS["share"])
+    give_role = dataset_action(OPERATIONS["give-role"])
+    take_role = dataset_action(OPERATIONS["take-role"])
+    publish = dataset_action(OPERATIONS["publish"])
+
+
+class DatasetRoleSerializer(RowSerializer[DatasetRole]):
+    """A person's part in a dataset."""
+
+    dataset = Related("dataset.name")
+    user = Related("user.username")
+    given_by = Related("given_by.username", optional=True)
+
+    class Meta:
+        model = DatasetRole
+        fields = ["id", "dataset", "user", "role", "given_by", "given_at"]
+
+
+class DatasetRoleResource(Resource):
+    """Who may do what with a dataset."""
+
+    reading, to_dataset = "judgments.view_dataset", "dataset"
+    queryset = DatasetRole.objects.select_related("dataset", "user", "given_by")
+    serializer_class = DatasetRoleSerializer
+    filterset_class = filters_of(DatasetRole, "role", dataset=dataset_filter(), user="user__username")
 
 
 class SystemSerializer(RowSerializer[System]):
@@ -38,18 +122,17 @@ class SystemSerializer(RowSerializer[System]):
 
     class Meta:
         model = System
-        fields = ["id", "dataset", "name", "human", "captions"]
+        fields = ["id", "dataset", "name", "human", "private", "captions"]
 
 
-class SystemResource(Resource):
+class SystemResource(OfDatasets):
     """Whatever produced candidates."""
 
-    reading, study_path, several = "judgments.view_system", "dataset__studies", True
     queryset = System.objects.select_related("dataset").annotate(
         captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
     )
     serializer_class = SystemSerializer
-    filterset_class = filters_of(System, "name", "human", dataset=dataset_filter())
+    filterset_class = filters_of(System, "name", "human", "private", dataset=dataset_filter())
     orderings = {"id": "pk", "name": "name"}
 
 
@@ -67,10 +150,9 @@ class ItemSerializer(RowSerializer[Item]):
         fields = ["id", "dataset", "name", "position", "split", "url", "text", "boxes"]
 
 
-class ItemResource(Resource):
+class ItemResource(OfDatasets):
     """Images of datasets."""
 
-    reading, study_path, several = "judgments.view_item", "dataset__studies", True
     queryset = Item.objects.select_related("dataset")
     serializer_class = ItemSerializer
     filterset_class = filters_of(Item, "name", "split", dataset=dataset_filter())
@@ -88,10 +170,9 @@ class CaptionSerializer(RowSerializer[Caption]):
         fields = ["id", "dataset", "key", "text", "role", "image", "position"]
 
 
-class CaptionResource(Resource):
+class CaptionResource(OfDatasets):
     """References, and candidates once each."""
 
-    reading, study_path, several = "judgments.view_caption", "dataset__studies", True
     queryset = Caption.objects.select_related("dataset", "item")
     serializer_class = CaptionSerializer
     filterset_class = filters_of(Caption, "key", "role", dataset=dataset_filter(), image="item__name")
@@ -111,10 +192,10 @@ class OutputSerializer(RowSerializer[Output]):
         fields = ["id", "dataset", "system", "task", "image", "caption", "text", "rank", "score"]
 
 
-class OutputResource(Resource):
+class OutputResource(OfDatasets):
     """What systems proposed."""
 
-    reading, study_path, several = "judgments.view_output", "system__dataset__studies", True
+    to_dataset = "system__dataset"
     queryset = Output.objects.select_related("system__dataset", "item", "caption")
     serializer_class = OutputSerializer
     filterset_class = filters_of(

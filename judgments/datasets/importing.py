@@ -10,12 +10,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
 from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError
 from common.rows import insert_rows, refresh_statistics
+from judgments.access.datasets import has_role
 from judgments.datasets.uploads import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.design.reading import make_design
 from judgments.design.study_design import StudyDesign
@@ -33,7 +35,7 @@ from judgments.importers.records import (
 )
 from judgments.importers.textio import ImportNotes
 from judgments.kinds import KINDS
-from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
@@ -118,6 +120,7 @@ def import_dataset(
     images: str | None = None,
     encoding: str | None = None,
     attribution: str = "",
+    user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
     """Import images, reference captions and optional candidate pairs.
@@ -125,6 +128,8 @@ def import_dataset(
     Args:
         images: a folder with the pictures, or their base address.
         attribution: source and licence, shown with the pictures.
+        user: who owns a new dataset, and reads it alone until it is shared. What a command imports (None) is shared
+            with all researchers of the installation.
 
     Raises:
         ImportProblem: the file cannot be read as this format. DataConflict: the dataset exists with other
@@ -134,11 +139,14 @@ def import_dataset(
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
     there = Dataset.objects.filter(name=name).first()
     if there is not None:
+        if user is not None and not Dataset.objects.visible_to(user).filter(pk=there.pk).exists():
+            raise DataConflict(f"There is a dataset {name!r} already; choose another name.")
+        may_add = user is None or has_role(user, there, "editor")
         source = open_dataset(format, path, encoding=encoding)
         if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
             raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
         counts = _dataset_counts(there)
-        if images and not there.items.exclude(picture="", url="").exists():
+        if images and may_add and not there.items.exclude(picture="", url="").exists():
             rows = open_dataset(format, path, encoding=encoding).rows()
             files = {row.image: _file_of(row) for row in rows}
             with PictureCopy(name) as copy, transaction.atomic():
@@ -152,7 +160,16 @@ def import_dataset(
     fingerprint = Fingerprint()
     try:
         with PictureCopy(name) as copy, transaction.atomic():
-            dataset = Dataset.objects.create(name=name, source_format=format, attribution=attribution)
+            dataset = Dataset.objects.create(
+                name=name,
+                source_format=format,
+                attribution=attribution,
+                sharing=Dataset.Sharing.INSTALLATION if user is None else Dataset.Sharing.MEMBERS,
+            )
+            if user is not None:
+                DatasetRole.objects.create(
+                    dataset=dataset, user=user, role=DatasetRole.Role.OWNER, given_by=user
+                )
             files = _store_rows(dataset, fingerprint.over(source.rows()), progress)
             if not files:
                 raise DataConflict(f"{path} holds no captions; nothing was imported.")
@@ -319,9 +336,10 @@ def import_candidates(
     dataset: str,
     system: str,
     encoding: str | None = None,
+    user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import one system's captions.
+    """Import one system's captions; a person (``user``) owns a new system, which is not published yet.
 
     Raises:
         NotThere: no such dataset. ImportProblem: an unreadable file, or an unknown image. DataConflict:
@@ -332,6 +350,7 @@ def import_candidates(
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
+    check_own(there, user)
     source = open_candidates(format, path, encoding=encoding)
     rows = source.candidates(items)
     if there is not None and not there.fingerprint:
@@ -346,7 +365,9 @@ def import_candidates(
     stored = 0
     try:
         with transaction.atomic():
-            row_system = System.objects.create(dataset=found, name=system)
+            row_system = System.objects.create(
+                dataset=found, name=system, owner=user, private=user is not None
+            )
             for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
                 captions = store_candidates(found, {row.text for row in batch})
                 Output.objects.bulk_create(
@@ -431,6 +452,7 @@ def import_rankings(
     task: str,
     depth: int | None = None,
     encoding: str | None = None,
+    user: User | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
     """Store ranked lists from a TREC run of any number of systems.
@@ -439,6 +461,7 @@ def import_rankings(
         task: ``annotation``: an image is the query, caption ids are ranked; ``search``: a caption id is
             the query, images are ranked (H13 §4).
         depth: length to which lists are cut.
+        user: who owns the new systems, which are not published yet; None for a command.
 
     Raises:
         NotThere: no such dataset. ImportProblem: an unreadable file, or unknown names. DataConflict: a
@@ -457,7 +480,7 @@ def import_rankings(
             for name, run in sorted(runs.items()):
                 rows = run.in_order(depth, notes)
                 lists += sum(rank == 1 for _, _, rank, _ in rows)
-                stored += _store_run(locked, name, task, rows)
+                stored += _store_run(locked, name, task, rows, user)
                 progress(0.9, f"{stored:,} ranked items")
             refresh_statistics(Output)
     except IntegrityError as error:
@@ -468,7 +491,13 @@ def import_rankings(
     return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
 
 
-def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) -> int:
+def check_own(system: System | None, user: User | None) -> None:
+    """Raise DataConflict for an unpublished system of somebody else; a word more would say what it holds."""
+    if system is not None and system.private and user is not None and system.owner_id != user.pk:
+        raise DataConflict(f"There is a system {system.name!r} already; choose another name.")
+
+
+def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], user: User | None) -> int:
     """Store the missing rows of a system's lists; return their number.
 
     A system known in part from a judgments file is completed if the lists agree.
@@ -476,7 +505,10 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
     column = "fingerprint" if task == Output.Task.ANNOTATION else "search_fingerprint"
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
     digest = fingerprint_of(rows)
-    system = System.objects.filter(dataset=dataset, name=name).first() or System(dataset=dataset, name=name)
+    system = System.objects.filter(dataset=dataset, name=name).first() or System(
+        dataset=dataset, name=name, owner=user, private=user is not None
+    )
+    check_own(system, user)
     if system.human or name in (HUMAN, HUMAN_OTHER):
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."

@@ -6,17 +6,18 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
@@ -26,13 +27,17 @@ from unfold.widgets import (
 )
 
 from common.errors import QuorumError
-from judgments.access.roles import Person, loaded_by, visible_rows
+from judgments.access.datasets import ROLES, has_role
+from judgments.access.people_page import offered_accounts
+from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
+from judgments.admin.operations import posted
 from judgments.datasets import uploads
+from judgments.datasets.operations import OPERATIONS
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
-from judgments.models import Caption, Dataset, Item, Job, Output, Study, System
+from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, PublishedPair, Study, System
 
 SAMPLE = 8  # images on a dataset's page
 IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
@@ -214,6 +219,7 @@ class DatasetAdmin(QuorumAdmin):
         count_column("captions", "n_captions"),
         count_column("systems", "n_systems"),
         count_column("studies", "n_studies"),
+        "sharing",
         "created_at",
     )
     list_display_links = None
@@ -231,7 +237,7 @@ class DatasetAdmin(QuorumAdmin):
             .annotate(
                 n_images=count_of(Item.objects.all(), "dataset"),
                 n_captions=count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset"),
-                n_systems=count_of(System.objects.all(), "dataset"),
+                n_systems=count_of(System.objects.visible_to(request.user), "dataset"),
                 n_studies=count_of(Study.objects.visible_to(request.user), "dataset"),
             )
         )
@@ -248,6 +254,11 @@ class DatasetAdmin(QuorumAdmin):
             "judgments": JudgmentsForm,
         }
         return [
+            path(
+                "<int:pk>/do/<slug:name>/",
+                self.admin_site.admin_view(require_POST(self.do_view)),
+                name="judgments_dataset_do",
+            ),
             *(
                 path(
                     f"<int:pk>/{name}/",
@@ -268,7 +279,7 @@ class DatasetAdmin(QuorumAdmin):
 
     def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
         dataset = self._dataset(request, pk)
-        if not self._may_extend(request, dataset):
+        if not has_role(request.user, dataset, "editor"):
             raise PermissionDenied
         if form_class is JudgmentsForm and not request.user.has_perm("judgments.add_study"):
             raise PermissionDenied
@@ -307,7 +318,16 @@ class DatasetAdmin(QuorumAdmin):
             "opts": Dataset._meta,
             "title": dataset.name,
             "dataset": dataset,
-            "may_change": self._may_extend(request, dataset),
+            "may_change": has_role(request.user, dataset, "editor"),
+            "may_own": (may_own := has_role(request.user, dataset, "owner")),
+            "members": DatasetRole.objects.visible_to(request.user)
+            .filter(dataset=dataset)
+            .select_related("user", "given_by")
+            .order_by("given_at", "pk"),
+            "roles": ROLES,
+            "sharings": Dataset.Sharing.choices,
+            "me": signed_in(request),
+            **(offered_accounts() if may_own else {}),
             "may_add_study": request.user.has_perm("judgments.add_study"),
             **_contents(dataset, request.user),
         }
@@ -316,13 +336,29 @@ class DatasetAdmin(QuorumAdmin):
     def _dataset(self, request: HttpRequest, pk: int | str) -> Dataset:
         return row_or_404(visible_rows(Dataset.objects.all(), request.user), pk)
 
-    def _may_extend(self, request: HttpRequest, dataset: Dataset) -> bool:
-        """Who imported a dataset may add systems and judgments to it."""
-        return self.has_change_permission(request) or loaded_by(dataset, signed_in(request))
+    def do_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
+        """Do an operation on the dataset, and return to its page."""
+        dataset = self._dataset(request, pk)
+        operation = OPERATIONS.get(name)
+        if operation is None:
+            raise Http404
+        if operation.role and not has_role(request.user, dataset, operation.role):
+            raise PermissionDenied
+        try:
+            values = posted(request, operation.parameters)
+            words = operation.do(dataset=dataset, by=signed_in(request), **values)
+        except QuorumError as error:
+            messages.error(request, str(error))
+        else:
+            self.log_change(request, dataset, words)
+            messages.success(request, words)
+        if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
+            return redirect("admin:judgments_dataset_changelist")  # who gave up their own role
+        return redirect("admin:judgments_dataset_change", dataset.pk)
 
 
 def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
-    """Return counts and a few images, in eight queries for any size."""
+    """Return counts and a few images, in six queries for any size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
     jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(
@@ -330,13 +366,16 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     )
     return {
         "splits": list(items.order_by().values("split").annotate(n=Count("pk")).order_by("split")),
-        "counts": {
-            "images": items.count(),
-            "captions": Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).count(),
-            "pairs": dataset.published_pairs.count(),
-        },
+        "counts": Dataset.objects.filter(pk=dataset.pk).values(
+            n_images=count_of(Item.objects.all(), "dataset"),
+            n_captions=count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset"),
+            n_pairs=count_of(PublishedPair.objects.all(), "dataset"),
+        )[0],
         "systems": list(
-            System.objects.filter(dataset=dataset).annotate(
+            System.objects.visible_to(person)
+            .filter(dataset=dataset)
+            .select_related("owner")
+            .annotate(
                 n=count_of(Output.objects.annotations(), "system"),
                 found=count_of(Output.objects.searches(), "system"),
             )

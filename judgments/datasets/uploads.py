@@ -35,7 +35,11 @@ from judgments.models import Job
 MOST_FILES = 200_000
 MOST_BYTES = 10 * 2**30
 MOST_GROWTH = 200  # maximal compression ratio of a file; text packs to about a tenth
-SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
+SMALL_ENOUGH = 2**20  # bytes of a file below which growth is of no account
+SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # likewise, of all files together
+MOST_LISTING = 64 * 2**20  # bytes of an archive's table of contents, which is read whole
+MOST_PIXELS = 64_000_000  # of a picture
+LONGEST_END = 2**16 + 200  # bytes of the end of an archive: its records, and a comment
 CHUNK = 2**20
 LONGEST_NAME = 255  # bytes of a path component that common file systems accept
 # What zipfile raises for bytes that only resemble an archive.
@@ -158,14 +162,14 @@ def check_name(name: str) -> None:
 
 def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
     """Raise UploadRefused with the first problem of an archive's table of contents."""
-    _wanted_members(_archive(packed, name), name, suffixes)
+    _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
     packed.seek(0)
 
 
 def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | None = None) -> None:
     """Unpack below ``target``. Raise UploadRefused if the archive is unsafe, damaged, or larger than declared."""
     archive = _archive(packed, name)
-    for member, inner in _wanted_members(archive, name, suffixes):
+    for member, inner in _wanted_members(archive, name, suffixes, _size(packed)):
         file = target.joinpath(*inner.parts)
         left = member.file_size
         try:
@@ -182,7 +186,27 @@ def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | N
             raise UploadRefused(f"{name} holds two things named {member.filename!r}.") from None
 
 
+def _size(packed: IO[bytes] | UploadedFile) -> int:
+    packed.seek(0, 2)
+    return packed.tell()
+
+
+def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
+    """Return the bytes of an archive's table of contents, as its end states them; 0 where there is no end."""
+    size = _size(packed)
+    packed.seek(max(0, size - LONGEST_END))
+    tail = packed.read(LONGEST_END)
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or end + 16 > len(tail):
+        return 0
+    if tail[end - 20 : end - 16] == b"PK\x06\x07":  # of an archive above 4 GB
+        return int.from_bytes(tail[end - 36 : end - 28], "little")
+    return int.from_bytes(tail[end + 12 : end + 16], "little")
+
+
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
+    if _listing_size(packed) > MOST_LISTING:
+        raise UploadRefused(f"{name} lists too many files; at most {MOST_FILES:,} are read.")
     try:
         return zipfile.ZipFile(packed)
     except DAMAGE:
@@ -190,7 +214,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
 
 
 def _wanted_members(
-    archive: zipfile.ZipFile, name: str, suffixes: set[str] | None
+    archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
 ) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
     """Return the archive's files with their targets, if all may be unpacked."""
     members = archive.infolist()
@@ -199,6 +223,8 @@ def _wanted_members(
     total = sum(member.file_size for member in members)
     if total > MOST_BYTES:
         raise UploadRefused(f"{name} would unpack to {total:,} bytes; at most {MOST_BYTES:,} are read.")
+    if total > max(SMALL_ARCHIVE, MOST_GROWTH * size):  # many small bombs, or members that share their bytes
+        raise UploadRefused(f"{name} would grow more than {MOST_GROWTH} times; nothing was read.")
     wanted = []
     for member in members:
         inner = PurePosixPath(member.filename)
@@ -281,12 +307,16 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def picture_format(path: Path) -> str:
-    """Raise PictureProblem for a file that is none of ``SUFFIXES``."""
+    """Raise PictureProblem for a file that is none of ``SUFFIXES``, or that would fill a browser's memory."""
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
-            name = picture.format or ""
-    except (UnidentifiedImageError, OSError, ValueError, PillowImage.DecompressionBombError):
-        name = ""
+            name, pixels = picture.format or "", picture.width * picture.height
+    except PillowImage.DecompressionBombError:
+        name, pixels = "", MOST_PIXELS + 1
+    except (UnidentifiedImageError, OSError, ValueError):
+        name, pixels = "", 0
+    if pixels > MOST_PIXELS:
+        raise PictureProblem(f"{path} has too many pixels; expected at most {MOST_PIXELS:,}.")
     if name not in SUFFIXES:
         raise PictureProblem(f"{path} is not a picture; expected {', '.join(FORMATS)}.")
     return name

@@ -32,6 +32,7 @@ PLAIN_WORDS = {
     "model_type": "a table",
     "dict_type": "a table",
 }
+MOST_PROBLEMS = 200
 
 
 def slugify_name(name: str) -> str:
@@ -204,7 +205,8 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_design_errors(error: ValidationError) -> list[DesignError]:
-    problems = error.errors(include_url=False)
+    # each is compared with all, and a body can hold a hundred thousand
+    problems = error.errors(include_url=False)[:MOST_PROBLEMS]
     found: list[DesignError] = []
     told: set[tuple[str, ...]] = set()
     for problem in problems:

@@ -215,7 +215,13 @@ def import_template(
         raise DataConflict(f"There is a dataset {slug!r} already; choose another short name.")
     with transaction.atomic():
         import_dataset(
-            format=FORMAT, path=inputs, name=slug, images=images, encoding=encoding, progress=progress
+            format=FORMAT,
+            path=inputs,
+            name=slug,
+            images=images,
+            encoding=encoding,
+            user=user,
+            progress=progress,
         )
         study = create_study(design=design, user=user)
         study.notes = study.notes | {"left_out": list(brought.left_out)}

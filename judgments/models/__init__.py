@@ -1,7 +1,7 @@
 """Data, study design, units, HITs, control items, and jobs as rows."""
 
 from judgments.models.access import ApiToken, StudyEvent, StudyRole
-from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.models.datasets import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System
 from judgments.models.jobs import CachedFigures, Job
 from judgments.models.studies import HIT, CandidatePair, HITUnit, OutcomeBounds, SavedPreset, Study, Unit
 
@@ -12,6 +12,7 @@ __all__ = [
     "CandidatePair",
     "Caption",
     "Dataset",
+    "DatasetRole",
     "HITUnit",
     "Item",
     "Job",

@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+Person = AbstractBaseUser | AnonymousUser
 
 
 def picture_path(item: Item, filename: str) -> str:
     return f"pictures/{item.dataset.name}/{filename}"
 
 
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    def visible_to(self, user: Person) -> DatasetQuerySet:
+        """Return what a person may read: published datasets, those where they have a role, and those of their studies.
+
+        The permission to view datasets adds those shared with the installation; the one to change them, all.
+        """
+        if not isinstance(user, User) or not user.is_active:
+            return self.filter(sharing=Dataset.Sharing.PUBLISHED)
+        if sees_all_datasets(user):
+            return self
+        in_study = Dataset.objects.filter(studies__roles__user=user)
+        if user.has_perm("judgments.view_study") or user.has_perm("judgments.change_study"):
+            in_study = Dataset.objects.filter(studies__isnull=False)
+        shared = [Dataset.Sharing.PUBLISHED]
+        if user.has_perm("judgments.view_dataset"):
+            shared.append(Dataset.Sharing.INSTALLATION)
+        own = DatasetRole.objects.filter(user=user).order_by().values("dataset")
+        return self.filter(Q(sharing__in=shared) | Q(pk__in=own) | Q(pk__in=in_study.order_by().values("pk")))
+
+
+def sees_all_datasets(user: Person) -> bool:
+    return isinstance(user, User) and user.has_perm("judgments.change_dataset")
+
+
 class Dataset(models.Model):
     """A set of images with reference captions, imported from one source."""
+
+    class Sharing(models.TextChoices):
+        MEMBERS = "members", "its members alone"
+        INSTALLATION = "installation", "all researchers of this installation"
+        PUBLISHED = "published", "everybody, also without an account"
 
     name = models.SlugField(max_length=80, unique=True)
     source_format = models.CharField(max_length=30)
@@ -25,10 +62,24 @@ class Dataset(models.Model):
     attribution = models.TextField(
         blank=True, help_text="Source, licence and authors, shown with the pictures."
     )
+    sharing = models.CharField(
+        max_length=12,
+        choices=Sharing,
+        default=Sharing.MEMBERS,
+        help_text="Who may read it beside its members.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = DatasetQuerySet.as_manager()
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(sharing__in=["members", "installation", "published"]),
+                name="sharing_is_a_known_one",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -40,6 +91,55 @@ class Dataset(models.Model):
         Their ranks are places in the list even where earlier ones are missing.
         """
         return dict(self.notes.get("known_in_part", {}))
+
+
+class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
+    def visible_to(self, user: Person) -> DatasetRoleQuerySet:
+        """Return the roles in datasets where a person has one."""
+        if sees_all_datasets(user):
+            return self
+        account = user.pk if isinstance(user, User) and user.is_active else 0
+        own = DatasetRole.objects.filter(user=account)
+        return self.filter(dataset__in=own.order_by().values("dataset"))
+
+
+class DatasetRole(models.Model):
+    """A person's role in a dataset; each includes the rights of the ones before (judgments.access.datasets)."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", "viewer"
+        EDITOR = "editor", "editor"
+        OWNER = "owner", "owner"
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="roles")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="dataset_roles")
+    role = models.CharField(max_length=10, choices=Role)
+    given_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    given_at = models.DateTimeField(default=timezone.now)
+
+    objects = DatasetRoleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["dataset_id", "user_id"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "user"], name="one_role_per_dataset_and_person"),
+            models.CheckConstraint(
+                condition=Q(role__in=["viewer", "editor", "owner"]), name="dataset_role_is_a_known_one"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.role} of {self.dataset}"
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def visible_to(self, user: Person) -> ItemQuerySet:
+        """Return the images of visible datasets."""
+        if sees_all_datasets(user):
+            return self
+        return self.filter(dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"))
 
 
 class Item(models.Model):
@@ -60,6 +160,8 @@ class Item(models.Model):
         default=list, blank=True, help_text="The row of inputs of a HIT template: [[column, text], …]."
     )
 
+    objects = ItemQuerySet.as_manager()
+
     class Meta:
         ordering = ["dataset_id", "position"]
         constraints = [models.UniqueConstraint(fields=["dataset", "name"], name="item_name_once_per_dataset")]
@@ -67,6 +169,18 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class CaptionQuerySet(models.QuerySet["Caption"]):
+    def visible_to(self, user: Person) -> CaptionQuerySet:
+        """Return references, and candidates of visible systems; those of no system are texts of control items."""
+        if sees_all_datasets(user):
+            return self
+        proposed = Output.objects.filter(caption=OuterRef("pk")).visible_to(user)
+        return self.filter(
+            Q(role=Caption.Role.REFERENCE) | Exists(proposed),
+            dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"),
+        )
 
 
 class Caption(models.Model):
@@ -87,6 +201,8 @@ class Caption(models.Model):
     role = models.CharField(max_length=10, choices=Role)
     position = models.PositiveIntegerField(default=0, help_text="Order among the image's references.")
 
+    objects = CaptionQuerySet.as_manager()
+
     class Meta:
         ordering = ["id"]
         constraints = [
@@ -102,6 +218,25 @@ class Caption(models.Model):
 
 
 class SystemQuerySet(models.QuerySet["System"]):
+    def visible_to(self, user: Person) -> SystemQuerySet:
+        """Return the systems of visible datasets without the unpublished ones of others."""
+        if sees_all_datasets(user):
+            return self
+        account = (
+            user.pk if isinstance(user, User) and user.is_active else 0
+        )  # a worker has another table's key
+        return self.open_to(account).filter(
+            dataset__in=Dataset.objects.visible_to(user).order_by().values("pk")
+        )
+
+    def open_to(self, maker: int | None) -> SystemQuerySet:
+        """Return the systems that a study made by this account draws from; None, a command, draws from all."""
+        return self if maker is None else self.filter(Q(private=False) | Q(owner=maker))
+
+    def of_study(self, study: Any) -> SystemQuerySet:
+        """Return the systems that a study draws from and reports on."""
+        return self.filter(dataset=study.dataset_id).open_to(study.created_by_id)
+
     def captioners(self) -> SystemQuerySet:
         """Return systems that gave captions or belong to a pair, not those that only ranked."""
         own = Output.objects.filter(system=OuterRef("pk"))
@@ -114,6 +249,13 @@ class System(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="systems")
     name = models.CharField(max_length=80)
     human = models.BooleanField(default=False, help_text="People's held-out captions, not a machine's.")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="systems", null=True, blank=True,
+        help_text="Who added it; empty for a command, and for what came with the dataset.",
+    )  # fmt: skip
+    private = models.BooleanField(
+        default=False, help_text="Not published: its outputs are its owner's alone."
+    )
     fingerprint = models.CharField(max_length=64, blank=True)
     search_fingerprint = models.CharField(
         max_length=64, blank=True, help_text="SHA-256 of the rankings of images that were imported."
@@ -124,7 +266,10 @@ class System(models.Model):
     class Meta:
         ordering = ["dataset_id", "name"]
         constraints = [
-            models.UniqueConstraint(fields=["dataset", "name"], name="system_name_once_per_dataset")
+            models.UniqueConstraint(fields=["dataset", "name"], name="system_name_once_per_dataset"),
+            models.CheckConstraint(
+                condition=Q(private=False) | Q(owner__isnull=False), name="a_private_system_has_an_owner"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -132,6 +277,20 @@ class System(models.Model):
 
 
 class OutputQuerySet(models.QuerySet["Output"]):
+    def visible_to(self, user: Person) -> OutputQuerySet:
+        """Return the outputs of visible systems."""
+        if sees_all_datasets(user):
+            return self
+        return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
+
+    def open_to(self, maker: int | None) -> OutputQuerySet:
+        """Return the outputs that a study made by this account draws from; None, a command, draws from all."""
+        return self if maker is None else self.filter(Q(system__private=False) | Q(system__owner=maker))
+
+    def of_study(self, study: Any) -> OutputQuerySet:
+        """Return the outputs that a study draws from and reports on."""
+        return self.filter(system__dataset=study.dataset_id).open_to(study.created_by_id)
+
     def annotations(self) -> OutputQuerySet:
         """Return captions proposed for images, best first per system and image."""
         return self.filter(task=Output.Task.ANNOTATION)

@@ -202,10 +202,12 @@ def no_progress(share: float, words: str) -> None:
     """Ignore progress."""
 
 
-def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
+def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | None = None) -> Material:
     """Read a dataset for generation with six queries, in import order.
 
     Args:
+        maker: row id of the account that made the study, which draws nothing from unpublished systems of others;
+            None: a command made it.
         ranked: places of ranked lists to read. None: none; a ranked reference is then an output only if
             first, and no image is ``found``.
     """
@@ -216,8 +218,8 @@ def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
         texts[pk] = Text(key=key, text=text)
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
-    systems = {system.pk: system for system in System.objects.filter(dataset=dataset)}
-    outputs, found = _outputs(dataset, systems, texts, ranked)
+    systems = {system.pk: system for system in System.objects.filter(dataset=dataset).open_to(maker)}
+    outputs, found = _outputs(dataset, maker, systems, texts, ranked)
     images: list[Image] = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
@@ -259,11 +261,15 @@ def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
 
 
 def _outputs(
-    dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text], ranked: int | None
+    dataset: Dataset,
+    maker: int | None,
+    systems: Mapping[int, System],
+    texts: Mapping[int, Text],
+    ranked: int | None,
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
     """Return image row id -> machine outputs and retrievals, in an order that no import or collation changes."""
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
-    rows = Output.objects.filter(system__dataset=dataset, system__human=False)
+    rows = Output.objects.filter(system__dataset=dataset, system__human=False).open_to(maker)
     outputs: dict[int, list[tuple[str, Text]]] = {}
     given = rows.annotations().order_by("item_id", "rank", "pk")
     columns = ("system_id", "item_id", "caption_id", "caption__role")
@@ -286,14 +292,17 @@ def _outputs(
     return outputs, found
 
 
-def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
-    """Draw what the study would get. Raise DesignError if the dataset cannot supply it."""
+def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
+    """Draw what a study made by this account (None: by a command) would get.
+
+    Raise DesignError if the dataset cannot supply it.
+    """
     wanted = (
         {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
         if KINDS[design.protocol].judges_one_caption
         else {}
     )
-    material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from))
+    material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from), maker=maker)
     _check_examples(design, material)
     aside = set_aside(design, material)
     batch = KINDS[design.protocol].of(design).batch(design, aside.rest)
@@ -332,9 +341,9 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
         )
 
 
-def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
+def plan_study(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Plan:
     """Count what a real draw of the design gives."""
-    batch = build_batch(design, dataset)
+    batch = build_batch(design, dataset, maker=maker)
     judged = batch.unit_count + batch.control_count
     judgments = judged * design.judgments_per_unit
     return Plan(
@@ -370,7 +379,7 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     if study.state != Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
     progress(0.05, "drawing")
-    return build_batch(design_of(study), study.dataset)
+    return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
 
 @transaction.atomic

@@ -82,7 +82,7 @@ def counts_of(study: Study) -> dict[str, Any]:
 
 def _planned(study: Study) -> Plan | str:
     try:
-        return plan_study(design_of(study), study.dataset)
+        return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
     except QuorumError as error:
         return str(error)
 

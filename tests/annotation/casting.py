@@ -33,7 +33,9 @@ def picture_bytes(colour: str = "navy", size: tuple[int, int] = (320, 240)) -> b
 def make_dataset(name: str = "shapes", *, images: int = 8, pictures: bool = True) -> Dataset:
     """``images`` images with five references each, the last two of them in the split of control items, and two
     systems with a caption for each image."""
-    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="0" * 64)
+    dataset = Dataset.objects.create(
+        name=name, source_format="jsonl", fingerprint="0" * 64, sharing="installation"
+    )
     systems = [System.objects.create(dataset=dataset, name=f"captioner-{letter}") for letter in "xy"]
     captions, outputs = [], []
     for number in range(images):

@@ -37,7 +37,9 @@ def scene(number: int) -> bytes:
 
 def make_scenes(name: str = "scenes", *, images: int = 6, pictures: bool = True) -> Dataset:
     """``images`` scenes with two captions each, the last two of them in the split of control items."""
-    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="2" * 64)
+    dataset = Dataset.objects.create(
+        name=name, source_format="jsonl", fingerprint="2" * 64, sharing="installation"
+    )
     for number in range(images):
         item = Item(
             dataset=dataset,

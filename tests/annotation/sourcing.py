@@ -33,7 +33,9 @@ def make_texts(
     systems: int = 2,
 ) -> Dataset:
     """``images`` items with a text, three references and a text of each system; the last two are in the split dev."""
-    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="0" * 64)
+    dataset = Dataset.objects.create(
+        name=name, source_format="jsonl", fingerprint="0" * 64, sharing="installation"
+    )
     makers = [System.objects.create(dataset=dataset, name=f"maker-{number}") for number in range(systems)]
     for number in range(images):
         item = Item(

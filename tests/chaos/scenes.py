@@ -36,7 +36,9 @@ def make_local() -> None:
 
 def make(hits: int, people: int) -> None:
     """A study of ``hits`` HITs with one unit each, open, nothing of it published yet."""
-    dataset = Dataset.objects.create(name="shapes", source_format="jsonl", fingerprint="0" * 64)
+    dataset = Dataset.objects.create(
+        name="shapes", source_format="jsonl", fingerprint="0" * 64, sharing="installation"
+    )
     images = hits // 4 + 20  # more pairs than HITs
     for number in range(images):
         split = "dev" if number >= images - 2 else "test"

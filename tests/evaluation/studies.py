@@ -20,7 +20,9 @@ START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
 
 def make_dataset(name: str, images: Mapping[str, Sequence[str]], split: str = "") -> Dataset:
     """Images with their reference captions, keyed ``image#n``."""
-    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="0" * 64)
+    dataset = Dataset.objects.create(
+        name=name, source_format="jsonl", fingerprint="0" * 64, sharing="installation"
+    )
     for position, (image, references) in enumerate(images.items()):
         item = Item.objects.create(dataset=dataset, name=image, position=position, split=split)
         for number, text in enumerate(references):

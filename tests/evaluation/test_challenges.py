@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
@@ -395,3 +395,20 @@ def test_a_challenge_keeps_the_hash_of_its_references() -> None:
     assert make_challenge(challenge=again).references_sha256 == first.references_sha256
     other = a_challenge("three", images=23)
     assert other.references_sha256 != first.references_sha256
+
+
+def test_what_its_author_does_not_show_is_for_organisers_of_that_challenge_alone() -> None:
+    challenge = a_challenge()
+    hidden = submit(challenge, participant(), 3, "Hidden", public=False)
+    submit(challenge, participant("bela"), 5, "Shown")
+    organiser, other = (User.objects.create_user(name, is_staff=True) for name in ("organiser", "other"))
+    names = Permission.objects.filter(codename__in=["view_submission", "change_submission"])
+    for user in (organiser, other):
+        user.user_permissions.set(names)
+    Challenge.objects.update(made_by=organiser)
+    for user, seen in ((organiser, True), (other, False)):
+        browser = signed_in(user)
+        listed = browser.get("/admin/evaluation/submission/").content.decode()
+        assert ("Shown" in listed, "Hidden" in listed) == (True, seen)
+        remove = browser.get(f"/admin/evaluation/submission/{hidden.pk}/remove/")
+        assert remove.status_code == (200 if seen else 404)

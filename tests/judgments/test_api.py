@@ -25,8 +25,15 @@ LISTS = [
     "datasets", "systems", "studies", "units", "hits", "jobs", "assignments", "judgments", "workers", "consensus",
     "reports", "exports", "items", "captions", "outputs", "pairs", "events", "roles", "exclusions", "cases",
     "problem-reports", "budgets", "ledger", "publications", "sessions", "webhooks", "deliveries", "registrations",
-    "releases",
+    "releases", "dataset-roles",
 ]  # fmt: skip
+PUBLISHED = (
+    "datasets",
+    "systems",
+    "items",
+    "captions",
+    "outputs",
+)  # lists of which everybody reads some rows
 DESIGN = {"name": "By HTTP", "dataset": "animals", "protocol": "graded", "seed": 4}
 
 
@@ -77,7 +84,13 @@ def test_strangers_get_nothing() -> None:
     browser.force_login(person)
     of_newcomer = token_of(User.objects.create_user("newcomer", is_staff=True))
     of_person, of_gone = token_of(person), token_of(gone)
+    for name in PUBLISHED:
+        for headers in ({}, of_person, of_newcomer):
+            assert Client().get(f"/api/{name}/", headers=headers).json()["results"] == []
+        is_problem(Client().post(f"/api/{name}/"), 401)
     for name in (*LISTS, "studies/a-triplet-study", "units/1"):
+        if name in PUBLISHED:
+            continue
         assert is_problem(Client().get(f"/api/{name}/"), 401)
         is_problem(Client().get(f"/api/{name}/", headers=of_person), 403)
         is_problem(Client().get(f"/api/{name}/", headers=of_gone), 401)

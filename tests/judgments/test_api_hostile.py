@@ -98,7 +98,7 @@ def test_a_body_that_can_be_read_in_no_way_or_in_two_is_refused_by_name(
 
 def test_a_body_as_deep_as_allowed_is_read(staff: dict[str, str]) -> None:
     draft = make_study("graded", opened=False)
-    body = b'{"sampling":' * 99 + b'{"x": []}' + b"}" * 99
+    body = b'{"sampling":' * 98 + b'{"x": []}' + b"}" * 98
     sentence = said(send("patch", f"/api/studies/{draft.slug}/design/", body, staff), 400)
     assert "deep" not in sentence
     assert "sampling" in sentence
@@ -246,3 +246,31 @@ def test_an_address_that_no_row_can_have_is_not_there_on_any_database(
     installation_on: Callable[[str], Installation], database: str
 ) -> None:
     assert json.loads(installation_on(database).python(LOOK).splitlines()[-1]) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("units/?control=true&control=false", "control: is given twice; expected it once."),
+        ("units/?control=", "control: is empty; expected one of its values."),
+        ("studies/?state=", "state: is empty; expected one of its values."),
+        ("outputs/?rank=%20%2B1", "rank: must be a whole number of at most 18 digits."),
+        ("outputs/?rank=%D9%A3", "rank: must be a whole number of at most 18 digits."),
+        ("units/?page_size=%D9%A3", "page_size: must be a whole number from 1 to 1000."),
+    ],
+)
+def test_a_list_takes_what_its_description_allows_alone(
+    staff: dict[str, str], query: str, problem: str
+) -> None:
+    assert said(Client().get(f"/api/{query}", headers=staff), 400) == problem
+
+
+def test_brackets_in_texts_are_not_counted_and_depth_is_found_before_anything_is_made(
+    staff: dict[str, str],
+) -> None:
+    draft = make_study("graded", opened=False)
+    path = f"/api/studies/{draft.slug}/design/"
+    assert "deep" not in said(send("patch", path, b'{"name": "' + b'[\\"' * 200 + b'", "x": 1}', staff), 400)
+    wide = b"[" + b",".join([b"[" * 102 + b"]" * 102] * 1_500) + b"]"
+    for body in (wide, b"[" * 320_000, b'{"a": "' + b"\\\\" * 150_000):
+        said(send("patch", path, body, staff), 400)

@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import DesignError
 from judgments.design.presets import FOLDER, PRESETS
-from judgments.design.reading import make_design, read_toml, write_toml
+from judgments.design.reading import make_design, problems_in, read_toml, write_toml
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}
 
@@ -154,3 +154,10 @@ def test_a_file_that_is_not_toml_names_the_line() -> None:
 def test_every_preset_file_is_offered_under_its_own_name() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == set(PRESETS)
     assert all(preset.values["preset"] == name for name, preset in PRESETS.items())
+
+
+def test_a_list_of_thousands_of_mistakes_costs_what_a_short_one_does() -> None:
+    values = {"name": "A", "dataset": "d", "protocol": "graded", "examples": [[]] * 20_000}
+    with pytest.raises(DesignError, match="examples"):
+        make_design(values)
+    assert len(problems_in(values)) <= 200

@@ -17,7 +17,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.errors import DesignError
-from judgments.access.roles import give_role
+from judgments.access.datasets import share_dataset
+from judgments.access.roles import give_role, take_role
 from judgments.design.reading import make_design, write_toml
 from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole
@@ -117,8 +118,12 @@ class TestResearchers:
         for one in (client, bela):  # the second brings the same files under the same name
             files = [SimpleUploadedFile("own.csv", b"image,caption\na.jpg,A dog runs .\n")]
             one.post(reverse("admin:judgments_dataset_add"), {"name": "own", "format": "csv", "files": files})
-            assert run_job(Job.objects.latest("pk").pk)
+            job = Job.objects.latest("pk")
+            assert run_job(job.pk) == (one is client)
+        job.refresh_from_db()
+        assert "There is a dataset 'own' already" in job.error
         own = Dataset.objects.get(name="own")
+        share_dataset(dataset=own, sharing="installation")
         ways = ("candidates", "judgments")
         for who, dataset, allowed in ((client, own, True), (bela, own, False), (client, others, False)):
             shown = words(who.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])))
@@ -232,6 +237,18 @@ class TestCopies:
 
 
 class TestJobsOfASlug:
+    def test_they_are_gone_with_the_role_also_for_who_started_them(self) -> None:
+        study = make_study()
+        user, client = somebody("ada")
+        give_role(study=study, user=user, role="viewer")
+        job = enqueue(kind="export", args={"study": study.slug, "format": "jsonl"}, user=user)
+        addresses = [f"/api/jobs/{job.pk}/", reverse("admin:judgments_job_change", args=[job.pk])]
+        assert [client.get(address).status_code for address in addresses] == [200, 200]
+        take_role(study=study, user=user)
+        give_role(study=make_study(slug="another"), user=user, role="viewer")
+        addresses.append(f"/api/exports/{job.pk}/download/")
+        assert [client.get(address).status_code for address in addresses] == [404, 404, 404]
+
     def test_they_go_with_the_study_that_changes_its_slug(self) -> None:
         study, user = make_study(opened=False), User.objects.create_superuser("ada")
         job = enqueue(kind="generate_hits", args={"study": study.slug})

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
+from rest_framework.authtoken.models import Token
 
 from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token, revoke_token
@@ -191,3 +192,15 @@ def test_a_worker_gets_a_held_hit_whole_each_time() -> None:
     for _ in range(2):
         response: Any = Client().post("/api/studies/a-triplet-study/assignments/", headers=headers)
         assert "ETag" not in response
+
+
+def test_the_frameworks_command_and_page_make_no_token_without_scopes(grace: User) -> None:
+    with pytest.raises(CommandError, match="use create_token USER"):
+        call_command("drf_create_token", "grace")
+    old, admin = Token.objects.create(user=grace), Client()
+    admin.force_login(User.objects.create_superuser("root"))
+    listed = admin.get("/admin/authtoken/tokenproxy/")
+    assert (listed.status_code, old.key in listed.content.decode()) == (200, False)
+    assert admin.get("/admin/authtoken/tokenproxy/add/").status_code == 403
+    assert admin.post(f"/admin/authtoken/tokenproxy/{grace.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert not Token.objects.exists()

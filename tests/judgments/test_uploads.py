@@ -119,6 +119,18 @@ def test_more_files_or_bytes_than_are_read_are_refused(monkeypatch: pytest.Monke
         keep("set.zip", packed(("a", b"1234")))
 
 
+def test_many_small_bombs_and_a_listing_too_long_to_be_read_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(uploads, "SMALL_ARCHIVE", 2**20)
+    bombs = packed(*((str(number), bytes(2**20)) for number in range(3)))
+    with pytest.raises(UploadRefused, match="would grow more than 200 times"):
+        keep("set.zip", bombs)
+    monkeypatch.setattr(uploads, "MOST_LISTING", 100)
+    with pytest.raises(UploadRefused, match="lists too many files"):
+        keep("set.zip", packed(("a", b"1"), ("b", b"2"), ("c", b"3")))
+
+
 def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
     honest = packed(("a.csv", b"x" * 1000))
     lying = honest.replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))

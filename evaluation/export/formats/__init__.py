@@ -66,7 +66,7 @@ def _closed(study: Study) -> str:
 def _of_systems(study: Study) -> str:
     if not KINDS[study.protocol].values:
         return "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise)"
-    if not System.objects.filter(dataset=study.dataset_id).captioners().exists():
+    if not System.objects.of_study(study).captioners().exists():
         return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"
     return ""
 

@@ -89,7 +89,7 @@ class Mtme(Encoding):
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Fix the systems, as others may be imported meanwhile."""
-        systems = System.objects.filter(dataset=study.dataset_id).captioners().order_by("name", "pk")
+        systems = System.objects.of_study(study).captioners().order_by("name", "pk")
         return {
             "systems": list(systems.values_list("pk", flat=True)),
             "segments": judged_items(study).count(),

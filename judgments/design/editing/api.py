@@ -118,7 +118,8 @@ class PlanView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Units, control items, HITs, judgments and hours, as generating would draw them."""
         study = study_for(request, slug)
-        return Response(PlanSerializer(plan_study(design_of(study), study.dataset)).data)
+        plan = plan_study(design_of(study), study.dataset, maker=study.created_by_id)
+        return Response(PlanSerializer(plan).data)
 
 
 class PresetsView(APIView):

@@ -173,7 +173,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     try:
         if dataset is None:
             raise DesignError(f"There is no dataset {design.dataset!r}.", field="dataset")
-        plan = plan_study(design, dataset)
+        plan = plan_study(design, dataset, maker=request.user.pk)
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
         context["problem"] = str(error)

@@ -29,7 +29,7 @@ class Command(OperationCommand):
             check_place(output)
         design = design_of(study)
         if study.state != Study.State.DRAFT and output is not None and study.source == Study.Source.DESIGNED:
-            batch = build_batch(design, study.dataset)
+            batch = build_batch(design, study.dataset, maker=study.created_by_id)
             if not _same_hits(study, [hit.key for hit in batch.hits]):
                 raise WrongState(
                     f"Study {study.slug!r} was generated before its dataset changed; its HITs cannot be drawn again."

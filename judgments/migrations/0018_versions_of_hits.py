@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judgments", "0016_names_of_the_glossary")]
+    dependencies = [("judgments", "0017_members_of_datasets")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,19 @@
+"""Refuse the framework's command: its keys are stored as they are, and open all that their account may do."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+
+class Command(BaseCommand):
+    help = "Makes nothing: use create_token, whose tokens have scopes and are not stored in plain text."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("arguments", nargs="*")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        raise CommandError(
+            "No token was made: use create_token USER 'what for' --scopes studies:read, whose tokens have scopes "
+            "and an end."
+        )

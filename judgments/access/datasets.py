@@ -1,0 +1,94 @@
+"""Roles in a dataset, who else may read it, and whose systems are published.
+
+The permission to change datasets counts for every dataset, a role for its own one.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import DesignError, NotThere, WrongState
+from judgments.models import Dataset, DatasetRole, System
+from judgments.models.datasets import Person, sees_all_datasets
+
+Role = DatasetRole.Role
+ROLES = [
+    ("viewer", "looks at images, captions and published systems, and designs studies of them"),
+    ("editor", "also adds systems, rankings, judgments and pictures"),
+    ("owner", "also gives roles and decides who else may read the dataset"),
+]
+
+
+def has_role(user: Person, dataset: Dataset, least: str) -> bool:
+    """Return whether a person has this role in a dataset, or one that includes it."""
+    if sees_all_datasets(user):
+        return True
+    order = list(Role.values)
+    enough = order[order.index(least) :]
+    return DatasetRole.objects.filter(dataset=dataset, user=user.pk or 0, role__in=enough).exists()
+
+
+@transaction.atomic
+def give_dataset_role(*, dataset: Dataset, user: User, role: str, by: User | None = None) -> DatasetRole:
+    """Give a person a role in a dataset, replacing any other.
+
+    Raises:
+        DesignError: an unknown role. WrongState: an account that cannot sign in, or the last owner.
+    """
+    if role not in Role.values:
+        raise DesignError(
+            f"There is no role {role!r}; expected one of {', '.join(Role.values)}.", field="role"
+        )
+    if not (user.is_active and user.is_staff):
+        raise WrongState(f"Nothing was changed: {user.get_username()} cannot sign in to these pages.")
+    if role != Role.OWNER:
+        _keep_an_owner(dataset, user)
+    given, _ = DatasetRole.objects.update_or_create(
+        dataset=dataset, user=user, defaults={"role": role, "given_by": by}
+    )
+    return given
+
+
+@transaction.atomic
+def take_dataset_role(*, dataset: Dataset, user: User) -> None:
+    """Remove a person's role. Raise WrongState if the dataset would lose its last owner."""
+    _keep_an_owner(dataset, user)
+    DatasetRole.objects.filter(dataset=dataset, user=user).delete()
+
+
+def _keep_an_owner(dataset: Dataset, user: User) -> None:
+    """Refuse to take the role of the only owner; lock the dataset, so that the last two cannot leave at once."""
+    Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
+    owners = set(
+        DatasetRole.objects.filter(dataset=dataset, role=Role.OWNER).values_list("user_id", flat=True)
+    )
+    if owners == {user.pk}:
+        raise WrongState(
+            f"{user.get_username()} is the only owner of dataset {dataset.name!r}; make somebody else an owner first."
+        )
+
+
+def share_dataset(*, dataset: Dataset, sharing: str) -> None:
+    """Say who may read a dataset beside its members. Studies of it keep their people."""
+    Dataset.objects.filter(pk=dataset.pk).update(sharing=sharing)
+    dataset.sharing = sharing
+
+
+def publish_system(*, dataset: Dataset, name: str, published: bool, by: User | None = None) -> System:
+    """Show a system's outputs to all who may read the dataset, or to its owner alone; None is a command.
+
+    Raises:
+        NotThere: ``by`` sees no such system. WrongState: it is somebody else's, or nobody's.
+    """
+    systems = System.objects.filter(dataset=dataset)
+    system = (systems if by is None else systems.visible_to(by)).filter(name=name).first()
+    if system is None:
+        raise NotThere(f"There is no system {name!r} in dataset {dataset.name!r}.")
+    if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
+        raise WrongState(f"Nothing was changed: system {name!r} is somebody else's.")
+    if system.owner_id is None and not published:
+        raise WrongState(f"Nothing was changed: system {name!r} came with the dataset and has no owner.")
+    system.private = not published
+    system.save(update_fields=["private"])
+    return system

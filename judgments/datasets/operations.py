@@ -1,0 +1,96 @@
+"""Operations on a dataset: who may read it, and whose systems are published."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from rest_framework import serializers
+
+from common.parameters import Parameters
+from judgments.access.datasets import (
+    give_dataset_role,
+    publish_system,
+    share_dataset,
+    take_dataset_role,
+)
+from judgments.access.roles import person_named
+from judgments.models import Dataset, DatasetRole
+from judgments.operations import PersonRequest
+
+Sharing = Dataset.Sharing
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetOperation:
+    """Something that is done to a dataset; ``do`` returns the sentence that page and command show.
+
+    ``role`` is what a person must be in the dataset.
+    """
+
+    name: str
+    summary: str
+    parameters: type[Parameters]
+    role: str
+    do: Callable[..., str]
+
+    @property
+    def description(self) -> str:
+        return inspect.getdoc(self.do) or ""
+
+
+class ShareRequest(Parameters):
+    """Who may read a dataset beside its members."""
+
+    sharing = serializers.ChoiceField(choices=Sharing.choices, label="Who may read it")
+
+
+def _share(*, dataset: Dataset, by: User | None, sharing: str) -> str:
+    """Opens a dataset to its members alone, to all researchers, or to everybody. Studies of it keep their people."""
+    share_dataset(dataset=dataset, sharing=sharing)
+    return f"Dataset {dataset.name} is open to {Sharing(sharing).label}."
+
+
+class DatasetRoleRequest(PersonRequest):
+    """A person, and the role to give."""
+
+    role = serializers.ChoiceField(choices=DatasetRole.Role.values)
+
+
+def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> str:
+    """Replaces the role that the person has in the dataset."""
+    given = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
+    return f"{given.user.get_username()} is {given.role} of dataset {dataset.name} now."
+
+
+def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> str:
+    """Takes a person's role in the dataset. An owner stays."""
+    person = person_named(user, username)
+    take_dataset_role(dataset=dataset, user=person)
+    return f"{person.get_username()} has no role in dataset {dataset.name} any more."
+
+
+class PublishRequest(Parameters):
+    """A system, and whether others may read its outputs."""
+
+    system = serializers.CharField(max_length=80)
+    published = serializers.BooleanField(default=True, initial=True)
+
+
+def _publish(*, dataset: Dataset, by: User | None, system: str, published: bool) -> str:
+    """Shows a system's outputs to all who may read the dataset, or to its owner alone. Its owner decides."""
+    publish_system(dataset=dataset, name=system, published=published, by=by)
+    return f"System {system} is published." if published else f"System {system} is its owner's alone."
+
+
+OPERATIONS = {
+    one.name: one
+    for one in (
+        DatasetOperation("share", "Who may read a dataset", ShareRequest, "owner", _share),
+        DatasetOperation("give-role", "Give a role in a dataset", DatasetRoleRequest, "owner", _give),
+        DatasetOperation("take-role", "Take a role in a dataset away", PersonRequest, "owner", _take),
+        DatasetOperation("publish", "Publish a system", PublishRequest, "", _publish),
+    )
+}

@@ -1,0 +1,78 @@
+"""Pictures are served without what a camera wrote into them, and look the same."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from pathlib import Path
+
+import pytest
+from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
+
+from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.uploads import PictureProblem, picture_format
+
+SECRET = b"taken at home"
+
+
+def picture(form: str) -> bytes:
+    """A picture with a position, a comment and, in a JPEG, another side up."""
+    made = Image.effect_noise((60, 40), 90).convert("P" if form == "GIF" else "RGB")
+    exif = Image.Exif()
+    exif[ExifTags.Base.ImageDescription] = SECRET.decode()
+    exif[ExifTags.Base.Orientation] = 6
+    exif.get_ifd(ExifTags.IFD.GPSInfo)[ExifTags.GPS.GPSLatitude] = (48.0, 8.0, 0.0)
+    told = PngImagePlugin.PngInfo()
+    told.add_text("Comment", SECRET.decode())
+    options = {
+        "JPEG": {"exif": exif, "comment": SECRET, "icc_profile": b"profile of colours", "progressive": True},
+        "PNG": {"exif": exif, "pnginfo": told},
+        "WEBP": {"exif": exif, "xmp": SECRET, "lossless": True},
+        "GIF": {"comment": SECRET, "save_all": True, "append_images": [made.rotate(180)], "loop": 0},
+    }
+    stream = io.BytesIO()
+    made.save(stream, form, **options[form])
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_nothing_but_the_picture_is_left(form: str) -> None:
+    given = picture(form)
+    assert SECRET in given
+    bare = without_metadata(given)
+    assert SECRET not in bare
+    before, after = Image.open(io.BytesIO(given)), Image.open(io.BytesIO(bare))
+    assert (after.format, after.size) == (before.format, before.size)
+    assert after.convert("RGB").tobytes() == before.convert("RGB").tobytes()
+    side = {ExifTags.Base.Orientation: 6} if form == "JPEG" else {}
+    assert dict(after.getexif()) == side  # a photograph stays upright
+    assert after.getexif().get_ifd(ExifTags.IFD.GPSInfo) == {}
+    if form == "JPEG":
+        assert after.info["icc_profile"] == b"profile of colours"
+    if isinstance(after, GifImagePlugin.GifImageFile):
+        assert (after.n_frames, after.info["loop"]) == (2, 0)
+    assert without_metadata(bare) == bare
+
+
+def test_a_second_picture_behind_the_first_is_left_out() -> None:
+    one = picture("JPEG")
+    assert without_metadata(one + one) == without_metadata(one)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_a_picture_that_is_cut_off_anywhere_is_served_up_to_there(form: str) -> None:
+    given = picture(form)
+    for length in range(0, len(given), 61):
+        assert SECRET not in without_metadata(given[:length])
+
+
+def test_a_picture_of_too_many_pixels_is_refused(tmp_path: Path) -> None:
+    header = bytearray(picture("PNG"))
+    header[16:24] = (9_000).to_bytes(4, "big") * 2
+    crc = zlib.crc32(header[12:29]).to_bytes(4, "big")
+    header[29:33] = crc
+    (tmp_path / "large.png").write_bytes(header)
+    with pytest.raises(
+        PictureProblem, match=r"large\.png has too many pixels; expected at most 64,000,000\."
+    ):
+        picture_format(tmp_path / "large.png")
