@@ -40,6 +40,12 @@ def spell_pay(cents: int) -> str:
     }
 
 
+def spell_cents(cents: int, currency: str = "") -> str:
+    """Format cents for a sentence: 12.30, or 12.30 USD."""
+    amount = f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"
+    return f"{amount} {currency}" if currency else amount
+
+
 def spell_money(cents: int) -> str:
     return number_format(Decimal(cents) / 100, decimal_pos=2) if cents else ""
 

@@ -28,7 +28,8 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import FINISHED, LIVE
-from annotation.money.ledger import ledger_sums, reserved_cents, spell_cents
+from annotation.money.ledger import ledger_sums, reserved_cents
+from annotation.words import spell_cents
 from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS

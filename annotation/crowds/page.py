@@ -27,9 +27,9 @@ from annotation.money.costs import (
     spending_of,
     wages_of,
 )
-from annotation.money.ledger import spell_cents
 from annotation.money.wages import unopposed
 from annotation.snapshots import counting_is_slow
+from annotation.words import spell_cents
 from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
 from judgments.admin.operations import add_operation

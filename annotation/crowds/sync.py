@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from annotation.crowds import Ability, CrowdBackend, backend_of
@@ -20,16 +20,16 @@ from annotation.crowds.base import SeenPublication, TryLater
 from annotation.crowds.delivery import carry_out_calls, finish_call
 from annotation.crowds.handing_in import (
     IncompleteWork,
-    PaidBeyondReserve,
     exclude_unknown_work,
     record_work,
     remove_extra_slots,
 )
 from annotation.crowds.panel.people import tidy_up
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
-from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents, spell_cents
+from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
+from annotation.words import spell_cents
 from annotation.work.claims import expire_overdue
 from common.errors import WrongState
 from judgments.jobs import Progress, enqueue
@@ -155,17 +155,28 @@ def _about_answers(kind: str, session: CrowdSession, words: str) -> Discrepancy:
 def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
+    found = []
+    if budget.over_cents:
+        words = (
+            f"The crowd paid {spell_cents(budget.over_cents, budget.currency)} beyond the budget: raise it."
+        )
+        found.append(Discrepancy("money", words))
+    unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
+    if unmatched["cents"]:
+        words = f"The crowd paid {spell_cents(unmatched['cents'], budget.currency)} for work that does not count here."
+        found.append(Discrepancy("paid-there", words))
     reserved, spent = ledger_sums(budget)
     kept = reserved_cents(budget)
     if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and kept == reserved:
-        return []
+        return found
     return [
+        *found,
         Discrepancy(
             "books",
             f"The ledger holds {spell_cents(reserved)} reserved and {spell_cents(spent)} spent, the budget "
             f"{spell_cents(budget.reserved_cents)} and {spell_cents(budget.spent_cents)}, and places and calls keep "
             f"{spell_cents(kept)}; see check_integrity.",
-        )
+        ),
     ]
 
 
@@ -307,7 +318,7 @@ def _sync_publication(
         for work in backend.work(publication):
             try:
                 record_work(backend=backend, publication=publication, work=work)
-            except (IncompleteWork, PaidBeyondReserve) as problem:
+            except IncompleteWork as problem:
                 name = backend.session_id(publication.place, work.external_id)
                 found.append(_unmended(publication, name, problem))
         _end_superseded(publication)
@@ -352,12 +363,9 @@ def _compare(
         found.append(Discrepancy("places", words, ids))
 
 
-def _unmended(
-    publication: Publication, external_id: str, problem: IncompleteWork | PaidBeyondReserve
-) -> Discrepancy:
-    kind = "no-answers" if isinstance(problem, IncompleteWork) else "money"
+def _unmended(publication: Publication, external_id: str, problem: IncompleteWork) -> Discrepancy:
     return Discrepancy(
-        kind,
+        "no-answers",
         f"Assignment {external_id} of {publication.external_id} was handed in at the crowd. {problem}",
         {"publication": publication.external_id, "assignment": external_id},
     )

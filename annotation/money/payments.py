@@ -8,7 +8,7 @@ from django.db import transaction
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import call_key, settle_session, write_message
 from annotation.models import CrowdCall, CrowdSession
-from annotation.money.ledger import spell_cents
+from annotation.words import spell_cents
 from common.errors import WrongState
 from judgments.studies.log import note_event
 

@@ -18,7 +18,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.sync import ask_to_sync
 from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest
 from annotation.money.costs import overclaims_of, pay_of_sessions
-from annotation.money.ledger import spell_cents
+from annotation.words import spell_cents
 from annotation.work.joining import worker_of
 from common.errors import QuorumError, WrongState
 from judgments.drawing.material import content_key

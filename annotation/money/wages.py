@@ -10,15 +10,16 @@ from django.db import transaction
 
 from annotation.models import Assignment, CrowdCall, CrowdSession
 from annotation.money.costs import pay_of_sessions
-from annotation.money.ledger import spell_cents
+from annotation.money.limits import as_one_order
 from annotation.money.payments import ENDED, ask_for_bonus
 from annotation.quality.reviews import approve_assignments, reasons_against
+from annotation.words import spell_cents
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
 
 
-@transaction.atomic
+@as_one_order
 def pay_top_ups(*, study: Study, why: str, by: User | None = None) -> list[CrowdCall]:
     """Ask for a bonus for each approved session below the study's floor, atomically."""
     # lock before the wages are read, so that a concurrent request finds these bonuses

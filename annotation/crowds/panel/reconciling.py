@@ -25,9 +25,10 @@ from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in,
 from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import pseudonym
 from annotation.models import CrowdCall, CrowdSession, RawId
-from annotation.money.ledger import spell_cents
+from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import UNFINISHED, reasons_against
+from annotation.words import spell_cents
 from common.errors import QuorumError, WrongState
 from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
 from judgments.importers.textio import guard_formula
@@ -428,7 +429,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     """Ask for a bonus for each session of ``unpaid_pages``; return their number."""
-    with transaction.atomic():
+    with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
             raise WrongState("Nothing was paid: no pages of sessions that ended early wait for their pay.")
