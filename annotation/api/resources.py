@@ -342,7 +342,19 @@ class BudgetSerializer(RowSerializer[Budget]):
 
     class Meta:
         model = Budget
-        fields = ["id", "study", "place", "budget_cents", "reserved_cents", "spent_cents", "left_cents"]
+        fields = [
+            *(
+                "id",
+                "study",
+                "place",
+                "currency",
+                "budget_cents",
+                "reserved_cents",
+                "spent_cents",
+                "over_cents",
+            ),
+            "left_cents",
+        ]
 
 
 class BudgetResource(Resource):
@@ -359,12 +371,24 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
 
     study = Related("budget.study.slug")
     place = Related("budget.place")
+    currency = Related("budget.currency")
+    by = Related("by.username", optional=True)
 
     class Meta:
         model = LedgerEntry
         fields = [
-            *("id", "study", "place", "key", "what", "reserved_cents", "spent_cents", "publication"),
-            *("session", "at"),
+            *(
+                "id",
+                "study",
+                "place",
+                "currency",
+                "key",
+                "what",
+                "reserved_cents",
+                "spent_cents",
+                "publication",
+            ),
+            *("session", "by", "door", "request", "at"),
         ]
 
 
@@ -372,10 +396,15 @@ class LedgerResource(Resource):
     """Every move of money; its sums are the budget's counters."""
 
     reading, study_path, scope = "annotation.view_ledgerentry", "budget__study", "money"
-    queryset = LedgerEntry.objects.select_related("budget__study")
+    queryset = LedgerEntry.objects.select_related("budget__study", "by")
     serializer_class = LedgerSerializer
     filterset_class = filters_of(
-        LedgerEntry, "what", study=study_filter(field_name="budget__study"), place="budget__place"
+        LedgerEntry,
+        "what",
+        "door",
+        study=study_filter(field_name="budget__study"),
+        place="budget__place",
+        by="by__username",
     )
 
 

@@ -206,10 +206,89 @@ def committed(currency: str, account: int | None = None) -> int:
 
 def committed_today(currency: str, account: int | None = None) -> int:
     """Return what was committed since midnight, without what calls of today gave back because they failed."""
-    midnight = timezone.make_aware(datetime.combine(timezone.localdate(), time.min))
-    rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight, budget__currency=currency)
-    rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
-    rows = rows.filter(Q(moved__gt=0) | Q(moved__lt=0, call__made_at__gte=midnight))
+    rows = _of_today().filter(budget__currency=currency)
     if account is not None:
         rows = rows.filter(by=account)
     return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
+
+
+def _of_today() -> QuerySet[Any]:
+    midnight = timezone.make_aware(datetime.combine(timezone.localdate(), time.min))
+    rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
+    rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
+    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0, call__made_at__gte=midnight))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an account, or the installation (``account`` is ""), has committed, and its limits.
+
+    Attributes:
+        limit: row id of its own limit, None if it has none.
+    """
+
+    account: str
+    currency: str
+    today_cents: int
+    day_cents: int | None
+    committed_cents: int
+    total_cents: int | None
+    confirm_cents: int | None = None
+    limit: int | None = None
+
+
+def standings() -> list[Standing]:
+    """Return the installation and the accounts that have committed money or have limits, for each currency."""
+    limits = {(row.currency, row.account_id): row for row in SpendingLimit.objects.all()}
+    shares = Commitment.objects.filter(cents__gt=0, account__isnull=False).order_by()
+    sums = {
+        (currency, account): cents
+        for currency, account, cents in shares.values_list("budget__currency", "account").annotate(
+            Sum("cents")
+        )
+    }
+    today = {
+        (currency, account): max(0, cents)
+        for currency, account, cents in _of_today()
+        .order_by()
+        .values_list("budget__currency", "by")
+        .annotate(Sum("moved"))
+        if account is not None
+    }
+    names = dict(
+        User.objects.filter(pk__in={pk for _, pk in {*limits, *sums, *today} if pk}).values_list(
+            "pk", "username"
+        )
+    )
+    currencies = {*Budget.objects.order_by().values_list("currency", flat=True), *(key[0] for key in limits)}
+    found = []
+    for currency in sorted(currencies):
+        common = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        found.append(
+            Standing(
+                account="",
+                currency=currency,
+                today_cents=committed_today(currency),
+                day_cents=common.day_cents,
+                committed_cents=committed(currency),
+                total_cents=common.total_cents,
+                confirm_cents=common.confirm_cents,
+                limit=common.pk,
+            )
+        )
+        for pk, name in sorted(names.items(), key=lambda pair: pair[1]):
+            if not {(currency, pk)} & {*limits, *sums, *today}:
+                continue
+            own = limits.get((currency, pk))
+            found.append(
+                Standing(
+                    account=name,
+                    currency=currency,
+                    today_cents=today.get((currency, pk), 0),
+                    day_cents=own.day_cents if own else common.account_day_cents,
+                    committed_cents=sums.get((currency, pk), 0),
+                    total_cents=own.total_cents if own else common.account_total_cents,
+                    limit=own.pk if own else None,
+                )
+            )
+    return found

@@ -15,12 +15,14 @@ from annotation.crowds import Ability
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
+from annotation.money.confirming import confirmable
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.payments import hold_for_bonus, pay_bonus
 from annotation.money.previews import (
     Preview,
     approved_session,
     check_confirmed,
+    currency_of,
     left_cents,
     preview_bonus,
     preview_budget,
@@ -101,7 +103,9 @@ class BudgetRequest(ConfirmRequest):
     scope="money",
     then=SYNC_LATER,
     preview=preview_bonus,
+    orders=True,
 )
+@confirmable("bonus", preview=preview_bonus)
 @transaction.atomic
 def bonus(
     *,
@@ -141,7 +145,9 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
     scope="money",
     then=SYNC_LATER,
     preview=preview_top_ups,
+    orders=True,
 )
+@confirmable("top-up", preview=preview_top_ups)
 @transaction.atomic
 def top_up(*, study: Study, by: User | None, why: str, confirm: str | None = None) -> Outcome:
     """Pay all top-ups or none; the crowd is asked in the background."""
@@ -180,7 +186,9 @@ def _preview_of(step: str) -> Callable[..., Preview]:
     row="call",
     then=SYNC_LATER,
     preview=_preview_of("retry"),
+    orders=True,
 )
+@confirmable("retry", preview=_preview_of("retry"))
 @transaction.atomic
 def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None) -> Outcome:
     """Try a failed call again. Its money is reserved anew; the crowd is asked in the background."""
@@ -215,7 +223,9 @@ def was_done(
     row="call",
     then=SYNC_LATER,
     preview=_preview_of("was-not-done"),
+    orders=True,
 )
+@confirmable("was-not-done", preview=_preview_of("was-not-done"))
 @transaction.atomic
 def was_not_done(
     *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
@@ -244,6 +254,7 @@ def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
     return {
         "step": found.step,
         "total_cents": found.total_cents,
+        "currency": currency_of(found.study),
         "left_cents": left_cents(found.study),
         "calls": [call.pk for call in calls],
     }

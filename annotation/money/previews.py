@@ -23,6 +23,7 @@ from annotation.work.joining import worker_of
 from common.errors import QuorumError, WrongState
 from judgments.drawing.material import content_key
 from judgments.models import Study
+from judgments.studies.studies import design_of
 
 
 class KeyUsed(QuorumError):
@@ -64,6 +65,7 @@ class Preview:
         return {
             "step": self.step,
             "total_cents": self.total_cents,
+            "currency": currency_of(self.study),
             "left_cents": self.left_cents,
             "enough": self.total_cents <= self.left_cents,
             **self.facts,
@@ -149,6 +151,12 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     new = 0 if call.reserved_cents or step == "was-done" else cents
     facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
     return Preview(call.study, step, new, left_cents(call.study), facts)
+
+
+def currency_of(study: Study) -> str:
+    """Return the currency of the study's budget, or what its design says before there is one."""
+    budget = Budget.objects.filter(study=study, place=study.place).first()
+    return budget.currency if budget else design_of(study).currency
 
 
 def left_cents(study: Study) -> int:
