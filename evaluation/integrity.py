@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 from pydantic import ValidationError
 
@@ -72,6 +72,12 @@ def budgets_are_what_their_ledger_says() -> Sentences:
                 f"{where} says {spell_cents(budget.reserved_cents)} reserved and {spell_cents(budget.spent_cents)} "
                 f"spent, its ledger {spell_cents(reserved)} and {spell_cents(spent)}."
             )
+        taken = budget.reserved_cents + budget.spent_cents
+        shares = budget.commitments.aggregate(cents=Sum("cents"))["cents"] or 0
+        if shares != taken:
+            yield f"{where} has {spell_cents(taken)} committed, and its accounts {spell_cents(shares)}."
+        if budget.over_cents != max(0, taken - budget.budget_cents):
+            yield f"{where} is exceeded by another sum than the {spell_cents(budget.over_cents)} that it says."
         kept = reserved_cents(budget)
         if kept != budget.reserved_cents:
             yield (

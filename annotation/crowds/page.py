@@ -27,6 +27,7 @@ from annotation.money.costs import (
     spending_of,
     wages_of,
 )
+from annotation.money.previews import top_ups_of
 from annotation.money.wages import unopposed
 from annotation.snapshots import counting_is_slow
 from annotation.words import spell_cents
@@ -125,11 +126,21 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class TopUp:
+    """What a person's top-ups cost with fees, and the word that confirms just that."""
+
+    worker: str
+    cents: int
+    confirm: str
+
+
+@dataclass(frozen=True, slots=True)
 class CrowdFigures:
     """Figures over all work of a study.
 
     Attributes:
         pays: the lowest of those below the floor.
+        top_ups: of the people in ``pays``; ``confirm`` is the word for those of all people.
         overclaims: the largest; ``overclaimed`` is their number.
     """
 
@@ -139,6 +150,8 @@ class CrowdFigures:
     unopposed: int
     overclaims: list[Overclaim]
     overclaimed: int
+    top_ups: list[TopUp]
+    confirm: str
 
     @property
     def rows(self) -> int:
@@ -148,10 +161,17 @@ class CrowdFigures:
 
 def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_claims(study)
+    lowest = [pay for pay in pays if pay.top_up_cents][:SHOWN]
+    previews = [
+        top_ups_of(study, pays, overclaims, worker)
+        for worker in dict.fromkeys(pay.worker for pay in lowest if pay.approved)
+    ]
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),
-        pays=[pay for pay in pays if pay.top_up_cents][:SHOWN],
+        pays=lowest,
+        top_ups=[TopUp(one.facts["worker"], one.total_cents, one.confirm) for one in previews],
+        confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
         unopposed=len(unopposed(study)) if study.opened_at else 0,
         overclaims=overclaims[:SHOWN],
         overclaimed=len(overclaims),
@@ -166,6 +186,8 @@ def _from_json(value: dict[str, Any]) -> CrowdFigures:
         unopposed=value["unopposed"],
         overclaims=[Overclaim(**one) for one in value.get("overclaims", [])],
         overclaimed=value.get("overclaimed", 0),  # figures that an older version kept have none
+        top_ups=[TopUp(**one) for one in value.get("top_ups", [])],
+        confirm=value.get("confirm", ""),
     )
 
 
@@ -211,6 +233,10 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "spending": spending,
         "wages": figures.wages,
         "pays": figures.pays,
+        "top_ups": figures.top_ups,
+        "top_up_confirm": figures.confirm,
+        "currency": design.currency,
+        "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by"),
         "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
         "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
         "unopposed": figures.unopposed,
@@ -323,7 +349,7 @@ def _syncs(study: Study) -> bool:
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
-add_operation(money_operations.top_up, label="Pay top-ups", fields=(), beside=True)
+add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )

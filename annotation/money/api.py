@@ -10,7 +10,6 @@ from functools import cache, partial
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.urls import URLPattern, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
@@ -65,6 +64,11 @@ class DoneReply(work.Schema):
     left_cents = serializers.IntegerField(help_text="Afterwards.")
     calls = serializers.ListField(
         child=serializers.IntegerField(), help_text="To follow under /api/crowd-calls/."
+    )
+    left_out = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Workers for whose top-ups the budget does not reach.",
     )
     request = serializers.IntegerField(
         required=False,
@@ -240,18 +244,10 @@ DECIDED = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}
 class SpendingRequestResource(Resource):
     """Orders that a second person confirms."""
 
-    reading, scope = "annotation.view_spendingrequest", "money"
+    reading, scope = CONFIRM, "money"
     queryset = SpendingRequest.objects.select_related("study", "asked_by", "decided_by")
     serializer_class = SpendingRequestSerializer
     filterset_class = filters_of(SpendingRequest, "state", "operation", study=study_filter())
-
-    def rows_for(
-        self, queryset: QuerySet[SpendingRequest], studies: QuerySet[Study], request: Request
-    ) -> QuerySet[SpendingRequest]:
-        token = token_of(request)
-        if staff_of(request).has_perm(CONFIRM) and not (token is not None and token.limited):
-            return queryset
-        return queryset.filter(study__in=studies)
 
     @extend_schema(request=None, responses=DECIDED)
     @action(detail=True, methods=["post"])

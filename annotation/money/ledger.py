@@ -264,7 +264,9 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
         return False
     publication = session.publication
     budget = budget_of(session.study, session.place)
-    if _is_booked(_key(session, "unmatched")):  # the crowd had paid it before it counted here
+    if _is_booked(
+        unmatched_key(session.place, session.worker.name, session.external_id)
+    ):  # the crowd had paid it before it counted here
         book(
             budget=budget,
             key=_key(session, "matched"),
@@ -290,15 +292,13 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
         )
 
 
-def pay_unmatched(*, publication: Publication, name: str, session: CrowdSession | None = None) -> bool:
-    """Spend what the crowd paid for work that does not count here. Return False if it was booked.
+def unmatched_key(place: str, worker: str, external_id: str) -> str:
+    """Return the key of ``pay_unmatched`` for pseudonyms of a person and a submission."""
+    return f"{place}:{worker}:{external_id}:unmatched"
 
-    Args:
-        name: of the submission, without the crowd's own id, where there is no session.
-    """
-    key = _key(session, "unmatched") if session else f"{publication.place}:{name}:unmatched"
-    if _is_booked(key):
-        return False
+
+def pay_unmatched(*, publication: Publication, key: str, session: CrowdSession | None = None) -> bool:
+    """Spend what the crowd paid for work that does not count here. Return False if it was booked."""
     return book(
         budget=budget_of(publication.study, publication.place),
         key=key,

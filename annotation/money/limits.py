@@ -77,7 +77,12 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
     """
     outer = _order.get()
     if outer is not None and outer.study == study.pk:
-        yield outer
+        before = outer.cents
+        try:
+            yield outer
+        except Exception:
+            outer.cents = before
+            raise
         return
     if account is None:
         person = acting_person()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
@@ -26,6 +26,12 @@ LATEST = 20
 FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
 
 
+if TYPE_CHECKING:
+    _Form = forms.ModelForm[SpendingLimit]
+else:
+    _Form = forms.ModelForm
+
+
 class AmountField(forms.DecimalField):
     """Whole cents, shown and typed as an amount such as 12.30."""
 
@@ -42,7 +48,7 @@ class AmountField(forms.DecimalField):
         return None if amount is None else int(amount * 100)
 
 
-class LimitForm(forms.ModelForm[SpendingLimit]):
+class LimitForm(_Form):
     account = forms.ModelChoiceField(
         queryset=User.objects.filter(is_staff=True).order_by("username"),
         required=False,

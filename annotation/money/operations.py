@@ -73,7 +73,7 @@ class ConfirmRequest(Parameters):
     )
 
 
-class TopUpRequest(Parameters):
+class Thanks(Parameters):
     """The reason, which the workers read."""
 
     why = serializers.CharField(
@@ -83,7 +83,15 @@ class TopUpRequest(Parameters):
     )
 
 
-class BonusRequest(TopUpRequest):
+class TopUpRequest(Thanks):
+    """The reason, and whose top-ups are paid."""
+
+    worker = serializers.CharField(
+        required=False, default="", allow_blank=True, help_text="Only this worker's; empty: all."
+    )
+
+
+class BonusRequest(Thanks):
     """A worker, and how much."""
 
     worker = serializers.CharField(help_text="Whose work was approved.", style={"list": "crowd-workers"})
@@ -149,15 +157,23 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
 )
 @confirmable("top-up", preview=preview_top_ups)
 @transaction.atomic
-def top_up(*, study: Study, by: User | None, why: str, confirm: str | None = None) -> Outcome:
-    """Pay all top-ups or none; the crowd is asked in the background."""
+def top_up(
+    *, study: Study, by: User | None, why: str, worker: str = "", confirm: str | None = None
+) -> Outcome:
+    """Pay top-ups of all people or of one; the crowd is asked in the background.
+
+    People for whom the budget does not reach are left out and named.
+    """
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    found = preview_top_ups(study=study)
+    found = preview_top_ups(study=study, worker=worker)
     check_confirmed(found, confirm)
-    calls = pay_top_ups(study=study, why=why, by=by)
+    calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
     words = "One bonus is on its way." if len(calls) == 1 else f"{len(calls)} bonuses are on their way."
-    return Outcome(words, _done(found, calls))
+    if left_out:
+        words += f" The budget does not reach for {', '.join(left_out)}."
+    total = sum(int(call.payload["cents"]) for call in calls)
+    return Outcome(words, _done(found, calls) | {"total_cents": total, "left_out": left_out})
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)

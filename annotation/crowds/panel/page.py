@@ -207,8 +207,9 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
     if booked.changed:
         messages.success(
             request,
-            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended. The same list "
-            "again changes nothing.",
+            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended"
+            + (f", {booked.unmatched} paid there that do not count here" if booked.unmatched else "")
+            + ". The same list again changes nothing.",
         )
     else:
         messages.info(request, "Nothing was changed: all that the list says was booked before.")

@@ -229,10 +229,11 @@ class Booked:
     rejected: int = 0
     ended: int = 0
     confirmed: int = 0
+    unmatched: int = 0
 
     @property
     def changed(self) -> int:
-        return self.approved + self.rejected + self.ended
+        return self.approved + self.rejected + self.ended + self.unmatched
 
 
 def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
@@ -354,14 +355,23 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, code: str) -> Ver
 def book_list(
     *, study: Study, submissions: Sequence[Submission], approve: bool = False, by: User | None = None
 ) -> Booked:
-    """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing."""
+    """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
+
+    What the panel paid for work that does not count here is spent all the same, and flagged.
+    """
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
+        if (
+            one.there is not None
+            and one.there.status == Status.APPROVED
+            and one.verdict in ("no", "only-there")
+        ):
+            counts["unmatched"] += _pay_unmatched(study, one)
         if one.here is None or one.there is None:
             continue
         if one.books in (Status.APPROVED, Status.REJECTED):
             words = "The panel rejected it." if one.books == Status.REJECTED else ""
-            counts[one.books] += settle_session(session=one.here, status=one.books, feedback=words)
+            counts[one.books] += settle_session(session=one.here, status=one.books, feedback=words, fact=True)
         elif one.books:
             counts["ended"] += _end(one.here, one.books)
         elif approve and one.verdict == "pay" and one.here.status == Status.SUBMITTED:
@@ -372,16 +382,31 @@ def book_list(
     tidy_up(study=study)
     for publication in study.publications.filter(place=study.place, hit=None):
         release_unfilled(publication=publication)
-    booked = Booked(counts[Status.APPROVED], counts[Status.REJECTED], counts["ended"], counts["confirmed"])
+    booked = Booked(
+        counts[Status.APPROVED],
+        counts[Status.REJECTED],
+        counts["ended"],
+        counts["confirmed"],
+        counts["unmatched"],
+    )
     if booked.changed:
         note_event(
             study=study,
             what="reconciled",
             words=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
-            f"{booked.rejected} rejected, {booked.ended} ended.",
+            f"{booked.rejected} rejected, {booked.ended} ended"
+            + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
             by=by,
         )
     return booked
+
+
+def _pay_unmatched(study: Study, one: Compared) -> int:
+    publication = study.publications.filter(place=study.place, hit=None).order_by("-pk").first()
+    assert publication is not None and one.there is not None  # compare() refuses a study without one
+    ids = PanelIds(worker=one.there.worker, session=one.there.session)
+    name = f"{pseudonym(study.place, one.there.worker)}:{session_name(study, ids)}"
+    return int(pay_unmatched(publication=publication, name=name, session=one.here))
 
 
 def _end(session: CrowdSession, status: str) -> int:

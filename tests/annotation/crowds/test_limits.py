@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from annotation.models import (
@@ -23,7 +25,7 @@ from annotation.models import (
 )
 from annotation.money import ledger
 from annotation.money.payments import pay_bonus
-from evaluation.integrity import check_integrity
+from evaluation.integrity import budgets_are_what_their_ledger_says
 from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
@@ -92,19 +94,35 @@ def bonus(study: Study, user: User, session: CrowdSession, cents: int, key: str 
 def test_an_account_is_stopped_at_its_limit_and_told_what_it_is(
     study: Study, olga: User, ada: CrowdSession
 ) -> None:
-    limit(account_day_cents=100)
+    limit(account_total_cents=100)
     assert bonus(study, olga, ada, 50).status_code == 202  # 60 with the fee
     before = LedgerEntry.objects.count()
     refused = bonus(study, olga, ada, 50, key="2")
     assert refused.status_code == 409
     assert refused.json()["detail"] == (
-        "Nothing was done: the limit of the account olga for a day is 1.00 USD; 0.60 USD are committed, and this asks "
+        "Nothing was done: the limit of the account olga for all time is 1.00 USD; 0.60 USD are committed, and this asks "
         "for 0.60 USD."
     )
     assert (LedgerEntry.objects.count(), CrowdCall.objects.filter(kind="bonus").count()) == (before, 1)
-    limit(olga, day_cents=120)  # the account's own limit holds instead
+    limit(olga, total_cents=120)  # the account's own limit holds instead
     assert bonus(study, olga, ada, 50, key="3").status_code == 202
-    assert bonus(study, person("root"), ada, 1, key="4").status_code == 404
+
+
+def test_a_day_counts_what_was_asked_for_since_midnight(study: Study, olga: User, ada: CrowdSession) -> None:
+    budget = ledger.budget_of(study, study.place)
+    LedgerEntry.objects.create(
+        budget=budget,
+        key="before",
+        what="reserve",
+        reserved_cents=500,
+        by=olga,
+        at=timezone.now() - timedelta(days=2),
+    )
+    own = limit(account_day_cents=59)
+    refused = bonus(study, olga, ada, 50)
+    assert "for a day is 0.59 USD; 0.00 USD are committed" in refused.json()["detail"]
+    SpendingLimit.objects.filter(pk=own.pk).update(account_day_cents=60)
+    assert bonus(study, olga, ada, 50).status_code == 202
 
 
 def test_the_installation_has_a_limit_of_its_own_and_none_in_another_currency(
@@ -143,7 +161,7 @@ def test_each_entry_names_who_moved_money_and_by_which_door(
     call = CrowdCall.objects.get(kind="bonus")
     ledger.release_call(call=call)
     assert Commitment.objects.get(account=olga).cents == 0
-    assert check_integrity().problems == []
+    assert list(budgets_are_what_their_ledger_says()) == []
 
 
 @pytest.fixture
@@ -253,7 +271,7 @@ for number in range(2):
     session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
     CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
     sessions.append(CrowdSession.objects.get(pk=session.pk))
-SpendingLimit.objects.create(currency="USD", account_day_cents=60)
+SpendingLimit.objects.create(currency="USD", account_total_cents=60)
 
 room, check, said = threading.Barrier(2), limits._check, []
 def held_up(order):  # both have booked before one of them counts, where the database lets two write at once
