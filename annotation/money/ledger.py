@@ -264,9 +264,8 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
         return False
     publication = session.publication
     budget = budget_of(session.study, session.place)
-    if _is_booked(
-        unmatched_key(session.place, session.worker.name, session.external_id)
-    ):  # the crowd had paid it before it counted here
+    paid_before = unmatched_key(session.place, session.worker.name, session.external_id)
+    if _is_booked(paid_before):  # the crowd paid it before it counted here
         book(
             budget=budget,
             key=_key(session, "matched"),

@@ -153,7 +153,7 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
         "count": len(submissions),
         "pay": sum(one.verdict == "pay" for one in compared),
         "to_approve": sum(_to_approve(one) for one in compared),
-        "books": sum(bool(one.books) for one in compared),
+        "books": sum(bool(one.books or one.unmatched) for one in compared),
         "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)

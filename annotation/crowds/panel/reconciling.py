@@ -10,7 +10,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
@@ -24,7 +24,8 @@ from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import pseudonym
-from annotation.models import CrowdCall, CrowdSession, RawId
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
+from annotation.money.ledger import pay_unmatched, unmatched_key
 from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import UNFINISHED, reasons_against
@@ -212,6 +213,7 @@ class Compared:
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
         books: the new status of our session after booking, or ''.
         odd: whether the two sides contradict each other, or the code is wrong.
+        unmatched: the ledger's key of what the panel paid for nothing that counts here, until it is booked; or ''.
     """
 
     there: Submission | None
@@ -221,6 +223,7 @@ class Compared:
     reason: str
     books: str = ""
     odd: bool = False
+    unmatched: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +262,27 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
         del sessions[here.external_id]
         verdict = _both(there, here, code=code, against=against.get(here.worker_id, []))
         found.append(Compared(there, here, there.worker, *verdict))
+    found = _with_unmatched(study, found)
     kept = _raw_ids(study)
     found += [_only_here(here, kept.get(here.worker_id, "")) for here in sessions.values()]
     return found
+
+
+def _with_unmatched(study: Study, found: list[Compared]) -> list[Compared]:
+    entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
+    booked = set(entries.values_list("key", flat=True))
+    return [
+        replace(one, unmatched=key) if (key := _unmatched(study, one)) not in booked else one for one in found
+    ]
+
+
+def _unmatched(study: Study, one: Compared) -> str:
+    there = one.there
+    if there is None or there.status != Status.APPROVED or one.verdict not in ("no", "only-there"):
+        return ""
+    ids = PanelIds(worker=there.worker, session=there.session)
+    submission = one.here.external_id if one.here else session_name(study, ids)
+    return unmatched_key(study.place, pseudonym(study.place, there.worker), submission)
 
 
 def _raw_ids(study: Study) -> dict[int, str]:
@@ -361,12 +382,9 @@ def book_list(
     """
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
-        if (
-            one.there is not None
-            and one.there.status == Status.APPROVED
-            and one.verdict in ("no", "only-there")
-        ):
-            counts["unmatched"] += _pay_unmatched(study, one)
+        if one.unmatched:
+            publication = study.publications.filter(place=study.place, hit=None).order_by("-pk")[0]
+            counts["unmatched"] += pay_unmatched(publication=publication, key=one.unmatched, session=one.here)
         if one.here is None or one.there is None:
             continue
         if one.books in (Status.APPROVED, Status.REJECTED):
@@ -399,14 +417,6 @@ def book_list(
             by=by,
         )
     return booked
-
-
-def _pay_unmatched(study: Study, one: Compared) -> int:
-    publication = study.publications.filter(place=study.place, hit=None).order_by("-pk").first()
-    assert publication is not None and one.there is not None  # compare() refuses a study without one
-    ids = PanelIds(worker=one.there.worker, session=one.there.session)
-    name = f"{pseudonym(study.place, one.there.worker)}:{session_name(study, ids)}"
-    return int(pay_unmatched(publication=publication, name=name, session=one.here))
 
 
 def _end(session: CrowdSession, status: str) -> int:

@@ -100,8 +100,8 @@ def test_an_account_is_stopped_at_its_limit_and_told_what_it_is(
     refused = bonus(study, olga, ada, 50, key="2")
     assert refused.status_code == 409
     assert refused.json()["detail"] == (
-        "Nothing was done: the limit of the account olga for all time is 1.00 USD; 0.60 USD are committed, and this asks "
-        "for 0.60 USD."
+        "Nothing was done: the limit of the account olga for all time is 1.00 USD; 0.60 USD are committed, and this "
+        "asks for 0.60 USD."
     )
     assert (LedgerEntry.objects.count(), CrowdCall.objects.filter(kind="bonus").count()) == (before, 1)
     limit(olga, total_cents=120)  # the account's own limit holds instead

@@ -110,7 +110,13 @@ def test_a_bonus_is_looked_at_and_then_paid_and_nothing_moves_before(
     done = bonus(study, owner, ada)
     assert done.status_code == 202, done.content
     call = CrowdCall.objects.get(kind="bonus")
-    assert done.json() == {"step": "bonus", "total_cents": 60, "left_cents": 9_940, "calls": [call.pk]}
+    assert done.json() == {
+        "step": "bonus",
+        "total_cents": 60,
+        "currency": "USD",
+        "left_cents": 9_940,
+        "calls": [call.pk],
+    }
     assert (call.state, call.reserved_cents, call.why, call.worker and call.worker.name) == (
         "waiting", 60, "Thanks.", ada,
     )  # fmt: skip
