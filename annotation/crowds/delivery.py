@@ -28,6 +28,7 @@ from common.errors import QuorumError, WrongState
 from judgments.jobs import Progress
 from judgments.models import Study
 from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 TRIES = 6  # per call and run
 ALL_TRIES = 60  # per call, before a person has to look
@@ -124,8 +125,10 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
         return f"The account's balance could not be asked: {problem}"
     if held is None or held >= wanted:
         return ""
+    currency = design_of(study).currency
     return (
-        f"The account at {backend.title} holds {spell_cents(held)}, and what waits costs {spell_cents(wanted)}: none "
+        f"The account at {backend.title} holds {spell_cents(held, currency)}, and what waits costs "
+        f"{spell_cents(wanted, currency)}: none "
         "of it was begun."
     )
 

@@ -235,7 +235,6 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "pays": figures.pays,
         "top_ups": figures.top_ups,
         "top_up_confirm": figures.confirm,
-        "currency": design.currency,
         "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by"),
         "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
         "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
@@ -375,7 +374,7 @@ class PublicationAdmin(ReadOnlyAdmin):
 
     @display(description="price of a place")
     def price(self, publication: Publication) -> str:
-        return cents(publication.price_cents)
+        return cents(publication.price_cents, design_of(publication.study).currency)
 
 
 @admin.register(CrowdSession)
@@ -407,10 +406,10 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
-    list_display = ("when", "study", "what", "reserved", "spent", "key")
+    list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
-    list_filter = ("what", "budget__place", "budget__study")
-    list_select_related = ("budget__study",)
+    list_filter = ("what", "door", "budget__place", "budget__study")
+    list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 
     @display(description="at", ordering="pk")
@@ -421,10 +420,18 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     def study(self, entry: LedgerEntry) -> str:
         return f"{entry.budget.study.slug} at {entry.budget.place}"
 
+    @display(description="who, and by what")
+    def who(self, entry: LedgerEntry) -> str:
+        return (
+            f"{entry.by or 'the platform'}, {entry.door} {entry.request}"
+            if entry.door
+            else str(entry.by or "–")
+        )
+
     @display(description="reserved")
     def reserved(self, entry: LedgerEntry) -> str:
-        return cents(entry.reserved_cents)
+        return cents(entry.reserved_cents, entry.budget.currency)
 
     @display(description="spent")
     def spent(self, entry: LedgerEntry) -> str:
-        return cents(entry.spent_cents)
+        return cents(entry.spent_cents, entry.budget.currency)

@@ -51,8 +51,9 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     budget = budget_of(study, study.place)
     if total > budget.left_cents:
         raise WrongState(
-            f"Nothing was published: study {study.slug!r} costs {spell_cents(total)} with fees, and of its budget "
-            f"({spell_cents(budget.budget_cents)}) {spell_cents(budget.left_cents)} are left."
+            f"Nothing was published: study {study.slug!r} costs {spell_cents(total, budget.currency)} with fees, and "
+            f"of its budget ({spell_cents(budget.budget_cents, budget.currency)}) "
+            f"{spell_cents(budget.left_cents, budget.currency)} are left."
         )
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
@@ -83,7 +84,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             study=study,
             what="publish",
             words=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
-            f"{study.place}; {spell_cents(total)} are reserved.",
+            f"{study.place}; {spell_cents(total, budget.currency)} are reserved.",
             by=by,
         )
     return len(wanted)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -155,15 +156,14 @@ def _about_answers(kind: str, session: CrowdSession, words: str) -> Discrepancy:
 def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
+    said = partial(spell_cents, currency=budget.currency)
     found = []
     if budget.over_cents:
-        words = (
-            f"The crowd paid {spell_cents(budget.over_cents, budget.currency)} beyond the budget: raise it."
-        )
+        words = f"The crowd paid {said(budget.over_cents)} beyond the budget: raise it."
         found.append(Discrepancy("money", words))
     unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
     if unmatched["cents"]:
-        words = f"The crowd paid {spell_cents(unmatched['cents'], budget.currency)} for work that does not count here."
+        words = f"The crowd paid {said(unmatched['cents'])} for work that does not count here."
         found.append(Discrepancy("paid-there", words))
     reserved, spent = ledger_sums(budget)
     kept = reserved_cents(budget)
@@ -173,9 +173,9 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
         *found,
         Discrepancy(
             "books",
-            f"The ledger holds {spell_cents(reserved)} reserved and {spell_cents(spent)} spent, the budget "
-            f"{spell_cents(budget.reserved_cents)} and {spell_cents(budget.spent_cents)}, and places and calls keep "
-            f"{spell_cents(kept)}; see check_integrity.",
+            f"The ledger holds {said(reserved)} reserved and {said(spent)} spent, the budget "
+            f"{said(budget.reserved_cents)} and {said(budget.spent_cents)}, and places and calls keep "
+            f"{said(kept)}; see check_integrity.",
         ),
     ]
 
@@ -249,7 +249,8 @@ def _look(
                 Discrepancy(
                     "only-here",
                     f"{publication.external_id} is published by our rows, and {backend.title} does not have it; "
-                    f"{spell_cents(publication.held * publication.price_cents)} stay reserved for it.",
+                    f"{spell_cents(publication.held * publication.price_cents, design_of(study).currency)} stay "
+                    "reserved for it.",
                     {"publication": publication.external_id},
                 )
             )
@@ -346,10 +347,11 @@ def _compare(
     if not there.readable:
         words = f"{publication.external_id} was deleted at {backend.title}; what was handed in is not shown there."
         found.append(Discrepancy("deleted-there", words, ids))
+    currency = design_of(publication.study).currency
     if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
         words = (
-            f"{publication.external_id} pays {spell_cents(there.reward_cents)} at {backend.title}, and "
-            f"{spell_cents(publication.reward_cents)} by our rows."
+            f"{publication.external_id} pays {spell_cents(there.reward_cents, currency)} at {backend.title}, and "
+            f"{spell_cents(publication.reward_cents, currency)} by our rows."
         )
         found.append(Discrepancy("money", words, ids))
     asked = CrowdCall.objects.filter(publication=publication, kind=Ability.EXTEND).exclude(

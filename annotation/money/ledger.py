@@ -54,13 +54,14 @@ def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, 
         budget.refresh_from_db()
         raise WrongState(
             f"The budget of study {study.slug!r} stays {spell_cents(budget.budget_cents, budget.currency)}: "
-            f"{spell_cents(budget.spent_cents)} are spent and {spell_cents(budget.reserved_cents)} reserved."
+            f"{spell_cents(budget.spent_cents, budget.currency)} are spent and "
+            f"{spell_cents(budget.reserved_cents, budget.currency)} reserved."
         )
     note_event(
         study=study,
         what="budget",
         words=f"The budget at {place} is {spell_cents(cents, budget.currency)}, before it was "
-        f"{spell_cents(budget.budget_cents)}." + (f" {why}" if why else ""),
+        f"{spell_cents(budget.budget_cents, budget.currency)}." + (f" {why}" if why else ""),
         by=by,
         place=place,
         cents=cents,
@@ -134,8 +135,8 @@ def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
     budget.refresh_from_db()
     raise OverBudget(
         f"This costs {spell_cents(reserved + spent, budget.currency)}; of the budget of study "
-        f"{budget.study.slug!r}, {spell_cents(budget.budget_cents)}, {spell_cents(budget.left_cents)} are left: "
-        "nothing was booked."
+        f"{budget.study.slug!r}, {spell_cents(budget.budget_cents, budget.currency)}, "
+        f"{spell_cents(budget.left_cents, budget.currency)} are left: nothing was booked."
     )
 
 

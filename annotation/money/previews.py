@@ -177,9 +177,10 @@ def left_cents(study: Study) -> int:
 def check_confirmed(found: Preview, confirm: str | None) -> None:
     """Raise NotConfirmed unless this preview is the one that was confirmed; a page (None) confirms nothing."""
     if confirm is not None and confirm != found.confirm:
+        total = spell_cents(found.total_cents, currency_of(found.study))
         raise NotConfirmed(
-            "Nothing was done: it is not what was confirmed, or no longer; now it would take "
-            f"{spell_cents(found.total_cents)}. Look at the preview again, and send its confirm."
+            f"Nothing was done: it is not what was confirmed, or no longer; now it would take {total}. Look "
+            "at the preview again, and send its confirm."
         )
 
 

@@ -20,6 +20,7 @@ from annotation.words import spell_cents
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 
 class TopUps(NamedTuple):
@@ -74,8 +75,8 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
             calls += paid
     if not calls and problem is not None:
         raise problem
-    total = sum(int(call.payload["bonus_cents"]) for call in calls)
-    words = f"Bonuses of {spell_cents(total)} for {len(calls)} pieces of work below the floor."
+    total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
+    words = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
     if left_out:
         words += f" The budget does not reach for {', '.join(left_out)}."
     note_event(study=study, what="top-up", words=words, by=by)

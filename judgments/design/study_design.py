@@ -131,12 +131,14 @@ class StudyDesign(Part):
 
     @property
     def currency(self) -> str:
-        """Return the currency of all amounts: the crowd's, else the study's."""
-        fixed = CROWDS[self.crowd.backend].currency
-        if fixed or self.crowd.currency:
-            return fixed or self.crowd.currency
+        """Return the currency of all amounts."""
+        return self.named_currency or USUAL_CURRENCY
+
+    @property
+    def named_currency(self) -> str:
+        """Return the crowd's currency, else the study's; "" where neither says it, so that no worker reads a guess."""
         panel = PANEL_PRESETS[self.panel.preset].currency if self.crowd.backend == "external" else ""
-        return panel or USUAL_CURRENCY
+        return CROWDS[self.crowd.backend].currency or self.crowd.currency or panel
 
     @model_serializer(mode="wrap")
     def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -471,7 +471,8 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         for one in partial:
             call = ask_for_bonus(session=one.session, cents=one.cents, why=why, number=PARTIAL, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        words = f"Bonuses of {spell_cents(sum(one.cents for one in partial))} for the pages of {len(partial)} sessions."
+        total = spell_cents(sum(one.cents for one in partial), design_of(study).currency)
+        words = f"Bonuses of {total} for the pages of {len(partial)} sessions."
         note_event(study=study, what="partial-pay", words=words, by=by)
     carry_out_calls(study=study)
     return len(partial)

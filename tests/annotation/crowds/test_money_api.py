@@ -173,7 +173,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     told = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=9_000).json()
     assert (told["total_cents"], told["enough"]) == (10_800, False)
     before = books(study)
-    refused(bonus(study, owner, ada, 9_000), 409, "100.00 are left")
+    refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
     assert books(study) == before
     ledger.set_budget(study=study, place=study.place, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
@@ -223,7 +223,9 @@ def test_top_ups_are_paid_as_they_were_shown(
     assert (shown["payments"], shown["bonus_cents"], shown["total_cents"]) == (1, 25, 30)
     lacking[0] = 40  # somebody's time became known since
     refused(
-        send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}), 409, "now it would take 0.48"
+        send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}),
+        409,
+        "now it would take 0.48 USD",
     )
     shown = look(path, owner).json()
     done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]})
@@ -251,7 +253,7 @@ def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], 
     path = f"studies/{study.slug}/budget/"
     before = books(study)
     shown = look(path, owner, cents=59).json()
-    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 reserved")
+    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD reserved")
     assert books(study) == before
 
 
