@@ -77,12 +77,13 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
     """
     outer = _order.get()
     if outer is not None and outer.study == study.pk:
-        before = outer.cents
+        before, done = outer.cents, False
         try:
             yield outer
-        except Exception:
-            outer.cents = before
-            raise
+            done = True
+        finally:
+            if not done:
+                outer.cents = before
         return
     if account is None:
         person = acting_person()

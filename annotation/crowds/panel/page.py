@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
@@ -33,6 +34,7 @@ from annotation.crowds.panel.reconciling import (
     unpaid_pages,
 )
 from annotation.models import CrowdSession, Publication, RawId
+from annotation.money.confirming import confirmable
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
@@ -50,6 +52,7 @@ from judgments.studies.study_page import (
     page_address,
     study_context,
 )
+from judgments.study_operations import Outcome
 
 SALT = "quorum.panel-list"
 AN_HOUR = 3600
@@ -237,9 +240,15 @@ def _download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
     return response
 
 
+@confirmable("pay-pages")
+def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
+    count = pay_pages(study=study, why=why, by=by)
+    return Outcome(f"{count} bonuses are booked; the next bonus list has them.")
+
+
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
-    count = pay_pages(study=study, why=request.POST.get("why", ""), by=signed_in(request))
-    messages.success(request, f"{count} bonuses are booked; the next bonus list has them.")
+    outcome = _pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
+    messages.success(request, outcome.words)
     return redirect(page_address(study, "panel"))
 
 
