@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
@@ -408,16 +408,35 @@ class LedgerResource(Resource):
     )
 
 
+def budget_currency() -> Subquery:
+    """Return the currency of a row's study at its place."""
+    budgets = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
+    return Subquery(budgets.values("currency")[:1])
+
+
 class PublicationSerializer(RowSerializer[Publication]):
     """What was put up at a crowd."""
 
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
+    currency = serializers.CharField(read_only=True, allow_null=True)
 
     class Meta:
         model = Publication
         fields = [
-            *("id", "study", "place", "hit", "number", "external_id", "group_id", "state", "places", "held"),
+            *(
+                "id",
+                "study",
+                "place",
+                "currency",
+                "hit",
+                "number",
+                "external_id",
+                "group_id",
+                "state",
+                "places",
+                "held",
+            ),
             *("reward_cents", "fee_cents", "expires_at", "looked_at", "created_at"),
         ]
 
@@ -426,7 +445,7 @@ class PublicationResource(Resource):
     """A HIT at Mechanical Turk, a whole study at a panel."""
 
     reading, scope = "annotation.view_publication", "money"
-    queryset = Publication.objects.select_related("study", "hit")
+    queryset = Publication.objects.select_related("study", "hit").annotate(currency=budget_currency())
     serializer_class = PublicationSerializer
     filterset_class = filters_of(Publication, "place", "state", study=study_filter(), hit="hit__key")
 
@@ -460,6 +479,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
     study = Related("study.slug")
     worker = Related("worker.name", optional=True)
     made_by = Related("made_by.username", optional=True)
+    currency = serializers.CharField(read_only=True, allow_null=True)
     unsure = serializers.BooleanField(
         read_only=True, help_text="Nobody can tell whether the crowd carried it out."
     )
@@ -468,7 +488,17 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
         model = CrowdCall
         fields = [
             *("id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure"),
-            *("attempts", "reserved_cents", "why", "problem", "made_by", "made_at", "next_at", "done_at"),
+            *(
+                "attempts",
+                "currency",
+                "reserved_cents",
+                "why",
+                "problem",
+                "made_by",
+                "made_at",
+                "next_at",
+                "done_at",
+            ),
         ]
 
 
@@ -476,7 +506,9 @@ class CrowdCallResource(Resource):
     """What was asked of crowds: each call once, whatever broke on the way."""
 
     reading, scope = "annotation.view_crowdcall", "money"
-    queryset = CrowdCall.objects.select_related("study", "worker", "made_by")
+    queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(
+        currency=budget_currency()
+    )
     serializer_class = CrowdCallSerializer
     filterset_class = filters_of(
         CrowdCall, "place", "kind", "state", study=study_filter(), worker="worker__name"
