@@ -135,18 +135,15 @@ class Bound:
 def bounds_of(currency: str, account: User | None) -> list[Bound]:
     """Return the limits of the installation and of an account, with what is committed now."""
     rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
-    common = rows.get(None)
+    common = rows.get(None) or SpendingLimit()
     found = [
-        Bound("this installation", "a day", common and common.day_cents, committed_today(currency)),
-        Bound("this installation", "all time", common and common.total_cents, committed(currency)),
+        Bound("this installation", "a day", common.day_cents, committed_today(currency)),
+        Bound("this installation", "all time", common.total_cents, committed(currency)),
     ]
     if account is not None:
         own, name = rows.get(account.pk), f"the account {account.get_username()}"
-        day, total = (
-            (own.day_cents, own.total_cents)
-            if own
-            else (common and common.account_day_cents, common and common.account_total_cents)
-        )
+        day = own.day_cents if own else common.account_day_cents
+        total = own.total_cents if own else common.account_total_cents
         found += [
             Bound(name, "a day", day, committed_today(currency, account.pk)),
             Bound(name, "all time", total, committed(currency, account.pk)),
