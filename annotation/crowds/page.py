@@ -235,7 +235,9 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "pays": figures.pays,
         "top_ups": figures.top_ups,
         "top_up_confirm": figures.confirm,
-        "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by"),
+        "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
+            :SHOWN
+        ],
         "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
         "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
         "unopposed": figures.unopposed,
@@ -408,7 +410,7 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 class LedgerEntryAdmin(ReadOnlyAdmin):
     list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
-    list_filter = ("what", "door", "budget__place", "budget__study")
+    list_filter = ("what", "budget__place", "budget__study")
     list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 

@@ -29,6 +29,7 @@ from common.audit import acting_person
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 
+MOST_SHOWN = 30
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -241,29 +242,37 @@ class Standing:
 
 
 def standings() -> list[Standing]:
-    """Return the installation and the accounts that have committed money or have limits, for each currency."""
-    limits = {(row.currency, row.account_id): row for row in SpendingLimit.objects.all()}
-    shares = Commitment.objects.filter(cents__gt=0, account__isnull=False).order_by()
+    """Return the installation and the accounts that commit most or have limits, for each currency."""
+    shares = Commitment.objects.filter(account__isnull=False).order_by()
+    own = SpendingLimit.objects.filter(account__isnull=False)
+    of_today = _of_today().filter(by__isnull=False).order_by()
+    accounts = {
+        *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MOST_SHOWN],
+        *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MOST_SHOWN],
+    }
+    pks = {pk for pk, _ in accounts} | set(own.order_by("-pk").values_list("account", flat=True)[:MOST_SHOWN])
     sums = {
         (currency, account): cents
-        for currency, account, cents in shares.values_list("budget__currency", "account").annotate(
-            Sum("cents")
-        )
+        for currency, account, cents in shares.filter(account__in=pks)
+        .values_list("budget__currency", "account")
+        .annotate(Sum("cents"))
+        if cents
     }
     today = {
         (currency, account): max(0, cents)
-        for currency, account, cents in _of_today()
-        .order_by()
+        for currency, account, cents in of_today.filter(by__in=pks)
         .values_list("budget__currency", "by")
         .annotate(Sum("moved"))
-        if account is not None
     }
-    names = dict(
-        User.objects.filter(pk__in={pk for _, pk in {*limits, *sums, *today} if pk}).values_list(
-            "pk", "username"
-        )
-    )
-    currencies = {*Budget.objects.order_by().values_list("currency", flat=True), *(key[0] for key in limits)}
+    limits = {
+        (row.currency, row.account_id): row
+        for row in SpendingLimit.objects.filter(Q(account=None) | Q(account__in=pks))
+    }
+    names = dict(User.objects.filter(pk__in=pks).values_list("pk", "username"))
+    currencies = {
+        *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
+        *(key[0] for key in limits),
+    }
     found = []
     for currency in sorted(currencies):
         common = limits.get((currency, None)) or SpendingLimit(currency=currency)
