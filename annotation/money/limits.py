@@ -244,13 +244,13 @@ class Standing:
 def standings() -> list[Standing]:
     """Return the installation and the accounts that commit most or have limits, for each currency."""
     shares = Commitment.objects.filter(account__isnull=False).order_by()
-    own = SpendingLimit.objects.filter(account__isnull=False)
+    limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     of_today = _of_today().filter(by__isnull=False).order_by()
     accounts = {
         *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MOST_SHOWN],
         *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MOST_SHOWN],
     }
-    pks = {pk for pk, _ in accounts} | set(own.order_by("-pk").values_list("account", flat=True)[:MOST_SHOWN])
+    pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MOST_SHOWN])
     sums = {
         (currency, account): cents
         for currency, account, cents in shares.filter(account__in=pks)
