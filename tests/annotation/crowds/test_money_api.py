@@ -237,6 +237,35 @@ def test_top_ups_are_paid_as_they_were_shown(
     refused(late, 409, "no approved work lies below")
 
 
+def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
+    study: Study, owner: dict[str, str], ada: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = CrowdSession.objects.get(study=study)
+    worker = person_sent(study=study, raw="A1BOB", name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    second = open_session(publication=first.publication, worker=worker, external_id="3BOB")
+    CrowdSession.objects.filter(pk=second.pk).update(status="approved", confirmed=True)
+
+    def pays(_study: Study) -> list[Pay]:
+        asked = set(CrowdCall.objects.filter(kind="bonus").values_list("session", flat=True))
+        every = [
+            Pay(first.pk, ada, 60.0, 30, 0, 100, 20_000, True),
+            Pay(second.pk, worker.name, 60.0, 30, 0, 100, 25, True),
+        ]
+        return [pay for pay in every if pay.session not in asked]
+
+    monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.wages.pay_of_sessions", pays)
+    path = f"studies/{study.slug}/top-up/"
+    shown = look(path, owner).json()
+    done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}).json()
+    assert (done["total_cents"], done["left_out"], len(done["calls"])) == (30, [ada], 1)
+    alone = look(path, owner, worker=ada).json()
+    assert (alone["payments"], alone["bonus_cents"]) == (1, 20_000)
+    late = send(path, owner, {"worker": ada, "why": "x", "confirm": alone["confirm"]}, key="k2")
+    refused(late, 409, "nothing was booked")
+
+
 def test_a_budget_is_set_once_it_was_looked_at(study: Study, owner: dict[str, str]) -> None:
     path = f"studies/{study.slug}/budget/"
     shown = look(path, owner, cents=12_050).json()
