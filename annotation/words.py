@@ -32,16 +32,23 @@ def spell_left(seconds: float) -> str:
     return _("%(time)s left") % {"time": _hours_and_minutes(minutes)}
 
 
-def spell_pay(cents: int) -> str:
+def spell_pay(cents: int, currency: str) -> str:
     if not cents:
         return ""
-    return ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
+    pay = ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
         "cents": cents
     }
+    return f"{pay} ({currency})" if currency else pay
 
 
-def spell_money(cents: int) -> str:
-    return number_format(Decimal(cents) / 100, decimal_pos=2) if cents else ""
+def spell_cents(cents: int, currency: str = "") -> str:
+    """Format cents for a sentence: 12.30, or 12.30 USD."""
+    amount = f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"
+    return f"{amount} {currency}" if currency else amount
+
+
+def spell_money(cents: int, currency: str) -> str:
+    return f"{number_format(Decimal(cents) / 100, decimal_pos=2)} {currency}".rstrip() if cents else ""
 
 
 def _hours_and_minutes(minutes: int) -> str:

@@ -1,26 +1,48 @@
-"""The current account, for log entries."""
+"""The current account and the door that it came by, for log entries and the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
-_who: ContextVar[Callable[[], User | None]] = ContextVar("acting_person", default=lambda: None)
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is being done.
+
+    Attributes:
+        who: returns the account; called only if needed, as it may cost a query.
+        door: "page", "api", "job" or "command"; "" elsewhere, as in a shell.
+        call: the address, the kind and number of the job, or the command's name.
+    """
+
+    who: Callable[[], User | None]
+    door: str = ""
+    call: str = ""
+
+
+NOBODY = Act(lambda: None)
+_now: ContextVar[Act] = ContextVar("act", default=NOBODY)
 
 
 @contextmanager
-def acting_as(who: Callable[[], User | None]) -> Iterator[None]:
-    """Set the account within the block; ``who`` is called only if needed, as it may cost a query."""
-    token = _who.set(who)
+def acting_as(who: Callable[[], User | None], *, door: str = "", call: str = "") -> Iterator[None]:
+    """Set account and door within the block; see ``Act``."""
+    token = _now.set(Act(who, door, call[:200]))
     try:
         yield
     finally:
-        _who.reset(token)
+        _now.reset(token)
 
 
 def acting_person() -> User | None:
     """Return the current account; None for the platform, a worker or a command."""
-    return _who.get()()
+    return _now.get().who()
+
+
+def current_act() -> Act:
+    return _now.get()

@@ -34,13 +34,18 @@ class AdminPolicyMiddleware:
 
 
 class ActingMiddleware:
-    """Sets the acting account for log entries."""
+    """Sets the acting account and the door that it came by."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with acting_as(lambda: request.user if isinstance(request.user, User) else None):
+        door = "api" if request.path.startswith("/api/") else "page"
+        with acting_as(
+            lambda: request.user if isinstance(request.user, User) else None,
+            door=door,
+            call=f"{request.method} {request.path}",
+        ):
             return self.get_response(request)
 
 

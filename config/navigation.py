@@ -52,6 +52,7 @@ GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
             ("Accounts", "manage_accounts", "auth.user"),
             ("Groups", "badge", "auth.group"),
             ("API tokens", "key", "judgments.apitoken"),
+            ("Money", "payments", "annotation.spendinglimit"),
         ],
     ),
 ]

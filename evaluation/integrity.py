@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from string import Formatter
 from typing import Any
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 from pydantic import ValidationError
 
@@ -28,7 +29,8 @@ from annotation.models import (
     WrittenCaption,
 )
 from annotation.models.assignments import FINISHED, LIVE
-from annotation.money.ledger import ledger_sums, reserved_cents, spell_cents
+from annotation.money.ledger import ledger_sums, reserved_cents
+from annotation.words import spell_cents
 from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
@@ -65,16 +67,23 @@ def _sentences(rows: QuerySet[Any], words: str, *, study: str = "study") -> Sent
 def budgets_are_what_their_ledger_says() -> Sentences:
     for budget in Budget.objects.select_related("study").order_by("study__slug", "place"):
         where = f"Study {budget.study.slug}: the budget at {budget.place}"
+        said = partial(spell_cents, currency=budget.currency)
         reserved, spent = ledger_sums(budget)
         if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
             yield (
-                f"{where} says {spell_cents(budget.reserved_cents)} reserved and {spell_cents(budget.spent_cents)} "
-                f"spent, its ledger {spell_cents(reserved)} and {spell_cents(spent)}."
+                f"{where} says {said(budget.reserved_cents)} reserved and {said(budget.spent_cents)} "
+                f"spent, its ledger {said(reserved)} and {said(spent)}."
             )
+        taken = budget.reserved_cents + budget.spent_cents
+        shares = budget.commitments.aggregate(cents=Sum("cents"))["cents"] or 0
+        if shares != taken:
+            yield f"{where} has {said(taken)} committed, and its accounts {said(shares)}."
+        if budget.over_cents != max(0, taken - budget.budget_cents):
+            yield f"{where} is exceeded by another sum than the {said(budget.over_cents)} that it says."
         kept = reserved_cents(budget)
         if kept != budget.reserved_cents:
             yield (
-                f"{where} has {spell_cents(budget.reserved_cents)} reserved, and {spell_cents(kept)} are kept by held "
+                f"{where} has {said(budget.reserved_cents)} reserved, and {said(kept)} are kept by held "
                 "slots and calls."
             )
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -266,7 +267,7 @@ def _run_first(jobs: JobQuerySet) -> Run | None:
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."
                 )
             handler: Callable[..., dict[str, Any] | None] = import_string(_handlers[run.kind])
-            with acting_as(lambda: _asked_for_by(run)):
+            with acting_as(cache(lambda: _asked_for_by(run)), door="job", call=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
             if not run.finished:
                 with run.commit() as stored:

@@ -39,10 +39,12 @@ class Outcome:
     Attributes:
         words: a sentence for the page and the command.
         value: what the HTTP call answers with, where that is not the study.
+        waits: whether it is not done yet, since another person must confirm it; ``value`` names the request.
     """
 
     words: str
     value: Any = None
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Operation:
         once: the doors that refuse it while its job waits or runs for the study. Commands refuse it while the job runs,
             unless it is ``never``.
         preview: returns what it would cost, with the word that confirms it, which ``do`` gets as ``confirm``.
+        orders: whether it may cost so much that another person must confirm it.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Operation:
     prepare: Callable[..., Mapping[str, Any]] | None = None
     once: Literal["page", "always", "never"] = "page"
     preview: Callable[..., Any] | None = None
+    orders: bool = False
 
     def read(self, data: Any, *, needed: Collection[str] = (), row: str | None = None) -> dict[str, Any]:
         """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
@@ -115,7 +119,7 @@ class Operation:
         """
         assert self.do is not None
         outcome = self.do(study=study, by=by, **values, **more)
-        if self.then is None:
+        if self.then is None or outcome.waits:
             return outcome
         if not wait:
             self.then.later(study, by)
@@ -163,6 +167,7 @@ def operation(
     job: str = "",
     check: Callable[[Study], None] | None = None,
     preview: Callable[..., Any] | None = None,
+    orders: bool = False,
 ) -> Callable[[Callable[..., Outcome]], Operation]:
     """Declare a function as an operation on a study; its docstring is the description."""
 
@@ -180,6 +185,7 @@ def operation(
             job=job,
             check=check,
             preview=preview,
+            orders=orders,
         )
 
     return declare

@@ -273,9 +273,9 @@ class StudyHandle:
         """Preview a bonus for a worker's approved work; ``confirm`` pays it."""
         return self._money(f"studies/{self.slug}/bonus/", {"worker": worker, "cents": cents})
 
-    def top_ups(self) -> MoneyStep:
-        """Preview lifting all approved work to the study's floor; ``confirm`` pays it."""
-        return self._money(f"studies/{self.slug}/top-up/", {})
+    def top_ups(self, worker: str = "") -> MoneyStep:
+        """Preview lifting approved work, all or a worker's, to the study's floor; ``confirm`` pays it."""
+        return self._money(f"studies/{self.slug}/top-up/", {"worker": worker} if worker else {})
 
     def budget(self, cents: int) -> MoneyStep:
         """Preview another budget; ``confirm`` sets it."""

@@ -16,7 +16,16 @@ from django.db import connection, models
 from django.utils import timezone
 from rest_framework.authtoken.models import TokenProxy
 
-from annotation.models import Assignment, Budget, Case, CrowdCall, Judgment, QualityRule, Webhook
+from annotation.models import (
+    Assignment,
+    Budget,
+    Case,
+    CrowdCall,
+    Judgment,
+    QualityRule,
+    SpendingLimit,
+    Webhook,
+)
 from evaluation.models import Analysis, Challenge, Consensus, MetricScore, Registration, Release, Submission
 from judgments.models import Caption, Job, Study, StudyEvent
 
@@ -46,6 +55,7 @@ SHOWN: dict[Model, frozenset[str]] = {
     Consensus: frozenset({"unit"}),
     MetricScore: frozenset({"unit"}),
     CrowdCall: frozenset({"hit"}),
+    SpendingLimit: frozenset({"account"}),
     StudyEvent: frozenset({"study"}),
 }
 # of these a study has one, or a few: the rows belong to one study after the other

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
@@ -342,7 +342,19 @@ class BudgetSerializer(RowSerializer[Budget]):
 
     class Meta:
         model = Budget
-        fields = ["id", "study", "place", "budget_cents", "reserved_cents", "spent_cents", "left_cents"]
+        fields = [
+            *(
+                "id",
+                "study",
+                "place",
+                "currency",
+                "budget_cents",
+                "reserved_cents",
+                "spent_cents",
+                "over_cents",
+            ),
+            "left_cents",
+        ]
 
 
 class BudgetResource(Resource):
@@ -359,12 +371,24 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
 
     study = Related("budget.study.slug")
     place = Related("budget.place")
+    currency = Related("budget.currency")
+    by = Related("by.username", optional=True)
 
     class Meta:
         model = LedgerEntry
         fields = [
-            *("id", "study", "place", "key", "what", "reserved_cents", "spent_cents", "publication"),
-            *("session", "at"),
+            *(
+                "id",
+                "study",
+                "place",
+                "currency",
+                "key",
+                "what",
+                "reserved_cents",
+                "spent_cents",
+                "publication",
+            ),
+            *("session", "by", "door", "request", "at"),
         ]
 
 
@@ -372,11 +396,22 @@ class LedgerResource(Resource):
     """Every move of money; its sums are the budget's counters."""
 
     reading, study_path, scope = "annotation.view_ledgerentry", "budget__study", "money"
-    queryset = LedgerEntry.objects.select_related("budget__study")
+    queryset = LedgerEntry.objects.select_related("budget__study", "by")
     serializer_class = LedgerSerializer
     filterset_class = filters_of(
-        LedgerEntry, "what", study=study_filter(field_name="budget__study"), place="budget__place"
+        LedgerEntry,
+        "what",
+        "door",
+        study=study_filter(field_name="budget__study"),
+        place="budget__place",
+        by="by__username",
     )
+
+
+def budget_currency() -> Subquery:
+    """Return the currency of a row's study at its place."""
+    budgets = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
+    return Subquery(budgets.values("currency")[:1])
 
 
 class PublicationSerializer(RowSerializer[Publication]):
@@ -384,11 +419,24 @@ class PublicationSerializer(RowSerializer[Publication]):
 
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
+    currency = serializers.CharField(read_only=True, allow_null=True)
 
     class Meta:
         model = Publication
         fields = [
-            *("id", "study", "place", "hit", "number", "external_id", "group_id", "state", "places", "held"),
+            *(
+                "id",
+                "study",
+                "place",
+                "currency",
+                "hit",
+                "number",
+                "external_id",
+                "group_id",
+                "state",
+                "places",
+                "held",
+            ),
             *("reward_cents", "fee_cents", "expires_at", "looked_at", "created_at"),
         ]
 
@@ -397,7 +445,7 @@ class PublicationResource(Resource):
     """A HIT at Mechanical Turk, a whole study at a panel."""
 
     reading, scope = "annotation.view_publication", "money"
-    queryset = Publication.objects.select_related("study", "hit")
+    queryset = Publication.objects.select_related("study", "hit").annotate(currency=budget_currency())
     serializer_class = PublicationSerializer
     filterset_class = filters_of(Publication, "place", "state", study=study_filter(), hit="hit__key")
 
@@ -431,6 +479,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
     study = Related("study.slug")
     worker = Related("worker.name", optional=True)
     made_by = Related("made_by.username", optional=True)
+    currency = serializers.CharField(read_only=True, allow_null=True)
     unsure = serializers.BooleanField(
         read_only=True, help_text="Nobody can tell whether the crowd carried it out."
     )
@@ -439,7 +488,17 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
         model = CrowdCall
         fields = [
             *("id", "study", "place", "kind", "publication", "session", "worker", "state", "unsure"),
-            *("attempts", "reserved_cents", "why", "problem", "made_by", "made_at", "next_at", "done_at"),
+            *(
+                "attempts",
+                "currency",
+                "reserved_cents",
+                "why",
+                "problem",
+                "made_by",
+                "made_at",
+                "next_at",
+                "done_at",
+            ),
         ]
 
 
@@ -447,7 +506,9 @@ class CrowdCallResource(Resource):
     """What was asked of crowds: each call once, whatever broke on the way."""
 
     reading, scope = "annotation.view_crowdcall", "money"
-    queryset = CrowdCall.objects.select_related("study", "worker", "made_by")
+    queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(
+        currency=budget_currency()
+    )
     serializer_class = CrowdCallSerializer
     filterset_class = filters_of(
         CrowdCall, "place", "kind", "state", study=study_filter(), worker="worker__name"

@@ -22,11 +22,13 @@ from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsur
 from annotation.crowds.outbox import apply_failure, apply_success
 from annotation.crowds.people import error_of_call
 from annotation.models import CrowdCall
-from annotation.money.ledger import OverBudget, reserve_for_call, spell_cents
+from annotation.money.ledger import OverBudget, reserve_for_call
+from annotation.words import spell_cents
 from common.errors import QuorumError, WrongState
 from judgments.jobs import Progress
 from judgments.models import Study
 from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 TRIES = 6  # per call and run
 ALL_TRIES = 60  # per call, before a person has to look
@@ -123,8 +125,10 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
         return f"The account's balance could not be asked: {problem}"
     if held is None or held >= wanted:
         return ""
+    currency = design_of(study).currency
     return (
-        f"The account at {backend.title} holds {spell_cents(held)}, and what waits costs {spell_cents(wanted)}: none "
+        f"The account at {backend.title} holds {spell_cents(held, currency)}, and what waits costs "
+        f"{spell_cents(wanted, currency)}: none "
         "of it was begun."
     )
 
@@ -220,7 +224,7 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Retry a failed call with a new reservation; the same key makes this safe."""
-    _start_again(call, "Nothing was changed: only a failed call can be tried again.")
+    _start_again(call, "Nothing was changed: only a failed call can be tried again.", by)
     words = f"A failed call is tried again: {call.kind}."
     note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
     return call
@@ -250,12 +254,12 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """Resolve an indeterminate call as not done and start it again."""
     refusal = "Nothing was changed: only a failed call can be marked as not done."
-    _start_again(call, refusal, answer={})
+    _start_again(call, refusal, by, answer={})
     _note(call, "it was not done, so it is asked for again", by)
     return call
 
 
-def _start_again(call: CrowdCall, refusal: str, **changes: object) -> None:
+def _start_again(call: CrowdCall, refusal: str, by: User | None, **changes: object) -> None:
     moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
         state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, **changes
     )
@@ -264,7 +268,7 @@ def _start_again(call: CrowdCall, refusal: str, **changes: object) -> None:
     call.refresh_from_db()
     cents = int(call.payload.get("cents", 0))
     if cents and not call.reserved_cents:
-        reserve_for_call(call=call, cents=cents)
+        reserve_for_call(call=call, cents=cents, by=by)
 
 
 def _note(call: CrowdCall, said: str, by: User | None) -> None:

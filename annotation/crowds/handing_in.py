@@ -27,7 +27,6 @@ from annotation.crowds.people import pseudonym
 from annotation.errors import KeptApart, TooLate
 from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.models.assignments import LIVE
-from annotation.money.ledger import OverBudget
 from annotation.work.claims import release_slots
 from annotation.work.presentation import places_of
 from annotation.work.stopping import lock_for_settling, reopen_slots, update_outcomes
@@ -55,15 +54,11 @@ class IncompleteWork(QuorumError):
     """The crowd has work without complete answers here."""
 
 
-class PaidBeyondReserve(QuorumError):
-    """The crowd paid more than our books reserved."""
-
-
 def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
     """Take over the crowd's report of a piece of work; a repeated call changes nothing.
 
     Raises:
-        IncompleteWork, PaidBeyondReserve: everything else is stored.
+        IncompleteWork: everything else is stored.
     """
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
@@ -78,12 +73,13 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
     elif work.status in LEFT:
         end_session(session=session, status=work.status)
     if work.status in DECIDED:
-        try:
-            settle_session(
-                session=session, status=work.status, decided_at=work.decided_at, feedback=work.feedback
-            )
-        except OverBudget as error:
-            raise PaidBeyondReserve(str(error)) from None
+        settle_session(
+            session=session,
+            status=work.status,
+            decided_at=work.decided_at,
+            feedback=work.feedback,
+            fact=True,
+        )
     if problem is not None:
         raise problem
     return session

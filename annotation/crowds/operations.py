@@ -10,6 +10,7 @@ from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, unfinished_calls
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
+from annotation.money.confirming import confirmable
 from annotation.work.joining import worker_of
 from common.errors import WrongState
 from common.parameters import Parameters
@@ -37,8 +38,10 @@ SYNC_LATER = FollowUp(now=lambda study: "", later=_ask_later)
 @operation(
     "open",
     "Let workers in",
+    orders=True,
     then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
 )
+@confirmable("open")
 def open_to_workers(*, study: Study, by: User | None) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
     return Outcome(begin_opening(study=study, by=by))

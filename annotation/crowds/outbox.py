@@ -21,6 +21,7 @@ from annotation.money.ledger import (
     pay_session,
     release_call,
     release_places,
+    reserve_again,
     reserve_for_call,
     spend_call,
     unpay_session,
@@ -80,7 +81,7 @@ def write_message(
         },
     )
     if created:
-        reserve_for_call(call=call, cents=cents)
+        reserve_for_call(call=call, cents=cents, by=by)
         if kind in ABOUT_PEOPLE and worker is not None:
             words = f"The crowd is asked to {ABOUT_PEOPLE[kind]} {worker.name}."
             note_event(study=study, what=f"{kind}-asked", words=words, why=why, by=by, call=call.pk)
@@ -239,7 +240,7 @@ def _published(call: CrowdCall) -> None:
 
 
 def _reserve_again(call: CrowdCall) -> None:
-    reserve_for_call(call=call, cents=int(call.payload.get("cents", 0)))
+    reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
 
 
 def _extended(call: CrowdCall) -> None:
@@ -302,9 +303,17 @@ EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
 
 @transaction.atomic
 def settle_session(
-    *, session: CrowdSession, status: str, decided_at: datetime | None = None, feedback: str = ""
+    *,
+    session: CrowdSession,
+    status: str,
+    decided_at: datetime | None = None,
+    feedback: str = "",
+    fact: bool = False,
 ) -> bool:
     """Book that the crowd paid or rejected a session, and update its assignments. The crowd's status wins over ours.
+
+    Args:
+        fact: whether the crowd decided it already, so that it is paid beyond the budget too.
 
     Raises:
         OverBudget: an approval of rejected work for which nothing is left; nothing changes.
@@ -318,7 +327,7 @@ def settle_session(
         return False
     locked.status = status
     if status == Status.APPROVED:
-        pay_session(session=locked)
+        pay_session(session=locked, fact=fact)
         locked.booked = CrowdSession.Booked.SPENT
         state, reason = Assignment.State.APPROVED, ""
         changes = Assignment.objects.filter(pk__in=pages, state__in=["submitted", "rejected"])

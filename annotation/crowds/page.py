@@ -27,9 +27,10 @@ from annotation.money.costs import (
     spending_of,
     wages_of,
 )
-from annotation.money.ledger import spell_cents
+from annotation.money.previews import top_ups_of
 from annotation.money.wages import unopposed
 from annotation.snapshots import counting_is_slow
+from annotation.words import spell_cents
 from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
 from judgments.admin.operations import add_operation
@@ -126,11 +127,21 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class TopUp:
+    """What a person's top-ups cost with fees, and the word that confirms just that."""
+
+    worker: str
+    cents: int
+    confirm: str
+
+
+@dataclass(frozen=True, slots=True)
 class CrowdFigures:
     """Figures over all work of a study.
 
     Attributes:
         pays: the lowest of those below the floor.
+        top_ups: of the people in ``pays``; ``confirm`` is the word for those of all people.
         overclaims: the largest; ``overclaimed`` is their number.
     """
 
@@ -140,6 +151,8 @@ class CrowdFigures:
     unopposed: int
     overclaims: list[Overclaim]
     overclaimed: int
+    top_ups: list[TopUp]
+    confirm: str
 
     @property
     def rows(self) -> int:
@@ -149,10 +162,17 @@ class CrowdFigures:
 
 def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_claims(study)
+    lowest = [pay for pay in pays if pay.top_up_cents][:SHOWN]
+    previews = [
+        top_ups_of(study, pays, overclaims, worker)
+        for worker in dict.fromkeys(pay.worker for pay in lowest if pay.approved)
+    ]
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),
-        pays=[pay for pay in pays if pay.top_up_cents][:SHOWN],
+        pays=lowest,
+        top_ups=[TopUp(one.facts["worker"], one.total_cents, one.confirm) for one in previews],
+        confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
         unopposed=len(unopposed(study)) if study.opened_at else 0,
         overclaims=overclaims[:SHOWN],
         overclaimed=len(overclaims),
@@ -167,6 +187,8 @@ def _from_json(value: dict[str, Any]) -> CrowdFigures:
         unopposed=value["unopposed"],
         overclaims=[Overclaim(**one) for one in value.get("overclaims", [])],
         overclaimed=value.get("overclaimed", 0),  # figures that an older version kept have none
+        top_ups=[TopUp(**one) for one in value.get("top_ups", [])],
+        confirm=value.get("confirm", ""),
     )
 
 
@@ -212,6 +234,11 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "spending": spending,
         "wages": figures.wages,
         "pays": figures.pays,
+        "top_ups": figures.top_ups,
+        "top_up_confirm": figures.confirm,
+        "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
+            :SHOWN
+        ],
         "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
         "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
         "unopposed": figures.unopposed,
@@ -324,7 +351,7 @@ def _syncs(study: Study) -> bool:
 add_operation(operations.sync, label="Compare with the crowd", offered=_syncs, primary_on={"crowd"})
 add_operation(money_operations.budget, name="set-budget", label="Change the budget", fields=("cents", "why"))
 add_operation(extend, name="extend-crowd", label="Offer longer", fields=("hours", "why"), needed=("hours",))
-add_operation(money_operations.top_up, label="Pay top-ups", fields=(), beside=True)
+add_operation(money_operations.top_up, label="Pay top-ups", fields=(), hidden=("confirm",), beside=True)
 add_operation(
     money_operations.bonus, label="Pay the bonus", fields=("worker", "cents", "why"), hidden=("seen",)
 )
@@ -350,7 +377,7 @@ class PublicationAdmin(ReadOnlyAdmin):
 
     @display(description="price of a place")
     def price(self, publication: Publication) -> str:
-        return cents(publication.price_cents)
+        return cents(publication.price_cents, design_of(publication.study).currency)
 
 
 @admin.register(CrowdSession)
@@ -382,10 +409,10 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(ReadOnlyAdmin):
-    list_display = ("when", "study", "what", "reserved", "spent", "key")
+    list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__place", "budget__study")
-    list_select_related = ("budget__study",)
+    list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 
     @display(description="at", ordering="pk")
@@ -396,10 +423,18 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     def study(self, entry: LedgerEntry) -> str:
         return f"{entry.budget.study.slug} at {entry.budget.place}"
 
+    @display(description="who, and by what")
+    def who(self, entry: LedgerEntry) -> str:
+        return (
+            f"{entry.by or 'the platform'}, {entry.door} {entry.request}"
+            if entry.door
+            else str(entry.by or "–")
+        )
+
     @display(description="reserved")
     def reserved(self, entry: LedgerEntry) -> str:
-        return cents(entry.reserved_cents)
+        return cents(entry.reserved_cents, entry.budget.currency)
 
     @display(description="spent")
     def spent(self, entry: LedgerEntry) -> str:
-        return cents(entry.spent_cents)
+        return cents(entry.spent_cents, entry.budget.currency)

@@ -13,8 +13,10 @@ from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
 from annotation.models import CrowdCall, Publication
-from annotation.money.ledger import budget_of, set_budget, spell_cents
+from annotation.money.ledger import budget_of, set_budget
+from annotation.money.limits import as_one_order
 from annotation.quality.rules import copy_rules
+from annotation.words import spell_cents
 from annotation.work.claims import expire_overdue, release_reserved, take_pause_lock
 from common.errors import WrongState
 from judgments.design.requirements import not_stated
@@ -28,7 +30,7 @@ OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 PUBLISHED_THERE = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 
 
-@transaction.atomic
+@as_one_order
 def plan_publications(*, study: Study, by: User | None = None, besides: Collection[int | None] = ()) -> int:
     """Write publish messages and reserve their price; return the number of new external HITs.
 
@@ -49,8 +51,9 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     budget = budget_of(study, study.place)
     if total > budget.left_cents:
         raise WrongState(
-            f"Nothing was published: study {study.slug!r} costs {spell_cents(total)} with fees, and of its budget "
-            f"({spell_cents(budget.budget_cents)}) {spell_cents(budget.left_cents)} are left."
+            f"Nothing was published: study {study.slug!r} costs {spell_cents(total, budget.currency)} with fees, and "
+            f"of its budget ({spell_cents(budget.budget_cents, budget.currency)}) "
+            f"{spell_cents(budget.left_cents, budget.currency)} are left."
         )
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
@@ -81,7 +84,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             study=study,
             what="publish",
             words=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
-            f"{study.place}; {spell_cents(total)} are reserved.",
+            f"{study.place}; {spell_cents(total, budget.currency)} are reserved.",
             by=by,
         )
     return len(wanted)
@@ -125,7 +128,7 @@ def ask_to_extend(
     )
 
 
-@transaction.atomic
+@as_one_order
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
     """Keep all published external HITs open for ``hours`` from now; return their number."""
     if not 1 <= hours <= LONGEST_HOURS:
@@ -163,7 +166,7 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     return len(up)
 
 
-@transaction.atomic
+@as_one_order
 def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
     """Reopen what was taken down since then, and publish what was held back. Return the number."""
     backend = backend_of(study)
@@ -224,7 +227,7 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
     return f"{refused} {later}".strip()
 
 
-@transaction.atomic
+@as_one_order
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.crowds import BACKENDS, Ability, CrowdBackend, backend_of
@@ -20,7 +21,6 @@ from annotation.crowds.base import SeenPublication, TryLater
 from annotation.crowds.delivery import carry_out_calls, finish_call
 from annotation.crowds.handing_in import (
     IncompleteWork,
-    PaidBeyondReserve,
     exclude_unknown_work,
     record_work,
     remove_extra_slots,
@@ -28,9 +28,10 @@ from annotation.crowds.handing_in import (
 from annotation.crowds.outbox import ask_to_delete
 from annotation.crowds.panel.people import tidy_up
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
-from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents, spell_cents
+from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
+from annotation.words import spell_cents
 from annotation.work.claims import expire_overdue
 from common.errors import WrongState
 from judgments.jobs import Progress, enqueue
@@ -159,17 +160,27 @@ def _about_answers(kind: str, session: CrowdSession, words: str) -> Discrepancy:
 def _check_books(budget: Budget | None) -> list[Discrepancy]:
     if budget is None:
         return []
+    said = partial(spell_cents, currency=budget.currency)
+    found = []
+    if budget.over_cents:
+        words = f"The crowd paid {said(budget.over_cents)} beyond the budget: raise it."
+        found.append(Discrepancy("money", words))
+    unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
+    if unmatched["cents"]:
+        words = f"The crowd paid {said(unmatched['cents'])} for work that does not count here."
+        found.append(Discrepancy("paid-there", words))
     reserved, spent = ledger_sums(budget)
     kept = reserved_cents(budget)
     if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and kept == reserved:
-        return []
+        return found
     return [
+        *found,
         Discrepancy(
             "books",
-            f"The ledger holds {spell_cents(reserved)} reserved and {spell_cents(spent)} spent, the budget "
-            f"{spell_cents(budget.reserved_cents)} and {spell_cents(budget.spent_cents)}, and places and calls keep "
-            f"{spell_cents(kept)}; see check_integrity.",
-        )
+            f"The ledger holds {said(reserved)} reserved and {said(spent)} spent, the budget "
+            f"{said(budget.reserved_cents)} and {said(budget.spent_cents)}, and places and calls keep "
+            f"{said(kept)}; see check_integrity.",
+        ),
     ]
 
 
@@ -243,7 +254,8 @@ def _look(
                 Discrepancy(
                     "only-here",
                     f"{publication.external_id} is published by our rows, and {backend.title} does not have it; "
-                    f"{spell_cents(publication.held * publication.price_cents)} stay reserved for it.",
+                    f"{spell_cents(publication.held * publication.price_cents, design_of(study).currency)} stay "
+                    "reserved for it.",
                     {"publication": publication.external_id},
                 )
             )
@@ -312,7 +324,7 @@ def _sync_publication(
         for work in backend.work(publication):
             try:
                 record_work(backend=backend, publication=publication, work=work)
-            except (IncompleteWork, PaidBeyondReserve) as problem:
+            except IncompleteWork as problem:
                 name = backend.session_id(publication.place, work.external_id)
                 found.append(_unmended(publication, name, problem))
         _end_superseded(publication)
@@ -340,10 +352,11 @@ def _compare(
     if not there.readable:
         words = f"{publication.external_id} was deleted at {backend.title}; what was handed in is not shown there."
         found.append(Discrepancy("deleted-there", words, ids))
+    currency = design_of(publication.study).currency
     if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
         words = (
-            f"{publication.external_id} pays {spell_cents(there.reward_cents)} at {backend.title}, and "
-            f"{spell_cents(publication.reward_cents)} by our rows."
+            f"{publication.external_id} pays {spell_cents(there.reward_cents, currency)} at {backend.title}, and "
+            f"{spell_cents(publication.reward_cents, currency)} by our rows."
         )
         found.append(Discrepancy("money", words, ids))
     asked = CrowdCall.objects.filter(publication=publication, kind=Ability.EXTEND).exclude(
@@ -357,12 +370,9 @@ def _compare(
         found.append(Discrepancy("places", words, ids))
 
 
-def _unmended(
-    publication: Publication, external_id: str, problem: IncompleteWork | PaidBeyondReserve
-) -> Discrepancy:
-    kind = "no-answers" if isinstance(problem, IncompleteWork) else "money"
+def _unmended(publication: Publication, external_id: str, problem: IncompleteWork) -> Discrepancy:
     return Discrepancy(
-        kind,
+        "no-answers",
         f"Assignment {external_id} of {publication.external_id} was handed in at the crowd. {problem}",
         {"publication": publication.external_id, "assignment": external_id},
     )

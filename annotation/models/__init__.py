@@ -2,7 +2,14 @@
 
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
 from annotation.models.crowds import CrowdCall, CrowdSession, Publication, RawId
-from annotation.models.money import Budget, LedgerEntry, MoneyRequest
+from annotation.models.money import (
+    Budget,
+    Commitment,
+    LedgerEntry,
+    MoneyRequest,
+    SpendingLimit,
+    SpendingRequest,
+)
 from annotation.models.quality import (
     Adjudication,
     AppealNote,
@@ -22,6 +29,7 @@ __all__ = [
     "Assignment",
     "Budget",
     "Case",
+    "Commitment",
     "CrowdCall",
     "CrowdSession",
     "Exclusion",
@@ -35,6 +43,8 @@ __all__ = [
     "QualityRule",
     "QuizAttempt",
     "RawId",
+    "SpendingLimit",
+    "SpendingRequest",
     "StudyAlarm",
     "Webhook",
     "WebhookDelivery",

@@ -1,4 +1,4 @@
-"""Budgets, a ledger that only grows, and keys of money requests."""
+"""Budgets, a ledger that only grows, limits above studies, and keys of money requests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from common.rows import AppendOnlyRow
 from judgments.models import Study
 
 KEY_LENGTH = 200
+CURRENCY_LENGTH = 3  # ISO 4217
 
 
 class Budget(models.Model):
@@ -20,9 +21,13 @@ class Budget(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
     place = models.CharField(max_length=PLACE_LENGTH)
+    currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
     budget_cents = models.PositiveBigIntegerField(default=0)
     reserved_cents = models.PositiveBigIntegerField(default=0)
     spent_cents = models.PositiveBigIntegerField(default=0)
+    over_cents = models.PositiveBigIntegerField(
+        default=0, help_text="Beyond the budget, because the crowd paid it without being asked."
+    )
 
     class Meta:
         constraints = [
@@ -30,8 +35,8 @@ class Budget(models.Model):
             models.CheckConstraint(
                 condition=Q(reserved_cents__gte=0)
                 & Q(spent_cents__gte=0)
-                & Q(budget_cents__gte=F("reserved_cents") + F("spent_cents")),
-                name="reserved_and_spent_within_the_budget",
+                & Q(budget_cents__gte=F("reserved_cents") + F("spent_cents") - F("over_cents")),
+                name="what_is_over_the_budget_is_known",
             ),
         ]
 
@@ -52,7 +57,9 @@ class LedgerEntry(AppendOnlyRow):
     key = models.CharField(
         max_length=160, unique=True, help_text="Of a payment: place, worker, session, what for."
     )
-    what = models.CharField(max_length=12, help_text="reserve, release, move, reward, bonus")
+    what = models.CharField(
+        max_length=12, help_text="reserve, release, move, reward, bonus, unmatched, matched"
+    )
     reserved_cents = models.BigIntegerField(default=0, help_text="Change of what is reserved.")
     spent_cents = models.BigIntegerField(default=0, help_text="Change of what is spent.")
     publication = models.ForeignKey(
@@ -64,14 +71,123 @@ class LedgerEntry(AppendOnlyRow):
     call = models.ForeignKey(
         CrowdCall, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
     )
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Who asked for it. Empty where the platform, the crowd or a command did.",
+    )  # fmt: skip
+    door = models.CharField(max_length=7, blank=True, help_text="page, api, job or command")
+    request = models.CharField(
+        max_length=200, blank=True, help_text="The address, the kind and number of the job, or the command."
+    )
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ["id"]
         verbose_name_plural = "ledger entries"
+        indexes = [models.Index(fields=["at"], name="ledger_entries_of_a_day")]
 
     def __str__(self) -> str:
         return self.key
+
+
+class Commitment(models.Model):
+    """What an account has committed of a budget: reserved or spent. Their sum is the budget's."""
+
+    of_study = ("budget__study",)
+
+    budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="commitments")
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty for what commands ordered, and what the crowd paid without being asked.",
+    )  # fmt: skip
+    cents = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["budget", "account"], name="one_commitment_of_an_account"),
+            models.UniqueConstraint(
+                fields=["budget"], condition=Q(account=None), name="one_commitment_of_nobody"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account or 'nobody'}: {self.cents}"
+
+
+class SpendingLimit(models.Model):
+    """What an account, or the whole installation, may commit in one currency; empty fields limit nothing."""
+
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty: the whole installation.",
+    )  # fmt: skip
+    currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
+    day_cents = models.PositiveBigIntegerField("a day", null=True, blank=True)
+    total_cents = models.PositiveBigIntegerField("in all", null=True, blank=True)
+    account_day_cents = models.PositiveBigIntegerField("each account, a day", null=True, blank=True)
+    account_total_cents = models.PositiveBigIntegerField("each account, in all", null=True, blank=True)
+    confirm_cents = models.PositiveBigIntegerField("a second person confirms above", null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["account", "currency"], name="one_limit_of_an_account"),
+            models.UniqueConstraint(
+                fields=["currency"], condition=Q(account=None), name="one_limit_of_the_installation"
+            ),
+            models.CheckConstraint(
+                condition=Q(account=None)
+                | Q(account_day_cents=None, account_total_cents=None, confirm_cents=None),
+                name="the_installation_alone_has_rules_for_all",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.account or 'The installation'}, {self.currency}"
+
+
+class SpendingRequest(models.Model):
+    """An order above the installation's sum, which waits for a second person."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        DONE = "done", "confirmed and done"
+        REFUSED = "refused", "refused"
+        VOID = "void", "void: the situation had changed"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="spending_requests")
+    operation = models.CharField(max_length=20, help_text="Its name, such as open or bonus.")
+    values = models.JSONField(default=dict, blank=True, help_text="Its parameters.")
+    cents = models.PositiveBigIntegerField(help_text="What it would commit, fees included.")
+    currency = models.CharField(max_length=CURRENCY_LENGTH)
+    situation = models.CharField(max_length=64, help_text="A digest of what it was asked about.")
+    state = models.CharField(max_length=7, choices=State, default=State.WAITING)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty for a command.",
+    )  # fmt: skip
+    door = models.CharField(max_length=7, blank=True, help_text="page, api, job or command")
+    asked_at = models.DateTimeField(default=timezone.now)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    words = models.CharField(max_length=1000, blank=True, help_text="What became of it.")
+
+    class Meta:
+        ordering = ["id"]
+        permissions = [("confirm_spending", "Can confirm orders above the installation's sum")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(decided_by=None)
+                | Q(asked_by=None)
+                | ~Q(decided_by=F("asked_by"))
+                | ~Q(state="done"),
+                name="who_asks_for_money_does_not_confirm",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation} of {self.study}"
 
 
 class MoneyRequest(models.Model):

@@ -1,26 +1,35 @@
-"""The HTTP door of operations that move money: a preview, and then its ``confirm`` under an ``Idempotency-Key``."""
+"""The HTTP door of operations that move money: a preview, and then its ``confirm`` under an ``Idempotency-Key``.
+
+Limits above studies and requests that wait for a second person are read, confirmed and refused here too.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import cache, partial
 from typing import Any, ClassVar
 
+from django.core.exceptions import PermissionDenied
 from django.urls import URLPattern, path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.api import work
-from annotation.models import CrowdCall
+from annotation.models import CrowdCall, SpendingRequest
 from annotation.models.money import KEY_LENGTH
 from annotation.money import previews
+from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
+from annotation.money.limits import standings
 from common.errors import NotThere
 from common.parameters import Parameters
-from judgments.access.roles import require, staff_of, studies_of, study_for
+from judgments.access.roles import require, staff_of, studies_of, study_for, token_of
+from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
 from judgments.models import Study
 from judgments.study_operations import Operation
 
@@ -40,6 +49,7 @@ class PreviewReply(work.Schema):
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField(help_text="Of the budget, fees included.")
+    currency = serializers.CharField()
     left_cents = serializers.IntegerField(help_text="Neither spent nor reserved now.")
     enough = serializers.BooleanField()
     confirm = serializers.CharField(help_text="Send it back to have this done.")
@@ -50,9 +60,19 @@ class DoneReply(work.Schema):
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField()
+    currency = serializers.CharField()
     left_cents = serializers.IntegerField(help_text="Afterwards.")
     calls = serializers.ListField(
         child=serializers.IntegerField(), help_text="To follow under /api/crowd-calls/."
+    )
+    left_out = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Workers for whose top-ups the budget does not reach.",
+    )
+    request = serializers.IntegerField(
+        required=False,
+        help_text="Nothing is done yet: another account must confirm /api/spending-requests/{id}/.",
     )
 
 
@@ -72,6 +92,12 @@ DONE: dict[Any, Any] = {
     ),
     422: OpenApiResponse(work.Problem, description="The key came before with another request."),
 }
+
+
+class RefusalRequest(Parameters):
+    """The reason."""
+
+    why = serializers.CharField(required=False, default="", allow_blank=True, max_length=500)
 
 
 class MoneyView(APIView):
@@ -183,3 +209,89 @@ def _key_of(request: Request) -> str:
             }
         )
     return key
+
+
+class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
+    """An order above the installation's sum."""
+
+    study = Related("study.slug")
+    asked_by = Related("asked_by.username", optional=True)
+    decided_by = Related("decided_by.username", optional=True)
+    values = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = SpendingRequest
+        fields = [
+            *(
+                "id",
+                "study",
+                "operation",
+                "values",
+                "cents",
+                "currency",
+                "state",
+                "asked_by",
+                "door",
+                "asked_at",
+            ),
+            *("decided_by", "decided_at", "words"),
+        ]
+
+
+DECIDED = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}
+
+
+class SpendingRequestResource(Resource):
+    """Orders that a second person confirms."""
+
+    reading, scope = CONFIRM, "money"
+    queryset = SpendingRequest.objects.select_related("study", "asked_by", "decided_by")
+    serializer_class = SpendingRequestSerializer
+    filterset_class = filters_of(SpendingRequest, "state", "operation", study=study_filter())
+
+    @extend_schema(request=None, responses=DECIDED)
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, pk: str) -> Response:
+        """Carry it out, once, by another account than asked for it."""
+        row = self.get_object()
+        if not staff_of(request).has_perm(CONFIRM):
+            raise PermissionDenied
+        return self._answer(confirm_request(request=row.pk, by=staff_of(request)))
+
+    @extend_schema(request=RefusalRequest, responses=DECIDED)
+    @action(detail=True, methods=["post"])
+    def refuse(self, request: Request, pk: str) -> Response:
+        """End it without doing it; who asked may do so too."""
+        row, by = self.get_object(), staff_of(request)
+        if not by.has_perm(CONFIRM) and by.pk != row.asked_by_id:
+            raise PermissionDenied
+        return self._answer(refuse_request(request=row.pk, by=by, **RefusalRequest.read(request.data)))
+
+    def _answer(self, row: SpendingRequest) -> Response:
+        return Response(self.get_serializer(row).data)
+
+
+class StandingReply(work.Schema):
+    """What an account, or the installation (an empty name), has committed, and its limits; null: none."""
+
+    account = serializers.CharField()
+    currency = serializers.CharField()
+    today_cents = serializers.IntegerField(help_text="Asked for since midnight.")
+    day_cents = serializers.IntegerField(allow_null=True)
+    committed_cents = serializers.IntegerField(help_text="Reserved or spent.")
+    total_cents = serializers.IntegerField(allow_null=True)
+    confirm_cents = serializers.IntegerField(allow_null=True, help_text="Above it a second person confirms.")
+
+
+class SpendingView(APIView):
+    """What accounts have committed, and their limits, for who may see the limits."""
+
+    scope: ClassVar[str] = "money"
+    reading: ClassVar[str] = "annotation.view_spendinglimit"
+
+    @extend_schema(responses={200: StandingReply(many=True), 403: work.Problem}, operation_id="spending")
+    def get(self, request: Request) -> Response:
+        token = token_of(request)
+        if not staff_of(request).has_perm(self.reading) or (token is not None and token.limited):
+            raise PermissionDenied
+        return Response(StandingReply([asdict(one) for one in standings()], many=True).data)

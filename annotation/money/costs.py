@@ -112,6 +112,7 @@ def _seconds_of_a_hit(study: Study) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
+    currency: str
     budget_cents: int
     reserved_cents: int
     spent_cents: int
@@ -132,6 +133,7 @@ def spending_of(study: Study) -> Spending | None:
         return None
     bonuses = budget.entries.filter(what="bonus").aggregate(cents=Sum("spent_cents"))["cents"] or 0
     return Spending(
+        currency=budget.currency,
         budget_cents=budget.budget_cents,
         reserved_cents=budget.reserved_cents,
         spent_cents=budget.spent_cents,

@@ -4,6 +4,9 @@ The database keeps a budget's counters within the budget; each change is a ledge
 in the same transaction. So a repeated booking changes nothing, two publishers cannot both take the last cent, and
 the counters can be recomputed from the entries. Call what books inside a transaction.
 
+Orders stay within the budget and the limits above it (``annotation.money.limits``). What a crowd paid without being
+asked is booked all the same; the budget then knows by how much it is exceeded.
+
     reserved = the price of held slots of external HITs + reservations of open calls
     spent    = rewards of approved sessions + bonuses, fees included
 """
@@ -12,12 +15,17 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum, Value
+from django.db.models.functions import Greatest
 
-from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.models import Budget, Commitment, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.money.limits import one_order
+from annotation.words import spell_cents
+from common.audit import current_act
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 
 class OverBudget(QuorumError):
@@ -27,13 +35,10 @@ class OverBudget(QuorumError):
     title = "Beyond the budget"
 
 
-def spell_cents(cents: int) -> str:
-    return f"{cents // 100}.{cents % 100:02d}"
-
-
 def budget_of(study: Study, place: str) -> Budget:
     """Return the study's budget at a place; create an empty one if needed."""
-    return Budget.objects.get_or_create(study=study, place=place)[0]
+    defaults = {"currency": lambda: design_of(study).currency}
+    return Budget.objects.get_or_create(study=study, place=place, defaults=defaults)[0]
 
 
 @transaction.atomic
@@ -42,18 +47,21 @@ def set_budget(*, study: Study, place: str, cents: int, by: User | None = None, 
     budget = budget_of(study, place)
     if cents == budget.budget_cents:
         return budget
-    room = Budget.objects.filter(pk=budget.pk).annotate(taken=F("reserved_cents") + F("spent_cents"))
-    if not room.filter(taken__lte=cents).update(budget_cents=cents):
+    taken = F("reserved_cents") + F("spent_cents")
+    room = Budget.objects.filter(pk=budget.pk).annotate(taken=taken)
+    enough = Q(taken__lte=cents) | Q(budget_cents__lt=cents)
+    if not room.filter(enough).update(budget_cents=cents, over_cents=Greatest(taken - cents, Value(0))):
         budget.refresh_from_db()
         raise WrongState(
-            f"The budget of study {study.slug!r} stays {spell_cents(budget.budget_cents)}: "
-            f"{spell_cents(budget.spent_cents)} are spent and {spell_cents(budget.reserved_cents)} reserved."
+            f"The budget of study {study.slug!r} stays {spell_cents(budget.budget_cents, budget.currency)}: "
+            f"{spell_cents(budget.spent_cents, budget.currency)} are spent and "
+            f"{spell_cents(budget.reserved_cents, budget.currency)} reserved."
         )
     note_event(
         study=study,
         what="budget",
-        words=f"The budget at {place} is {spell_cents(cents)}, before it was {spell_cents(budget.budget_cents)}."
-        + (f" {why}" if why else ""),
+        words=f"The budget at {place} is {spell_cents(cents, budget.currency)}, before it was "
+        f"{spell_cents(budget.budget_cents, budget.currency)}." + (f" {why}" if why else ""),
         by=by,
         place=place,
         cents=cents,
@@ -72,12 +80,23 @@ def book(
     publication: Publication | None = None,
     session: CrowdSession | None = None,
     call: CrowdCall | None = None,
+    account: int | None = None,
+    fact: bool = False,
 ) -> bool:
     """Move money within the caller's transaction. Return False if this key was booked before.
+
+    Args:
+        account: row id of who asked for it; by default who asked for the call, else the current account.
+        fact: whether the crowd paid it already, so that it is booked beyond the budget too.
 
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
     """
+    act = current_act()
+    asker = account or (call.made_by_id if call is not None else None)
+    if asker is None and not fact:
+        person = act.who()
+        asker = person.pk if person is not None else None
     try:
         with transaction.atomic():
             LedgerEntry.objects.create(
@@ -89,8 +108,12 @@ def book(
                 publication=publication,
                 session=session,
                 call=call,
+                by_id=asker,
+                door=act.door,
+                request=act.call,
             )
-            _move(budget, reserved, spent)
+            _move(budget, reserved, spent, fact=fact)
+            _share(budget, reserved + spent, asker)
     except IntegrityError:
         if not LedgerEntry.objects.filter(key=key).exists():
             raise
@@ -98,29 +121,81 @@ def book(
     return True
 
 
-def _move(budget: Budget, reserved: int, spent: int) -> None:
+def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
     rows = Budget.objects.filter(pk=budget.pk)
-    if reserved + spent > 0:
-        rows = rows.filter(budget_cents__gte=F("reserved_cents") + F("spent_cents") + reserved + spent)
-    if rows.update(reserved_cents=F("reserved_cents") + reserved, spent_cents=F("spent_cents") + spent):
+    taken = F("reserved_cents") + F("spent_cents") + reserved + spent
+    if reserved + spent > 0 and not fact:
+        rows = rows.filter(budget_cents__gte=taken)
+    if rows.update(
+        reserved_cents=F("reserved_cents") + reserved,
+        spent_cents=F("spent_cents") + spent,
+        over_cents=Greatest(taken - F("budget_cents"), Value(0)),
+    ):
         return
     budget.refresh_from_db()
     raise OverBudget(
-        f"This costs {spell_cents(reserved + spent)}; of the budget of study {budget.study.slug!r}, "
-        f"{spell_cents(budget.budget_cents)}, {spell_cents(budget.left_cents)} are left: nothing was booked."
+        f"This costs {spell_cents(reserved + spent, budget.currency)}; of the budget of study "
+        f"{budget.study.slug!r}, {spell_cents(budget.budget_cents, budget.currency)}, "
+        f"{spell_cents(budget.left_cents, budget.currency)} are left: nothing was booked."
     )
 
 
-def reserve_for_call(*, call: CrowdCall, cents: int) -> None:
-    if cents and not call.reserved_cents and _book_for(call, "reserve", cents):
-        _keep(call, cents)
+def _share(budget: Budget, cents: int, account: int | None) -> None:
+    """Add what was committed to the account's share, or take back what was released. The budget's row is locked.
+
+    Slots of one external HIT may be several accounts': what is released comes back to who asked for the call, and
+    then to the largest share.
+    """
+    if cents > 0:
+        share, _ = Commitment.objects.get_or_create(budget=budget, account_id=account)
+        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") + cents)
+        return
+    left = -cents
+    if not left:
+        return
+    shares = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
+    for share in sorted(shares, key=lambda one: account is None or one.account_id != account):
+        back = min(left, share.cents)
+        Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - back)
+        left -= back
+        if not left:
+            return
 
 
-def _book_for(call: CrowdCall, what: str, reserved: int) -> bool:
+def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> None:
+    """Reserve what a call costs, within the limits of who asks for it: ``by``, else the call's author.
+
+    Raises:
+        OverBudget: the budget does not have it. OverLimit, NeedsConfirmation: see ``annotation.money.limits``.
+    """
+    if not cents or call.reserved_cents:
+        return
+    account = by.pk if by is not None else call.made_by_id
+    with one_order(call.study, account) as order:
+        budget = budget_of(call.study, call.place)
+        if _book_for(call, "reserve", cents, budget, account=order.account):
+            order.add(budget.currency, cents)
+            _keep(call, cents)
+
+
+def reserve_again(*, call: CrowdCall, cents: int) -> None:
+    """Reserve what a call costs that the crowd carried out although its reservation was released."""
+    if cents and not call.reserved_cents:
+        budget = budget_of(call.study, call.place)
+        if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
+            _keep(call, cents)
+
+
+def _book_for(
+    call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
+) -> bool:
     """Book a change of a call's reservation; a retried call reserves again, so the entry's number is in its key."""
     number = LedgerEntry.objects.filter(call=call, what=what).count() + 1
-    budget = budget_of(call.study, call.place)
-    return book(budget=budget, key=f"{what}:{call.key}:{number}", what=what, reserved=reserved, call=call)
+    key = f"{what}:{call.key}:{number}"
+    if reserved < 0:  # it comes back to who asked last, who may not be who asked first
+        last = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
+        account = last.values_list("by", flat=True).first()
+    return book(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
 
 
 def _keep(call: CrowdCall, cents: int) -> None:
@@ -130,7 +205,7 @@ def _keep(call: CrowdCall, cents: int) -> None:
 
 def release_call(*, call: CrowdCall) -> None:
     if call.reserved_cents:
-        _book_for(call, "release", -call.reserved_cents)
+        _book_for(call, "release", -call.reserved_cents, budget_of(call.study, call.place))
         _keep(call, 0)
 
 
@@ -155,7 +230,7 @@ def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> No
     Publication.objects.filter(pk=publication.pk).update(held=F("held") + places)
     more = call.reserved_cents - places * publication.price_cents
     if more > 0:
-        _book_for(call, "release", -more)
+        _book_for(call, "release", -more, budget_of(call.study, call.place))
     _keep(call, 0)
 
 
@@ -175,10 +250,13 @@ def release_places(*, publication: Publication, places: int) -> bool:
     return bool(Publication.objects.filter(pk=locked.pk).update(held=F("held") - places))
 
 
-def pay_session(*, session: CrowdSession) -> bool:
+def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
     """Spend the price of an approved session. Return False if it was paid.
 
     It comes from the external HIT's held slots or, if those were released, from the rest of the budget.
+
+    Args:
+        fact: whether the crowd paid it already.
 
     Raises:
         OverBudget: the slots were released, and nothing is left.
@@ -186,16 +264,49 @@ def pay_session(*, session: CrowdSession) -> bool:
     if _is_booked(_key(session, "reward")):
         return False
     publication = session.publication
+    budget = budget_of(session.study, session.place)
+    paid_before = unmatched_key(session.place, session.worker.name, session.external_id)
+    if _is_booked(paid_before):  # the crowd paid it before it counted here
+        book(
+            budget=budget,
+            key=_key(session, "matched"),
+            what="matched",
+            spent=-publication.price_cents,
+            publication=publication,
+            session=session,
+        )
     rejected_before = session.booked == CrowdSession.Booked.RELEASED
     held = 0 if rejected_before else _take_place(publication)
+    with one_order(session.study, None) as order:
+        if not held and not fact:
+            order.add(budget.currency, publication.price_cents)
+        return book(
+            budget=budget,
+            key=_key(session, "reward"),
+            what="reward",
+            reserved=-publication.price_cents * held,
+            spent=publication.price_cents,
+            publication=publication,
+            session=session,
+            fact=fact and not held,
+        )
+
+
+def unmatched_key(place: str, worker: str, external_id: str) -> str:
+    """Return the key of ``pay_unmatched`` for pseudonyms of a person and a submission."""
+    return f"{place}:{worker}:{external_id}:unmatched"
+
+
+def pay_unmatched(*, publication: Publication, key: str, session: CrowdSession | None = None) -> bool:
+    """Spend what the crowd paid for work that does not count here. Return False if it was booked."""
     return book(
-        budget=budget_of(session.study, session.place),
-        key=_key(session, "reward"),
-        what="reward",
-        reserved=-publication.price_cents * held,
+        budget=budget_of(publication.study, publication.place),
+        key=key,
+        what="unmatched",
         spent=publication.price_cents,
         publication=publication,
         session=session,
+        fact=True,
     )
 
 

@@ -15,12 +15,14 @@ from annotation.crowds import Ability
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
+from annotation.money.confirming import confirmable
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.payments import hold_for_bonus, pay_bonus
 from annotation.money.previews import (
     Preview,
     approved_session,
     check_confirmed,
+    currency_of,
     left_cents,
     preview_bonus,
     preview_budget,
@@ -71,7 +73,7 @@ class ConfirmRequest(Parameters):
     )
 
 
-class TopUpRequest(Parameters):
+class Thanks(Parameters):
     """The reason, which the workers read."""
 
     why = serializers.CharField(
@@ -81,7 +83,15 @@ class TopUpRequest(Parameters):
     )
 
 
-class BonusRequest(TopUpRequest):
+class TopUpRequest(Thanks):
+    """The reason, and whose top-ups are paid."""
+
+    worker = serializers.CharField(
+        required=False, default="", allow_blank=True, help_text="Only this worker's; empty: all."
+    )
+
+
+class BonusRequest(Thanks):
     """A worker, and how much."""
 
     worker = serializers.CharField(help_text="Whose work was approved.", style={"list": "crowd-workers"})
@@ -101,7 +111,9 @@ class BudgetRequest(ConfirmRequest):
     scope="money",
     then=SYNC_LATER,
     preview=preview_bonus,
+    orders=True,
 )
+@confirmable("bonus", preview=preview_bonus)
 @transaction.atomic
 def bonus(
     *,
@@ -141,17 +153,27 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
     scope="money",
     then=SYNC_LATER,
     preview=preview_top_ups,
+    orders=True,
 )
+@confirmable("top-up", preview=preview_top_ups)
 @transaction.atomic
-def top_up(*, study: Study, by: User | None, why: str, confirm: str | None = None) -> Outcome:
-    """Pay all top-ups or none; the crowd is asked in the background."""
+def top_up(
+    *, study: Study, by: User | None, why: str, worker: str = "", confirm: str | None = None
+) -> Outcome:
+    """Pay top-ups of all people or of one; the crowd is asked in the background.
+
+    People for whom the budget does not reach are left out and named.
+    """
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    found = preview_top_ups(study=study)
+    found = preview_top_ups(study=study, worker=worker)
     check_confirmed(found, confirm)
-    calls = pay_top_ups(study=study, why=why, by=by)
+    calls, left_out = pay_top_ups(study=study, why=why, worker=worker, by=by)
     words = "One bonus is on its way." if len(calls) == 1 else f"{len(calls)} bonuses are on their way."
-    return Outcome(words, _done(found, calls))
+    if left_out:
+        words += f" The budget does not reach for {', '.join(left_out)}."
+    total = sum(int(call.payload["cents"]) for call in calls)
+    return Outcome(words, _done(found, calls) | {"total_cents": total, "left_out": left_out})
 
 
 @operation("budget", "Set the budget", parameters=BudgetRequest, scope="money", preview=preview_budget)
@@ -180,7 +202,9 @@ def _preview_of(step: str) -> Callable[..., Preview]:
     row="call",
     then=SYNC_LATER,
     preview=_preview_of("retry"),
+    orders=True,
 )
+@confirmable("retry", preview=_preview_of("retry"))
 @transaction.atomic
 def retry(*, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None) -> Outcome:
     """Try a failed call again. Its money is reserved anew; the crowd is asked in the background."""
@@ -215,7 +239,9 @@ def was_done(
     row="call",
     then=SYNC_LATER,
     preview=_preview_of("was-not-done"),
+    orders=True,
 )
+@confirmable("was-not-done", preview=_preview_of("was-not-done"))
 @transaction.atomic
 def was_not_done(
     *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
@@ -244,6 +270,7 @@ def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
     return {
         "step": found.step,
         "total_cents": found.total_cents,
+        "currency": currency_of(found.study),
         "left_cents": left_cents(found.study),
         "calls": [call.pk for call in calls],
     }

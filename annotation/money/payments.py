@@ -8,9 +8,10 @@ from django.db import transaction
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import call_key, settle_session, write_message
 from annotation.models import CrowdCall, CrowdSession
-from annotation.money.ledger import spell_cents
+from annotation.words import spell_cents
 from common.errors import WrongState
 from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 Status = CrowdSession.Status
 ENDED = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
@@ -73,7 +74,7 @@ def pay_bonus(
     note_event(
         study=session.study,
         what="bonus",
-        words=f"A bonus of {spell_cents(cents)} for {session.worker.name}.",
+        words=f"A bonus of {spell_cents(cents, design_of(session.study).currency)} for {session.worker.name}.",
         why=why.strip(),
         by=by,
         call=call.pk,

@@ -21,6 +21,7 @@ class PlanCost:
     sends_people: bool
     forecast: Forecast
     fair_cents: int
+    currency: str
 
     @property
     def missing_cents(self) -> int:
@@ -40,6 +41,7 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
         sends_people=backend_for(design).sends_people,
         forecast=forecast,
         fair_cents=crowd.reward_cents + missing if missing else 0,
+        currency=design.currency,
     )
 
 
@@ -50,7 +52,8 @@ def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignE
     if cost.sends_people and cost.missing_cents:
         found.append(
             DesignError(
-                f"The study costs {cents(cost.forecast.cents)} with fees: the budget is {cents(cost.missing_cents)} "
+                f"The study costs {cents(cost.forecast.cents, cost.currency)} with fees: the budget is "
+                f"{cents(cost.missing_cents, cost.currency)} "
                 "short, and it cannot be opened.",
                 field="crowd.budget_cents",
             )

@@ -7,7 +7,7 @@ changes nothing (draft-ietf-httpapi-idempotency-key-header).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +17,13 @@ from django.db import IntegrityError, transaction
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.sync import ask_to_sync
 from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest
-from annotation.money.costs import overclaims_of, pay_of_sessions
-from annotation.money.ledger import spell_cents
+from annotation.money.costs import Overclaim, Pay, overclaims_of, pay_of_sessions
+from annotation.words import spell_cents
 from annotation.work.joining import worker_of
 from common.errors import QuorumError, WrongState
 from judgments.drawing.material import content_key
 from judgments.models import Study
+from judgments.studies.studies import design_of
 
 
 class KeyUsed(QuorumError):
@@ -64,6 +65,7 @@ class Preview:
         return {
             "step": self.step,
             "total_cents": self.total_cents,
+            "currency": currency_of(self.study),
             "left_cents": self.left_cents,
             "enough": self.total_cents <= self.left_cents,
             **self.facts,
@@ -105,12 +107,21 @@ def _can_pay(study: Study) -> None:
         raise WrongState(f"Nothing was paid: the crowd {backend.title} pays no bonuses.")
 
 
-def preview_top_ups(*, study: Study) -> Preview:
-    """Preview bonuses for approved sessions below the floor, if any."""
+def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
+    """Preview bonuses for approved sessions below the floor, if any: of all people or of one."""
     _can_pay(study)
+    if worker:
+        worker_of(study, worker)
+    return top_ups_of(study, pay_of_sessions(study), overclaims_of(study), worker)
+
+
+def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], worker: str = "") -> Preview:
+    """Return ``preview_top_ups`` from figures that are known already."""
     backend = backend_of(study)
     wanting = sorted(
-        (pay.session, pay.top_up_cents) for pay in pay_of_sessions(study) if pay.top_up_cents and pay.approved
+        (pay.session, pay.top_up_cents)
+        for pay in pays
+        if pay.top_up_cents and pay.approved and (not worker or pay.worker == worker)
     )
     cents = sum(missing for _, missing in wanting)
     fees = sum(backend.bonus_fee(missing) for _, missing in wanting)
@@ -118,7 +129,8 @@ def preview_top_ups(*, study: Study) -> Preview:
         "payments": len(wanting),
         "bonus_cents": cents,
         "fee_cents": fees,
-        "claims_not_paid": len(overclaims_of(study)),
+        "claims_not_paid": sum(not worker or claim.worker == worker for claim in claims),
+        "worker": worker,
         "of": content_key("top-ups", wanting),
     }
     return Preview(study, "top-up", cents + fees, left_cents(study), facts)
@@ -151,6 +163,12 @@ def preview_call(*, call: CrowdCall, step: str) -> Preview:
     return Preview(call.study, step, new, left_cents(call.study), facts)
 
 
+def currency_of(study: Study) -> str:
+    """Return the currency of the study's budget, or what its design says before there is one."""
+    budget = Budget.objects.filter(study=study, place=study.place).first()
+    return budget.currency if budget else design_of(study).currency
+
+
 def left_cents(study: Study) -> int:
     budget = Budget.objects.filter(study=study, place=study.place).first()
     return budget.left_cents if budget else 0
@@ -159,9 +177,10 @@ def left_cents(study: Study) -> int:
 def check_confirmed(found: Preview, confirm: str | None) -> None:
     """Raise NotConfirmed unless this preview is the one that was confirmed; a page (None) confirms nothing."""
     if confirm is not None and confirm != found.confirm:
+        total = spell_cents(found.total_cents, currency_of(found.study))
         raise NotConfirmed(
-            "Nothing was done: it is not what was confirmed, or no longer; now it would take "
-            f"{spell_cents(found.total_cents)}. Look at the preview again, and send its confirm."
+            f"Nothing was done: it is not what was confirmed, or no longer; now it would take {total}. Look "
+            "at the preview again, and send its confirm."
         )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -10,37 +12,75 @@ from django.db import transaction
 
 from annotation.models import Assignment, CrowdCall, CrowdSession
 from annotation.money.costs import pay_of_sessions
-from annotation.money.ledger import spell_cents
+from annotation.money.ledger import OverBudget
+from annotation.money.limits import as_one_order, one_order
 from annotation.money.payments import ENDED, ask_for_bonus
 from annotation.quality.reviews import approve_assignments, reasons_against
+from annotation.words import spell_cents
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 
-@transaction.atomic
-def pay_top_ups(*, study: Study, why: str, by: User | None = None) -> list[CrowdCall]:
-    """Ask for a bonus for each approved session below the study's floor, atomically."""
+class TopUps(NamedTuple):
+    """The calls that were written, and the workers for whom the budget does not reach."""
+
+    calls: list[CrowdCall]
+    left_out: list[str]
+
+
+@as_one_order
+def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
+    """Ask for a bonus for each approved session below the study's floor, of all people or of one.
+
+    Each person's top-ups are paid or left out together, so that one person's do not block those of others.
+
+    Raises:
+        OverBudget: nothing is left for anybody.
+    """
     # lock before the wages are read, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
-    wanting = {pay.session: pay for pay in pay_of_sessions(study) if pay.top_up_cents and pay.approved}
+    wanting = {
+        pay.session: pay
+        for pay in pay_of_sessions(study)
+        if pay.top_up_cents and pay.approved and worker in ("", pay.worker)
+    }
     if not wanting:
         raise WrongState("Nothing was paid: no approved work lies below the floor.")
-    sessions = CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("pk")
-    calls = []
-    for session in sessions:
-        number = CrowdCall.objects.filter(session=session, kind="bonus").count() + 1
-        cents = wanting[session.pk].top_up_cents
-        calls.append(ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by))
-    total = sum(int(call.payload["bonus_cents"]) for call in calls)
-    note_event(
-        study=study,
-        what="top-up",
-        words=f"Bonuses of {spell_cents(total)} for {len(calls)} pieces of work below the floor.",
-        by=by,
+    rows = (
+        CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("worker", "pk")
     )
-    return calls
+    calls: list[CrowdCall] = []
+    left_out: list[str] = []
+    problem: OverBudget | None = None
+    for name, sessions in groupby(rows, key=lambda row: row.worker.name):
+        try:
+            with one_order(study, None), transaction.atomic():
+                paid = [
+                    ask_for_bonus(
+                        session=session,
+                        cents=wanting[session.pk].top_up_cents,
+                        why=why,
+                        number=CrowdCall.objects.filter(session=session, kind="bonus").count() + 1,
+                        by=by,
+                    )
+                    for session in sessions
+                ]
+        except OverBudget as error:
+            left_out.append(name)
+            problem = error
+        else:
+            calls += paid
+    if not calls and problem is not None:
+        raise problem
+    total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
+    words = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
+    if left_out:
+        words += f" The budget does not reach for {', '.join(left_out)}."
+    note_event(study=study, what="top-up", words=words, by=by)
+    return TopUps(calls, left_out)
 
 
 def unopposed(study: Study, *, submitted_before: datetime | None = None) -> list[UUID]:

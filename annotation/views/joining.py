@@ -66,7 +66,7 @@ def effort_of(design: StudyDesign) -> dict[str, str]:
     return {
         "size": size,
         "duration": spell_duration(units * design.seconds_per_unit),
-        "pay": spell_pay(design.crowd.reward_cents),
+        "pay": spell_pay(design.crowd.reward_cents, design.named_currency),
     }
 
 

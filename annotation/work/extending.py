@@ -18,6 +18,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.outbox import ask_to_take_down
 from annotation.crowds.publishing import ask_to_expire, ask_to_extend, offer_again, plan_publications
 from annotation.models import Assignment, Publication
+from annotation.money.limits import as_one_order
 from annotation.work.claims import LEASED, release_reserved, release_slots, take_pause_lock
 from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.downloads import batched
@@ -56,7 +57,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     note_event(study=study, what="paused", words=f"Paused: no more claims.{crowd}", why=reason, by=by)
 
 
-@transaction.atomic
+@as_one_order
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Offer work again, here and at the crowd. Resuming twice changes nothing.
 
@@ -96,7 +97,7 @@ def _counted(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number:,} {what}s"
 
 
-@transaction.atomic
+@as_one_order
 def extend_study(
     *,
     study: Study,

@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from annotation.crowds.operations import ASK_THE_CROWD
 from annotation.crowds.publishing import LONGEST_HOURS, offer_longer
+from annotation.money.confirming import confirmable
 from annotation.work.extending import (
     MOST_MINUTES,
     MOST_WORKERS,
@@ -33,7 +34,8 @@ def pause(*, study: Study, by: User | None, why: str) -> Outcome:
     return Outcome("The study is paused.")
 
 
-@operation("resume", "Resume the study", parameters=Reason, then=ASK_THE_CROWD)
+@operation("resume", "Resume the study", parameters=Reason, then=ASK_THE_CROWD, orders=True)
+@confirmable("resume")
 def resume(*, study: Study, by: User | None, why: str) -> Outcome:
     """Allow claims again, and offer at the crowd what pausing took down. Resuming twice changes nothing."""
     resume_study(study=study, why=why, by=by)
@@ -69,7 +71,8 @@ class ExtendRequest(Reason):
     hits = KeysField(required=False, label="HITs by key", help_text="Keys of HITs; default: all.")
 
 
-@operation("extend", "More workers, or more time", parameters=ExtendRequest, then=ASK_THE_CROWD)
+@operation("extend", "More workers, or more time", parameters=ExtendRequest, then=ASK_THE_CROWD, orders=True)
+@confirmable("extend")
 def extend(
     *,
     study: Study,

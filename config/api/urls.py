@@ -9,7 +9,7 @@ from annotation.api import resources as annotation
 from annotation.api import work
 from annotation.crowds.operations import close, open_to_workers
 from annotation.money import operations as money
-from annotation.money.api import money_path
+from annotation.money.api import SpendingRequestResource, SpendingView, money_path
 from annotation.quality import api as quality_api
 from annotation.quality import operations as quality
 from annotation.quiz import api as quiz_api
@@ -68,6 +68,7 @@ router.register("cases", quality_api.CaseResource, "cases")
 router.register("problem-reports", annotation.ProblemReportResource, "problem-reports")
 router.register("budgets", annotation.BudgetResource, "budgets")
 router.register("ledger", annotation.LedgerResource, "ledger")
+router.register("spending-requests", SpendingRequestResource, "spending-requests")
 router.register("publications", annotation.PublicationResource, "publications")
 router.register("sessions", annotation.SessionResource, "sessions")
 router.register("webhooks", webhooks_api.WebhookResource, "webhooks")
@@ -155,6 +156,7 @@ urlpatterns = [
         follow_up_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
         name="known-items",
     ),
+    path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),

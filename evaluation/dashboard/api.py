@@ -34,6 +34,7 @@ class HeldSerializer(serializers.Serializer[Any]):
 class SpendingSerializer(serializers.Serializer[Any]):
     """Cents, fees included."""
 
+    currency = serializers.CharField()
     budget_cents = serializers.IntegerField()
     reserved_cents = serializers.IntegerField()
     spent_cents = serializers.IntegerField()

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from annotation.crowds.operations import ASK_THE_CROWD
+from annotation.money.confirming import confirmable
 from annotation.work.extending import MOST_WORKERS, reopen_units
 from common.errors import WrongState
 from common.parameters import LONGEST_REASON, KeysField, Parameters, Reason, RowId
@@ -42,7 +43,8 @@ class ReopenRequest(Reason):
     )
 
 
-@operation("reopen", "More votes for units", parameters=ReopenRequest, then=ASK_THE_CROWD)
+@operation("reopen", "More votes for units", parameters=ReopenRequest, then=ASK_THE_CROWD, orders=True)
+@confirmable("reopen")
 def reopen(
     *,
     study: Study,

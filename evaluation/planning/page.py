@@ -22,6 +22,7 @@ from evaluation.planning.rehearsals import rehearsal_shown
 from evaluation.results.tables_page import as_markup
 from judgments.admin.base import signed_in
 from judgments.admin.operations import add_operation
+from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
@@ -210,6 +211,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     context |= {
         "form": PlanningForm(initial=as_initial(begin) | sent, pilots=_pilots(request)),
         "refusal": refusal,
+        "currency": USUAL_CURRENCY,
         "jobs": [last] if last is not None and last.state != Job.State.DONE else [],
         "earlier": list(done[:MOST_EARLIER]) if done.count() > 1 else [],
     }

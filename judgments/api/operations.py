@@ -24,6 +24,15 @@ from judgments.studies.studies import find_study
 from judgments.study_operations import Operation, Outcome
 
 
+class WaitingReply(serializers.Serializer[Any]):
+    """An order that waits for another person's confirmation, under /api/spending-requests/."""
+
+    step = serializers.CharField()
+    request = serializers.IntegerField()
+    total_cents = serializers.IntegerField(help_text="Fees included.")
+    currency = serializers.CharField()
+
+
 class OperationView(APIView):
     """Does an operation and answers with the study, or with the job that does it.
 
@@ -47,6 +56,9 @@ class OperationView(APIView):
     @classmethod
     def of(cls, operation: Operation) -> type[Self]:
         takes_parameters = bool(operation.parameters().fields)
+        responses = cls.job_responses if operation.job else cls.responses
+        if operation.orders:
+            responses = {**responses, 202: WaitingReply}
         view = type(
             f"{operation.name.title().replace('-', '')}View",
             (cls,),
@@ -56,7 +68,7 @@ class OperationView(APIView):
             **{
                 cls.method: extend_schema(
                     request=operation.parameters if takes_parameters else None,
-                    responses=cls.job_responses if operation.job else cls.responses,
+                    responses=responses,
                     operation_id=f"studies_{operation.name.replace('-', '_')}",
                     summary=operation.summary,
                     description=operation.description,
@@ -74,7 +86,10 @@ class OperationView(APIView):
         values = operation.read(_body(request, operation), row=path.get(operation.row))
         if operation.job:
             return job_response(request, operation.start(study, values, by=staff_of(request)))
-        return self.answer(study, operation.run(study, values, by=staff_of(request)))
+        outcome = operation.run(study, values, by=staff_of(request))
+        if outcome.waits:
+            return Response(WaitingReply(outcome.value).data, status=202)
+        return self.answer(study, outcome)
 
     def answer(self, study: Study, outcome: Outcome) -> Response:
         if self.reply is not None:

@@ -45,6 +45,7 @@ class PanelPreset:
         worker, session, project: parameters of the link it sends people by.
         values: what the panel fills the parameters with, as written in the link.
         addresses: outcome -> address that takes people back, if it is the same for every study.
+        currency: what it pays in unless the study names another.
         pays_by_session: whether its lists for paying name submissions rather than people.
     """
 
@@ -55,6 +56,7 @@ class PanelPreset:
     project: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
+    currency: str = ""
     pays_by_session: bool = False
 
 

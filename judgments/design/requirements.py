@@ -43,10 +43,14 @@ class CrowdWords:
     """A crowd's label in the form, and the requirements that it states to its workers or that are checked here.
 
     Here, workers declare their country, and approval is this installation's record.
+
+    Attributes:
+        currency: the only one that it pays in; "" where a study may name it.
     """
 
     label: str
     requirements: frozenset[str]
+    currency: str = ""
 
 
 EVERY_REQUIREMENT = frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
@@ -56,7 +60,7 @@ CROWDS: dict[str, CrowdWords] = {
         "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
         frozenset({COUNTRIES, HITS_AT_MOST}),
     ),
-    "mturk": CrowdWords("Amazon Mechanical Turk", EVERY_REQUIREMENT),
+    "mturk": CrowdWords("Amazon Mechanical Turk", EVERY_REQUIREMENT, currency="USD"),
 }
 
 

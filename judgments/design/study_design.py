@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
-from judgments.design.panels import Panel
+from judgments.design.panels import PANEL_PRESETS, Panel
 from judgments.design.plans import Plan
-from judgments.design.requirements import Listed, Part, Quiz, Slug, Workers
+from judgments.design.requirements import CROWDS, Listed, Part, Quiz, Slug, Workers
 from judgments.design.tables import (
     Access,
     Controls,
@@ -28,6 +28,8 @@ from judgments.design.tables import (
     checked_judged,
 )
 from judgments.design.wordings import CAPTION
+
+USUAL_CURRENCY = "USD"
 
 
 class StudyDesign(Part):
@@ -126,6 +128,17 @@ class StudyDesign(Part):
     def about_pictures(self) -> bool:
         """Whether workers need the picture: captions are judged, without a source text."""
         return self.judged == CAPTION and not self.source.show
+
+    @property
+    def currency(self) -> str:
+        """Return the currency of all amounts."""
+        return self.named_currency or USUAL_CURRENCY
+
+    @property
+    def named_currency(self) -> str:
+        """Return the crowd's currency, else the study's; "" where neither says it, so that no worker reads a guess."""
+        panel = PANEL_PRESETS[self.panel.preset].currency if self.crowd.backend == "external" else ""
+        return CROWDS[self.crowd.backend].currency or self.crowd.currency or panel
 
     @model_serializer(mode="wrap")
     def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -320,6 +320,12 @@ class Crowd(Part):
     budget_cents: Count = Field(
         0, title="Budget, in cents", description="Fees included; nothing goes out beyond it."
     )
+    currency: str = Field(
+        "",
+        pattern=r"^([A-Z]{3})?$",
+        title="Currency",
+        description="Three letters, such as EUR. Empty: the crowd's own, else USD. Mechanical Turk pays in USD.",
+    )
     live: bool = Field(False, title="Live", description="Otherwise its sandbox, which costs nothing.")
     question: Literal["external", "html"] = Field(
         "external",

@@ -20,7 +20,7 @@ from judgments.admin.base import preview_address, signed_in
 from judgments.cached_figures import newest_figures_job
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
-from judgments.studies.studies import kind_of
+from judgments.studies.studies import design_of, kind_of
 
 REFUSAL = "quorum-refusal"
 LONGEST_KEPT = 5000  # characters of a field
@@ -220,6 +220,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "title": study.name,
         "study": study,
         "kind": kind_of(study),
+        "currency": design_of(study).currency,
         "steps": STEPS,
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,

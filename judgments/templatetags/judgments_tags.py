@@ -43,11 +43,12 @@ def is_markup(value: Any) -> bool:
 
 
 @register.filter
-def cents(value: Any) -> str:
-    """Format cents as 12.30, or a dash."""
+def cents(value: Any, currency: str = "") -> str:
+    """Format cents as 12.30 USD, or a dash."""
     if not isinstance(value, int):
         return "–"
-    return f"{'-' if value < 0 else ''}{abs(value) // 100:,}.{abs(value) % 100:02d}"
+    amount = f"{'-' if value < 0 else ''}{abs(value) // 100:,}.{abs(value) % 100:02d}"
+    return f"{amount}\N{NO-BREAK SPACE}{currency}" if currency else amount
 
 
 @register.filter

@@ -43,7 +43,7 @@ def test_what_is_left_of_a_lease_is_never_rounded_up(seconds: float, words: str)
 
 
 def test_pay_and_counts_are_spelled_out() -> None:
-    assert [spell_pay(cents) for cents in (0, 1, 25)] == [
+    assert [spell_pay(cents, "") for cents in (0, 1, 25)] == [
         "",
         "1 cent a page of work",
         "25 cents a page of work",

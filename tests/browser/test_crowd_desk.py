@@ -93,9 +93,9 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     hits = page.locator(".q-facts em", has_text="pieces of work")
     expect(hits).to_be_visible()
     pieces = int(hits.inner_text().split()[0])
-    expect(fact(page, "What it will cost")).to_have_text(f"{pieces * 12 / 100:.2f}")
+    expect(fact(page, "What it will cost")).to_have_text(f"{pieces * 12 / 100:.2f} USD")
     page.get_by_role("button", name="Open to workers").click()
-    expect(fact(page, "Reserved")).to_have_text(f"{pieces * 12 / 100:.2f}")
+    expect(fact(page, "Reserved")).to_have_text(f"{pieces * 12 / 100:.2f} USD")
     done(page)
     expect(page.get_by_text(f"Workers find it at {desk.emulator.endpoint_url}")).not_to_have_count(0)
 
@@ -112,14 +112,14 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     expect(page.get_by_text("nothing differs")).to_be_visible()
     done(page)
     page.get_by_role("button", name="Approve 1").click()
-    expect(fact(page, "Spent")).to_have_text("0.12")
+    expect(fact(page, "Spent")).to_have_text("0.12 USD")
     done(page)
 
     pay = page.get_by_role("button", name="Pay 1 top-up")
     amount, fee = map(float, re.findall(r"\d+\.\d\d", pay.inner_text()))
     assert amount > 0
     pay.click()
-    expect(fact(page, "Spent")).to_have_text(f"{0.12 + amount + fee:.2f}")
+    expect(fact(page, "Spent")).to_have_text(f"{0.12 + amount + fee:.2f} USD")
     done(page)
     expect(page.get_by_role("button", name=re.compile("top-up"))).to_have_count(0)
     expect(page.get_by_role("row", name=re.compile(f"pay a bonus of {amount:.2f}.*done"))).to_be_visible()
@@ -141,7 +141,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     page.get_by_text("More", exact=True).click()
     page.get_by_role("button", name="Close", exact=True).click()
     page.get_by_role("link", name="Crowd", exact=True).click()
-    expect(fact(page, "Reserved")).to_have_text("0.00")
+    expect(fact(page, "Reserved")).to_have_text("0.00 USD")
     done(page)
 
     books = json.loads(desk.installation.python(BOOKS))

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core import signing
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
@@ -34,6 +35,7 @@ from annotation.crowds.panel.reconciling import (
     unpaid_pages,
 )
 from annotation.models import CrowdSession, Publication, RawId
+from annotation.money.confirming import confirmable
 from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
@@ -51,6 +53,7 @@ from judgments.studies.study_page import (
     page_address,
     study_context,
 )
+from judgments.study_operations import Outcome
 
 SALT = "quorum.panel-list"
 AN_HOUR = 3600
@@ -160,7 +163,7 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
         "count": len(submissions),
         "pay": sum(one.verdict == "pay" for one in compared),
         "to_approve": sum(_to_approve(one) for one in compared),
-        "books": sum(bool(one.books) for one in compared),
+        "books": sum(bool(one.books or one.unmatched) for one in compared),
         "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
@@ -214,8 +217,9 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
     if booked.changed:
         messages.success(
             request,
-            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended. The same list "
-            "again changes nothing.",
+            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended"
+            + (f", {booked.unmatched} paid there that do not count here" if booked.unmatched else "")
+            + ". The same list again changes nothing.",
         )
     else:
         messages.info(request, "Nothing was changed: all that the list says was booked before.")
@@ -248,9 +252,15 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
     return _download([("id", "link"), *lines], f"{study.slug}-links.csv")
 
 
+@confirmable("pay-pages")
+def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
+    count = pay_pages(study=study, why=why, by=by)
+    return Outcome(f"{count} bonuses are booked; the next bonus list has them.")
+
+
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
-    count = pay_pages(study=study, why=request.POST.get("why", ""), by=signed_in(request))
-    messages.success(request, f"{count} bonuses are booked; the next bonus list has them.")
+    outcome = _pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
+    messages.success(request, outcome.words)
     return redirect(page_address(study, "panel"))
 
 

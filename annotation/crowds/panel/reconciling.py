@@ -10,7 +10,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
@@ -24,10 +24,12 @@ from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_panel_session, tidy_up
 from annotation.crowds.people import pseudonym
-from annotation.models import CrowdCall, CrowdSession, RawId
-from annotation.money.ledger import spell_cents
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
+from annotation.money.ledger import pay_unmatched, unmatched_key
+from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus, decide_session
 from annotation.quality.reviews import UNFINISHED, reasons_against
+from annotation.words import spell_cents
 from common.errors import QuorumError, WrongState
 from judgments.design.panels import PANEL_PRESETS, Panel, session_parameter, worker_parameter
 from judgments.importers.textio import guard_formula
@@ -211,6 +213,7 @@ class Compared:
         verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
         books: the new status of our session after booking, or ''.
         odd: whether the two sides contradict each other, or the code is wrong.
+        unmatched: the ledger's key of what the panel paid for nothing that counts here, until it is booked; or ''.
     """
 
     there: Submission | None
@@ -220,6 +223,7 @@ class Compared:
     reason: str
     books: str = ""
     odd: bool = False
+    unmatched: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +232,11 @@ class Booked:
     rejected: int = 0
     ended: int = 0
     confirmed: int = 0
+    unmatched: int = 0
 
     @property
     def changed(self) -> int:
-        return self.approved + self.rejected + self.ended
+        return self.approved + self.rejected + self.ended + self.unmatched
 
 
 def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared]:
@@ -260,9 +265,27 @@ def compare(*, study: Study, submissions: Sequence[Submission]) -> list[Compared
         reasons, code = against.get(here.worker_id, []), here.code or codes[here.external_id]
         verdict = _both(there, here, code=code, finished=finished, against=reasons)
         found.append(Compared(there, here, there.worker, *verdict))
+    found = _with_unmatched(study, found)
     kept = _raw_ids(study)
     found += [_only_here(here, kept.get(here.worker_id, "")) for here in sessions.values()]
     return found
+
+
+def _with_unmatched(study: Study, found: list[Compared]) -> list[Compared]:
+    entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
+    booked = set(entries.values_list("key", flat=True))
+    return [
+        replace(one, unmatched=key) if (key := _unmatched(study, one)) not in booked else one for one in found
+    ]
+
+
+def _unmatched(study: Study, one: Compared) -> str:
+    there = one.there
+    if there is None or there.status != Status.APPROVED or one.verdict not in ("no", "only-there"):
+        return ""
+    ids = PanelIds(worker=there.worker, session=there.session)
+    submission = one.here.external_id if one.here else session_name(study, ids)
+    return unmatched_key(study.place, pseudonym(study.place, there.worker), submission)
 
 
 def _raw_ids(study: Study) -> dict[int, str]:
@@ -358,14 +381,20 @@ def _unfinished_here(there: Submission, here: CrowdSession, *, finished: Collect
 def book_list(
     *, study: Study, submissions: Sequence[Submission], approve: bool = False, by: User | None = None
 ) -> Booked:
-    """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing."""
+    """Book the panel's statuses; ``approve`` all sessions to be paid. A repeated call changes nothing.
+
+    What the panel paid for work that does not count here is spent all the same, and flagged.
+    """
     counts: Counter[str] = Counter()
     for one in compare(study=study, submissions=submissions):
+        if one.unmatched:
+            publication = study.publications.filter(place=study.place, hit=None).order_by("-pk")[0]
+            counts["unmatched"] += pay_unmatched(publication=publication, key=one.unmatched, session=one.here)
         if one.here is None or one.there is None:
             continue
         if one.books in (Status.APPROVED, Status.REJECTED):
             words = "The panel rejected it." if one.books == Status.REJECTED else ""
-            counts[one.books] += settle_session(session=one.here, status=one.books, feedback=words)
+            counts[one.books] += settle_session(session=one.here, status=one.books, feedback=words, fact=True)
         elif one.books:
             counts["ended"] += _end(one.here, one.books)
         elif approve and one.verdict == "pay" and one.here.status == Status.SUBMITTED:
@@ -376,13 +405,20 @@ def book_list(
     tidy_up(study=study)
     for publication in study.publications.filter(place=study.place, hit=None):
         release_unfilled(publication=publication)
-    booked = Booked(counts[Status.APPROVED], counts[Status.REJECTED], counts["ended"], counts["confirmed"])
+    booked = Booked(
+        counts[Status.APPROVED],
+        counts[Status.REJECTED],
+        counts["ended"],
+        counts["confirmed"],
+        counts["unmatched"],
+    )
     if booked.changed:
         note_event(
             study=study,
             what="reconciled",
             words=f"A list of {len(submissions)} submissions was booked: {booked.approved} approved, "
-            f"{booked.rejected} rejected, {booked.ended} ended.",
+            f"{booked.rejected} rejected, {booked.ended} ended"
+            + (f", {booked.unmatched} paid there that do not count here." if booked.unmatched else "."),
             by=by,
         )
     return booked
@@ -433,14 +469,15 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
     """Ask for a bonus for each session of ``unpaid_pages``; return their number."""
-    with transaction.atomic():
+    with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
             raise WrongState("Nothing was paid: no pages of sessions that ended early wait for their pay.")
         for one in partial:
             call = ask_for_bonus(session=one.session, cents=one.cents, why=why, number=PARTIAL, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
-        words = f"Bonuses of {spell_cents(sum(one.cents for one in partial))} for the pages of {len(partial)} sessions."
+        total = spell_cents(sum(one.cents for one in partial), design_of(study).currency)
+        words = f"Bonuses of {total} for the pages of {len(partial)} sessions."
         note_event(study=study, what="partial-pay", words=words, by=by)
     carry_out_calls(study=study)
     return len(partial)

@@ -109,7 +109,7 @@ def _entry_page(
         "problem": problem,
         "pages": hits,
         "whole": spell_duration(hits * units * design.seconds_per_unit),
-        "pays": spell_money(hits * design.crowd.reward_cents),
+        "pays": spell_money(hits * design.crowd.reward_cents, design.named_currency),
         **effort_of(design),
     }
     return render(request, "annotation/panel/entry.html", context, status=status)
@@ -160,7 +160,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
         "design": design,
         "done": pages_handed_in(session),
         "pages": design.panel.hits,
-        "pays": spell_money(design.panel.hits * design.crowd.reward_cents),
+        "pays": spell_money(design.panel.hits * design.crowd.reward_cents, design.named_currency),
     }
     return render(request, "annotation/panel/stop.html", context)
 

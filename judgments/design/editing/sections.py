@@ -155,7 +155,7 @@ _CROWDS = (
         "Crowd and pay",
         "Where workers come from, and what they are paid. A study belongs to the crowd it is first opened to.",
         (
-            *_keys("crowd", "backend", "reward_cents", "budget_cents", "floor_cents_per_hour"),
+            *_keys("crowd", "backend", "reward_cents", "budget_cents", "currency", "floor_cents_per_hour"),
             *_keys("crowd", "approve_after_hours", "title", "description", "lifetime_hours"),
             *_keys("crowd", "lease_minutes", "extensions", "edit_minutes"),
         ),

@@ -47,13 +47,13 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(designer: 
 
     assert "Expected an amount such as 12.30" in change("1e3x")
     assert "Expected an amount such as 12.30" in change("1.005")
-    assert "0.00 are spent and 3.00 reserved" in change("2.99")
+    assert "0.00 USD are spent and 3.00 USD reserved" in change("2.99")
     assert "The budget is changed." in change("12.30")
     assert Budget.objects.get(study=study).budget_cents == 1230
     said = StudyEvent.objects.filter(study=study, what="budget").first()
     assert said is not None
     assert said.by is not None
-    assert said.words == "The budget at mturk-sandbox is 12.30, before it was 5.00. More pairs."
+    assert said.words == "The budget at mturk-sandbox is 12.30 USD, before it was 5.00 USD. More pairs."
 
 
 def test_a_stranger_sees_nothing_of_it(client: Client, study: Study) -> None:

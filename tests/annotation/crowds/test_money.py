@@ -94,7 +94,7 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
     assert counters(study) == (36, 24, 0)
     published(study, places=1)
     assert counters(study) == (36, 36, 0)
-    with pytest.raises(ledger.OverBudget, match=r"This costs 0\.12; of the budget .* 0\.36, 0\.00 are left"):
+    with pytest.raises(ledger.OverBudget, match=r"This costs 0\.12 USD; .* 0\.36 USD, 0\.00 USD are left"):
         settle_session(session=session, status="approved")
     session.refresh_from_db()
     assert session.status == "rejected"
@@ -106,7 +106,7 @@ def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> N
 def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) -> None:
     ledger.set_budget(study=study, place=PLACE, cents=100)
     published(study)
-    with pytest.raises(WrongState, match=r"stays 1\.00: 0\.00 are spent and 0\.36 reserved"):
+    with pytest.raises(WrongState, match=r"stays 1\.00 USD: 0\.00 USD are spent and 0\.36 USD reserved"):
         ledger.set_budget(study=study, place=PLACE, cents=35)
     ledger.set_budget(study=study, place=PLACE, cents=36)
     assert [event.details["cents"] for event in StudyEvent.objects.filter(what="budget").order_by("pk")] == [

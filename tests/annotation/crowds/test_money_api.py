@@ -110,7 +110,13 @@ def test_a_bonus_is_looked_at_and_then_paid_and_nothing_moves_before(
     done = bonus(study, owner, ada)
     assert done.status_code == 202, done.content
     call = CrowdCall.objects.get(kind="bonus")
-    assert done.json() == {"step": "bonus", "total_cents": 60, "left_cents": 9_940, "calls": [call.pk]}
+    assert done.json() == {
+        "step": "bonus",
+        "total_cents": 60,
+        "currency": "USD",
+        "left_cents": 9_940,
+        "calls": [call.pk],
+    }
     assert (call.state, call.reserved_cents, call.why, call.worker and call.worker.name) == (
         "waiting", 60, "Thanks.", ada,
     )  # fmt: skip
@@ -167,7 +173,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     told = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=9_000).json()
     assert (told["total_cents"], told["enough"]) == (10_800, False)
     before = books(study)
-    refused(bonus(study, owner, ada, 9_000), 409, "100.00 are left")
+    refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
     assert books(study) == before
     ledger.set_budget(study=study, place=study.place, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
@@ -217,7 +223,9 @@ def test_top_ups_are_paid_as_they_were_shown(
     assert (shown["payments"], shown["bonus_cents"], shown["total_cents"]) == (1, 25, 30)
     lacking[0] = 40  # somebody's time became known since
     refused(
-        send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}), 409, "now it would take 0.48"
+        send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}),
+        409,
+        "now it would take 0.48 USD",
     )
     shown = look(path, owner).json()
     done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]})
@@ -227,6 +235,35 @@ def test_top_ups_are_paid_as_they_were_shown(
     assert nothing["total_cents"] == 0
     late = send(path, owner, {"why": "x", "confirm": nothing["confirm"]}, key="k2")
     refused(late, 409, "no approved work lies below")
+
+
+def test_a_top_up_beyond_the_budget_does_not_block_those_of_others(
+    study: Study, owner: dict[str, str], ada: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = CrowdSession.objects.get(study=study)
+    worker = person_sent(study=study, raw="A1BOB", name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    second = open_session(publication=first.publication, worker=worker, external_id="3BOB")
+    CrowdSession.objects.filter(pk=second.pk).update(status="approved", confirmed=True)
+
+    def pays(_study: Study) -> list[Pay]:
+        asked = set(CrowdCall.objects.filter(kind="bonus").values_list("session", flat=True))
+        every = [
+            Pay(first.pk, ada, 60.0, 30, 0, 100, 20_000, True),
+            Pay(second.pk, worker.name, 60.0, 30, 0, 100, 25, True),
+        ]
+        return [pay for pay in every if pay.session not in asked]
+
+    monkeypatch.setattr("annotation.money.previews.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.wages.pay_of_sessions", pays)
+    path = f"studies/{study.slug}/top-up/"
+    shown = look(path, owner).json()
+    done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}).json()
+    assert (done["total_cents"], done["left_out"], len(done["calls"])) == (30, [ada], 1)
+    alone = look(path, owner, worker=ada).json()
+    assert (alone["payments"], alone["bonus_cents"]) == (1, 20_000)
+    late = send(path, owner, {"worker": ada, "why": "x", "confirm": alone["confirm"]}, key="k2")
+    refused(late, 409, "nothing was booked")
 
 
 def test_a_budget_is_set_once_it_was_looked_at(study: Study, owner: dict[str, str]) -> None:
@@ -245,7 +282,7 @@ def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], 
     path = f"studies/{study.slug}/budget/"
     before = books(study)
     shown = look(path, owner, cents=59).json()
-    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 reserved")
+    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD reserved")
     assert books(study) == before
 
 

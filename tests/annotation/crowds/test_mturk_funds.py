@@ -20,7 +20,7 @@ def test_the_balance_is_asked_before_anything_is_put_up() -> None:
     with (
         emulated(balance_cents=hits * 24 - 1) as turk,
         pytest.raises(
-            WrongState, match=rf"holds 0\.{hits * 24 - 1}, and what waits costs 0\.{hits * 24}: none"
+            WrongState, match=rf"holds 0\.{hits * 24 - 1} USD, and what waits costs 0\.{hits * 24} USD: none"
         ),
     ):
         open_study(study=study)

@@ -60,7 +60,7 @@ def test_the_emulated_account_holds_what_we_reserve(
     [
         ({"reward_cents": 0}, "pays nothing"),
         ({"budget_cents": 0}, "has no budget"),
-        ({"budget_cents": 23}, "costs 0.24 with fees, and of its budget (0.23) 0.23 are left"),
+        ({"budget_cents": 23}, "costs 0.24 USD with fees, and of its budget (0.23 USD) 0.23 USD are left"),
     ],
 )
 def test_what_cannot_be_paid_is_refused_before_anything_is_asked(

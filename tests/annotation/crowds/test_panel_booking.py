@@ -21,12 +21,14 @@ from annotation.crowds.panel.reconciling import (
     unpaid_pages,
 )
 from annotation.crowds.publishing import close_study
+from annotation.crowds.sync import report_of
 from annotation.models import Assignment, CrowdSession, RawId, Worker
-from annotation.money.ledger import ledger_sums, reserved_cents
+from annotation.money.ledger import ledger_sums, reserved_cents, set_budget
 from annotation.money.payments import decide_session, pay_bonus
 from annotation.money.wages import approve_unopposed
 from annotation.quality.reviews import approve_assignments
 from common.errors import WrongState
+from evaluation.integrity import budgets_are_what_their_ledger_says
 from judgments.models import Study, StudyEvent
 from tests.annotation.crowds.panel_files import (
     HEADER,
@@ -61,6 +63,25 @@ def test_confirming_books_what_the_panel_decided_once() -> None:
     before = everything()
     again = book_list(study=study, submissions=listed)
     assert (again.changed, everything()) == (0, before)
+
+
+@pytest.mark.django_db
+def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flagged() -> None:
+    study = panel_study()
+    at_work(study, BOB)
+    book_list(study=study, submissions=submissions(study, line(BOB, "RETURNED")))
+    set_budget(study=study, place=study.place, cents=study.budgets.get().reserved_cents)
+    listed = submissions(study, line(BOB, "APPROVED"), line(EVE, "APPROVED"))  # given back here; never came
+    booked = book_list(study=study, submissions=listed)
+    assert (booked.unmatched, booked.approved, session(study).status) == (2, 0, "returned")
+    budget = study.budgets.get()
+    assert (budget.spent_cents, budget.over_cents, budget.left_cents) == (130, 130, -130)
+    budget_agrees(study)
+    assert list(budgets_are_what_their_ledger_says()) == []
+    found = {one.kind for one in report_of(study, []).discrepancies}
+    assert {"money", "paid-there"} <= found
+    before = everything()
+    assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
 
 
 @pytest.mark.django_db

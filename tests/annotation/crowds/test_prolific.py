@@ -92,7 +92,7 @@ def test_an_empty_account_stops_what_costs_money_until_it_is_filled(settings: Se
         settings.PROLIFIC_FEE_PERCENT = Decimal("33.3")
         study = panel_study()
         with pytest.raises(
-            WrongState, match=r"The account at Prolific holds 1\.00, and what waits costs 16\.00"
+            WrongState, match=r"The account at Prolific holds 1\.00 GBP, and what waits costs 16\.00 GBP"
         ):
             open_study(study=study)
         settings.PROLIFIC_WORKSPACE = ""  # then Prolific itself says so, on publishing

@@ -151,7 +151,7 @@ def test_the_account_s_balance_is_told_in_cents(panel: Panel) -> None:
 def test_a_budget_below_the_price_opens_nothing(prolific: ProlificEmulator) -> None:
     study = panel_study(budget_cents=PLACES * PRICE - 1)
     with pytest.raises(
-        WrongState, match=r"costs 16\.00 with fees, and of its budget \(15\.99\) 15\.99 are left"
+        WrongState, match=r"costs 16\.00 GBP with fees, and of its budget \(15\.99 GBP\) 15\.99 GBP are left"
     ):
         open_study(study=study)
     assert prolific.world.studies == {}

@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from annotation.crowds import backend_for
-from annotation.money.ledger import spell_cents
+from annotation.words import spell_cents
 from judgments.design.study_design import StudyDesign
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "crowds"

@@ -1,0 +1,177 @@
+"""Orders above the installation's sum: asked for by one account, confirmed by another, carried out once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.crowds.sync import ask_to_sync
+from annotation.models import CrowdCall, SpendingRequest
+from annotation.money.ledger import OverBudget
+from annotation.money.limits import NeedsConfirmation, OverLimit, agreed_to
+from annotation.money.previews import Preview, left_cents
+from annotation.words import spell_cents
+from common.audit import acting_as, current_act
+from common.errors import NotThere, QuorumError, WrongState
+from judgments.access.roles import Right, has_right
+from judgments.drawing.material import content_key
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.study_operations import Outcome
+
+CONFIRM = "annotation.confirm_spending"
+State = SpendingRequest.State
+NOT_ABOUT = ("why", "confirm", "seen")  # parameters that a preview does not take
+
+
+@dataclass(frozen=True, slots=True)
+class _Confirmable:
+    do: Callable[..., Outcome]
+    preview: Callable[..., Preview] | None
+
+
+_confirmable: dict[str, _Confirmable] = {}
+
+
+def confirmable(
+    name: str, *, preview: Callable[..., Preview] | None = None
+) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+    """Let an operation that asks for much money wait for a second person; its outcome then ``waits``."""
+
+    def declare(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        _confirmable[name] = _Confirmable(do, preview)
+
+        @wraps(do)
+        def ask_or_do(*, study: Study, by: User | None, **values: Any) -> Outcome:
+            try:
+                return do(study=study, by=by, **values)
+            except NeedsConfirmation as needed:
+                return _ask(name, study, by, values, needed)
+
+        return ask_or_do
+
+    return declare
+
+
+@transaction.atomic
+def _ask(
+    name: str, study: Study, by: User | None, values: dict[str, Any], needed: NeedsConfirmation
+) -> Outcome:
+    Study.objects.select_for_update(no_key=True).get(
+        pk=study.pk
+    )  # the same order asked for twice is one request
+    kept = json.loads(json.dumps(values, default=list))
+    request, created = SpendingRequest.objects.get_or_create(
+        study=study,
+        operation=name,
+        values=kept,
+        asked_by=by,
+        state=State.WAITING,
+        defaults={
+            "cents": needed.cents,
+            "currency": needed.currency,
+            "situation": _situation(name, study, kept),
+            "door": current_act().door,
+        },
+    )
+    words = f"{spell_cents(needed.cents, needed.currency)} wait for a second person: request {request.pk} ({name})."
+    if created:
+        note_event(study=study, what="spending-asked", words=words, by=by, request=request.pk)
+    value = {
+        "step": name,
+        "request": request.pk,
+        "total_cents": request.cents,
+        "currency": request.currency,
+        "left_cents": left_cents(study),
+        "calls": [],
+    }
+    return Outcome(words, value, waits=True)
+
+
+def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
+    """Return a digest of what an order is about: the plan, the study's state, and the order's preview."""
+    preview = _confirmable[name].preview
+    about = {key: value for key, value in values.items() if key not in NOT_ABOUT}
+    shown = preview(study=study, **about).confirm if preview is not None else ""
+    return content_key("situation", study.design, study.state, study.place, study.paused_at is None, shown)
+
+
+def confirm_request(*, request: int, by: User) -> SpendingRequest:
+    """Carry out a request of another account, once.
+
+    Raises:
+        WrongState: it is the account's own, is over, or is void, because the situation has changed.
+        OverLimit, OverBudget: it does not fit now; it stays.
+    """
+    problem = ""
+    with transaction.atomic():
+        found = _waiting(request)
+        if by.pk == found.asked_by_id:
+            raise WrongState("Nothing was done: who asks for money cannot confirm it; another account must.")
+        try:
+            outcome = _carry_out(found)
+        except (OverLimit, OverBudget):
+            raise
+        except QuorumError as error:
+            problem = str(error)
+            _end(found, State.VOID, problem, by)
+        else:
+            _end(found, State.DONE, outcome.words, by)
+            words = f"{spell_cents(found.cents, found.currency)} of request {found.pk} are confirmed."
+            note_event(study=found.study, what="spending-confirmed", words=words, by=by, request=found.pk)
+    if problem:
+        raise WrongState(f"The request is void, and nothing was done. {problem}")
+    if CrowdCall.objects.filter(study=found.study, state=CrowdCall.State.WAITING).exists():
+        ask_to_sync(study=found.study, by=found.asked_by)
+    return found
+
+
+@transaction.atomic
+def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
+    """End a request without doing it; who asked may do so too."""
+    found = _waiting(request)
+    _end(found, State.REFUSED, why.strip(), by)
+    words = (
+        f"Request {found.pk} ({found.operation}) for {spell_cents(found.cents, found.currency)} is refused."
+    )
+    note_event(study=found.study, what="spending-refused", words=words, why=why, by=by, request=found.pk)
+    return found
+
+
+def _waiting(pk: int) -> SpendingRequest:
+    found = (
+        SpendingRequest.objects.select_for_update(of=("self",)).select_related("study").filter(pk=pk).first()
+    )
+    if found is None:
+        raise NotThere(f"There is no spending request {pk}.")
+    if found.state != State.WAITING:
+        raise WrongState(f"Nothing was done: request {pk} is {found.get_state_display()}.")
+    return found
+
+
+def _carry_out(found: SpendingRequest) -> Outcome:
+    study, asker, act = found.study, found.asked_by, current_act()
+    if asker is not None and not has_right(asker, Right.CHANGE, study):
+        raise WrongState(
+            f"{asker.get_username()}, who asked, may not spend money of study {study.slug!r} any more."
+        )
+    if _situation(found.operation, study, found.values) != found.situation:
+        raise WrongState(f"The plan or the state of study {study.slug!r} has changed since it was asked for.")
+    with (
+        transaction.atomic(),
+        acting_as(lambda: asker, door=act.door, call=act.call),
+        agreed_to(found.cents),
+    ):
+        return _confirmable[found.operation].do(study=study, by=asker, **found.values)
+
+
+def _end(found: SpendingRequest, state: str, words: str, by: User) -> None:
+    found.state, found.words, found.decided_by, found.decided_at = state, words[:1000], by, timezone.now()
+    found.save(update_fields=["state", "words", "decided_by", "decided_at"])

@@ -1,0 +1,306 @@
+"""Limits above studies: what an account and the installation may commit, and what a second person confirms.
+
+Committed is what is reserved or spent. What counts is the account that asks, not the study's owner: a limit bounds what
+a stolen password or a wrong script can spend, in whichever study. A day counts what was asked for since midnight; what
+was released counts again tomorrow, so that nobody makes room by closing studies.
+
+A service that writes several messages groups them in one order (``as_one_order``), which is checked as a whole before
+it is committed. The check locks the installation's row, so that two orders at once cannot both pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, time
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Sum
+from django.utils import timezone
+
+from annotation.models import Budget, Commitment, LedgerEntry, SpendingLimit
+from annotation.words import spell_cents
+from common.audit import acting_person
+from common.errors import QuorumError, WrongState
+from judgments.models import Study
+
+MOST_SHOWN = 30
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class OverLimit(QuorumError):
+    """The order exceeds a limit above the study; nothing was done."""
+
+    status = 409
+    title = "Beyond a limit"
+
+
+class NeedsConfirmation(QuorumError):
+    """The order is so large that a second person confirms it; nothing was done."""
+
+    status = 409
+    title = "A second person must confirm"
+
+    def __init__(self, message: str, *, cents: int, currency: str) -> None:
+        super().__init__(message)
+        self.cents, self.currency = cents, currency
+
+
+@dataclass(slots=True)
+class Order:
+    """What one account asks for at once; ``agreed`` is what a second person confirmed."""
+
+    study: int
+    account: int | None
+    cents: int = 0
+    currency: str = ""
+
+    def add(self, currency: str, cents: int) -> None:
+        self.currency, self.cents = currency, self.cents + cents
+
+
+_order: ContextVar[Order | None] = ContextVar("order", default=None)
+_agreed: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
+
+
+@contextmanager
+def one_order(study: Study, account: int | None) -> Iterator[Order]:
+    """Treat what is reserved within the block as one order, in one transaction; an inner block joins the outer.
+
+    Raises:
+        OverLimit, NeedsConfirmation: everything within the block is rolled back.
+    """
+    outer = _order.get()
+    if outer is not None and outer.study == study.pk:
+        before, done = outer.cents, False
+        try:
+            yield outer
+            done = True
+        finally:
+            if not done:
+                outer.cents = before
+        return
+    if account is None:
+        person = acting_person()
+        account = person.pk if person is not None else None
+    order = Order(study.pk, account)
+    token = _order.set(order)
+    try:
+        with transaction.atomic():
+            yield order
+            if order.cents:
+                _check(order)
+    finally:
+        _order.reset(token)
+
+
+def as_one_order(service: Callable[P, R]) -> Callable[P, R]:
+    """Make a service, which gets ``study`` and may get ``by``, one order."""
+
+    @wraps(service)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        study, by = kwargs["study"], kwargs.get("by")
+        assert isinstance(study, Study)
+        with one_order(study, by.pk if isinstance(by, User) else None):
+            return service(*args, **kwargs)
+
+    return run
+
+
+@contextmanager
+def agreed_to(cents: int) -> Iterator[None]:
+    """Let an order of just this sum pass without a second person within the block."""
+    token = _agreed.set(cents)
+    try:
+        yield
+    finally:
+        _agreed.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit and what counts towards it; ``whose`` and ``of`` name it."""
+
+    whose: str
+    of: str
+    limit_cents: int | None
+    committed_cents: int
+
+
+def bounds_of(currency: str, account: User | None) -> list[Bound]:
+    """Return the limits of the installation and of an account, with what is committed now."""
+    rows = {row.account_id: row for row in _limits(currency, account.pk if account else None)}
+    common = rows.get(None) or SpendingLimit()
+    found = [
+        Bound("this installation", "a day", common.day_cents, committed_today(currency)),
+        Bound("this installation", "all time", common.total_cents, committed(currency)),
+    ]
+    if account is not None:
+        own, name = rows.get(account.pk), f"the account {account.get_username()}"
+        day = own.day_cents if own else common.account_day_cents
+        total = own.total_cents if own else common.account_total_cents
+        found += [
+            Bound(name, "a day", day, committed_today(currency, account.pk)),
+            Bound(name, "all time", total, committed(currency, account.pk)),
+        ]
+    return found
+
+
+def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
+    return SpendingLimit.objects.filter(Q(account=None) | Q(account=account), currency=currency)
+
+
+def _check(order: Order) -> None:
+    """Raise if the order, which is booked in this transaction, exceeds a limit."""
+    if not SpendingLimit.objects.exists():
+        return
+    # the next order waits here, and then counts this one
+    lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
+    asked = spell_cents(order.cents, order.currency)
+    if lock is None:
+        raise OverLimit(
+            f"Nothing was done: this asks for {asked}, and this installation has limits, but none in "
+            f"{order.currency}; who manages its limits can set one."
+        )
+    account = User.objects.filter(pk=order.account).first() if order.account else None
+    for bound in bounds_of(order.currency, account):
+        if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
+            before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
+            raise OverLimit(
+                f"Nothing was done: the limit of {bound.whose} for {bound.of} is "
+                f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {asked}."
+            )
+    _check_agreed(order, lock.confirm_cents)
+
+
+def _check_agreed(order: Order, above: int | None) -> None:
+    agreed = _agreed.get()
+    asked = spell_cents(order.cents, order.currency)
+    if agreed is not None and agreed != order.cents:
+        raise WrongState(
+            f"Nothing was done: {spell_cents(agreed, order.currency)} were asked for, and now it would take {asked}."
+        )
+    if agreed is None and above is not None and order.cents > above:
+        raise NeedsConfirmation(
+            f"Nothing was done yet: this asks for {asked}, and a second person must confirm what is above "
+            f"{spell_cents(above, order.currency)}.",
+            cents=order.cents,
+            currency=order.currency,
+        )
+
+
+def committed(currency: str, account: int | None = None) -> int:
+    """Return what is reserved or spent now: by all, or by one account."""
+    if account is None:
+        sums = Budget.objects.filter(currency=currency).aggregate(
+            cents=Sum(F("reserved_cents") + F("spent_cents"))
+        )
+    else:
+        sums = Commitment.objects.filter(budget__currency=currency, account=account).aggregate(
+            cents=Sum("cents")
+        )
+    return sums["cents"] or 0
+
+
+def committed_today(currency: str, account: int | None = None) -> int:
+    """Return what was committed since midnight, without what calls of today gave back because they failed."""
+    rows = _of_today().filter(budget__currency=currency)
+    if account is not None:
+        rows = rows.filter(by=account)
+    return max(0, rows.aggregate(cents=Sum("moved"))["cents"] or 0)
+
+
+def _of_today() -> QuerySet[Any]:
+    midnight = timezone.make_aware(datetime.combine(timezone.localdate(), time.min))
+    rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
+    rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
+    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0, call__made_at__gte=midnight))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an account, or the installation (``account`` is ""), has committed, and its limits.
+
+    Attributes:
+        limit: row id of its own limit, None if it has none.
+    """
+
+    account: str
+    currency: str
+    today_cents: int
+    day_cents: int | None
+    committed_cents: int
+    total_cents: int | None
+    confirm_cents: int | None = None
+    limit: int | None = None
+
+
+def standings() -> list[Standing]:
+    """Return the installation and the accounts that commit most or have limits, for each currency."""
+    shares = Commitment.objects.filter(account__isnull=False).order_by()
+    limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
+    of_today = _of_today().filter(by__isnull=False).order_by()
+    accounts = {
+        *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MOST_SHOWN],
+        *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MOST_SHOWN],
+    }
+    pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MOST_SHOWN])
+    sums = {
+        (currency, account): cents
+        for currency, account, cents in shares.filter(account__in=pks)
+        .values_list("budget__currency", "account")
+        .annotate(Sum("cents"))
+        if cents
+    }
+    today = {
+        (currency, account): max(0, cents)
+        for currency, account, cents in of_today.filter(by__in=pks)
+        .values_list("budget__currency", "by")
+        .annotate(Sum("moved"))
+    }
+    limits = {
+        (row.currency, row.account_id): row
+        for row in SpendingLimit.objects.filter(Q(account=None) | Q(account__in=pks))
+    }
+    names = dict(User.objects.filter(pk__in=pks).values_list("pk", "username"))
+    currencies = {
+        *Budget.objects.order_by().values_list("currency", flat=True).distinct(),
+        *(key[0] for key in limits),
+    }
+    found = []
+    for currency in sorted(currencies):
+        common = limits.get((currency, None)) or SpendingLimit(currency=currency)
+        found.append(
+            Standing(
+                account="",
+                currency=currency,
+                today_cents=committed_today(currency),
+                day_cents=common.day_cents,
+                committed_cents=committed(currency),
+                total_cents=common.total_cents,
+                confirm_cents=common.confirm_cents,
+                limit=common.pk,
+            )
+        )
+        for pk, name in sorted(names.items(), key=lambda pair: pair[1]):
+            if not {(currency, pk)} & {*limits, *sums, *today}:
+                continue
+            own = limits.get((currency, pk))
+            found.append(
+                Standing(
+                    account=name,
+                    currency=currency,
+                    today_cents=today.get((currency, pk), 0),
+                    day_cents=own.day_cents if own else common.account_day_cents,
+                    committed_cents=sums.get((currency, pk), 0),
+                    total_cents=own.total_cents if own else common.account_total_cents,
+                    limit=own.pk if own else None,
+                )
+            )
+    return found

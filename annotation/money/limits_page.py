@@ -1,0 +1,133 @@
+"""The page Money of the installation: limits, what is committed, and orders that wait for a second person."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_POST
+
+from annotation.models import SpendingLimit, SpendingRequest
+from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
+from annotation.money.limits import standings
+from common.errors import QuorumError
+from judgments.admin.base import QuorumAdmin, signed_in
+
+LATEST = 20
+FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
+
+
+if TYPE_CHECKING:
+    _Form = forms.ModelForm[SpendingLimit]
+else:
+    _Form = forms.ModelForm
+
+
+class AmountField(forms.DecimalField):
+    """Whole cents, shown and typed as an amount such as 12.30."""
+
+    def __init__(self, label: str, help_text: str = "") -> None:
+        super().__init__(
+            label=label, help_text=help_text, required=False, min_value=0, max_digits=14, decimal_places=2
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        return Decimal(value) / 100 if isinstance(value, int) else value
+
+    def clean(self, value: Any) -> Any:
+        amount = super().clean(value)
+        return None if amount is None else int(amount * 100)
+
+
+class LimitForm(_Form):
+    account = forms.ModelChoiceField(
+        queryset=User.objects.filter(is_staff=True).order_by("username"),
+        required=False,
+        empty_label="the whole installation",
+        help_text="An account's own limits hold instead of those for each account.",
+    )
+    currency = forms.RegexField(r"^[A-Z]{3}$", initial="USD", help_text="Three letters, such as USD.")
+    day_cents = AmountField("A day", "Empty: no limit.")
+    total_cents = AmountField("In all", "Reserved and spent. Empty: no limit.")
+    account_day_cents = AmountField("Each account, a day", "Of accounts without limits of their own.")
+    account_total_cents = AmountField("Each account, in all", "Of accounts without limits of their own.")
+    confirm_cents = AmountField(
+        "A second person confirms above", "For one order. Empty: nobody need confirm."
+    )
+
+    class Meta:
+        model = SpendingLimit
+        fields = ["account", "currency", "day_cents", "total_cents", *FOR_ALL]
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or {}
+        if found.get("account") and any(found.get(name) is not None for name in FOR_ALL):
+            raise forms.ValidationError(
+                "What holds for each account belongs to the limits of the installation."
+            )
+        same = SpendingLimit.objects.filter(account=found.get("account"), currency=found.get("currency"))
+        if same.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError("There are such limits already; change those.")
+        return found
+
+
+@admin.register(SpendingLimit)
+class SpendingLimitAdmin(QuorumAdmin):
+    form = LimitForm
+    add_label = "Set a limit"
+
+    def get_urls(self) -> list[URLPattern]:
+        deciding = path(
+            "requests/<int:pk>/<str:decision>/",
+            self.admin_site.admin_view(require_POST(self.decide_view)),
+            name="annotation_spendingrequest_decide",
+        )
+        return [deciding, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        rows = SpendingRequest.objects.select_related("study", "asked_by", "decided_by").order_by("-pk")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Money",
+            "standings": standings(),
+            "waiting": list(rows.filter(state="waiting").order_by("pk")[:LATEST]),
+            "waiting_count": rows.filter(state="waiting").count(),
+            "decided": list(rows.exclude(state="waiting")[:LATEST]),
+            "may_change": self.has_change_permission(request),
+            "may_add": self.has_add_permission(request),
+            "may_confirm": request.user.has_perm(CONFIRM),
+        }
+        return TemplateResponse(request, "admin/annotation/spending.html", context)
+
+    def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
+        with transaction.atomic():
+            if obj.account is not None:  # orders lock the installation's row
+                SpendingLimit.objects.get_or_create(account=None, currency=obj.currency)
+            super().save_model(request, obj, form, change)
+
+    def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
+        by = signed_in(request)
+        if not by.has_perm(CONFIRM) or not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            if decision == "confirm":
+                messages.success(request, confirm_request(request=pk, by=by).words)
+            else:
+                refuse_request(request=pk, by=by, why=request.POST.get("why", ""))
+                messages.success(request, f"Request {pk} is refused.")
+        except QuorumError as error:
+            messages.error(request, str(error))
+        return redirect("admin:annotation_spendinglimit_changelist")

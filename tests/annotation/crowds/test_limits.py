@@ -1,0 +1,305 @@
+"""Limits above studies: who is stopped, at what sum, and what a second person confirms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.models import (
+    Commitment,
+    CrowdCall,
+    CrowdSession,
+    LedgerEntry,
+    Publication,
+    SpendingLimit,
+    SpendingRequest,
+)
+from annotation.money import ledger
+from annotation.money.payments import pay_bonus
+from evaluation.integrity import budgets_are_what_their_ledger_says
+from judgments.access.tokens import SCOPES, create_token
+from judgments.models import Study, StudyRole
+from tests.annotation.casting import make_dataset
+from tests.annotation.crowds.framing import study_at_mturk
+from tests.installations import Installation
+
+pytestmark = pytest.mark.django_db
+PAGE = "/admin/annotation/spendinglimit/"
+
+
+def person(name: str, *permissions: str) -> User:
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    return user
+
+
+def key_of(user: User) -> dict[str, str]:
+    _, key = create_token(user=user, name="x", scopes=list(SCOPES))
+    return {"Authorization": f"Token {key}"}
+
+
+def send(path: str, user: User, body: Any = None, key: str = "k") -> Any:
+    headers = {**key_of(user), "Idempotency-Key": key}
+    return Client().post(
+        f"/api/{path}", json.dumps(body or {}), content_type="application/json", headers=headers
+    )
+
+
+@pytest.fixture
+def study() -> Study:
+    """Open at the sandbox, with a budget of 100.00 and an owner called olga."""
+    made = study_at_mturk(make_dataset(pictures=False))
+    ledger.set_budget(study=made, place=made.place, cents=10_000)
+    StudyRole.objects.create(study=made, user=person("olga"), role="owner")
+    return made
+
+
+@pytest.fixture
+def olga(study: Study) -> User:
+    return User.objects.get(username="olga")
+
+
+@pytest.fixture
+def ada(study: Study) -> CrowdSession:
+    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    up = Publication.objects.filter(study=study).order_by("pk")[0]
+    session = open_session(publication=up, worker=worker, external_id="3ADA")
+    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
+    return CrowdSession.objects.select_related("study", "worker").get(pk=session.pk)
+
+
+def limit(account: User | None = None, **cents: int | None) -> SpendingLimit:
+    return SpendingLimit.objects.create(account=account, currency="USD", **cents)
+
+
+def bonus(study: Study, user: User, session: CrowdSession, cents: int, key: str = "k") -> Any:
+    path = f"studies/{study.slug}/bonus/"
+    shown = (
+        Client().get(f"/api/{path}?worker={session.worker.name}&cents={cents}", headers=key_of(user)).json()
+    )
+    body = {"worker": session.worker.name, "cents": cents, "why": "Thanks.", "confirm": shown["confirm"]}
+    return send(path, user, body, key)
+
+
+def test_an_account_is_stopped_at_its_limit_and_told_what_it_is(
+    study: Study, olga: User, ada: CrowdSession
+) -> None:
+    limit(account_total_cents=100)
+    assert bonus(study, olga, ada, 50).status_code == 202  # 60 with the fee
+    before = LedgerEntry.objects.count()
+    refused = bonus(study, olga, ada, 50, key="2")
+    assert refused.status_code == 409
+    assert refused.json()["detail"] == (
+        "Nothing was done: the limit of the account olga for all time is 1.00 USD; 0.60 USD are committed, and this "
+        "asks for 0.60 USD."
+    )
+    assert (LedgerEntry.objects.count(), CrowdCall.objects.filter(kind="bonus").count()) == (before, 1)
+    limit(olga, total_cents=120)  # the account's own limit holds instead
+    assert bonus(study, olga, ada, 50, key="3").status_code == 202
+
+
+def test_a_day_counts_what_was_asked_for_since_midnight(study: Study, olga: User, ada: CrowdSession) -> None:
+    budget = ledger.budget_of(study, study.place)
+    LedgerEntry.objects.create(
+        budget=budget,
+        key="before",
+        what="reserve",
+        reserved_cents=500,
+        by=olga,
+        at=timezone.now() - timedelta(days=2),
+    )
+    own = limit(account_day_cents=59)
+    refused = bonus(study, olga, ada, 50)
+    assert "for a day is 0.59 USD; 0.00 USD are committed" in refused.json()["detail"]
+    SpendingLimit.objects.filter(pk=own.pk).update(account_day_cents=60)
+    assert bonus(study, olga, ada, 50).status_code == 202
+
+
+def test_the_installation_has_a_limit_of_its_own_and_none_in_another_currency(
+    study: Study, olga: User, ada: CrowdSession
+) -> None:
+    own = limit(total_cents=ledger.budget_of(study, study.place).reserved_cents + 59)
+    refused = bonus(study, olga, ada, 50)
+    assert "the limit of this installation for all time" in refused.json()["detail"]
+    SpendingLimit.objects.filter(pk=own.pk).update(currency="EUR")
+    refused = bonus(study, olga, ada, 50)
+    assert "this installation has limits, but none in USD" in refused.json()["detail"]
+
+
+def test_what_is_asked_at_once_is_refused_at_once(study: Study, olga: User) -> None:
+    limit(account_total_cents=1)
+    before = list(CrowdCall.objects.values_list("pk"))
+    body = {"workers": 1, "why": "More."}
+    refused = send(f"studies/{study.slug}/extend/", olga, body)
+    hits = study.hits.count()
+    assert (refused.status_code, hits > 1) == (409, True)
+    price = Publication.objects.filter(study=study)[0].price_cents
+    assert f"this asks for {ledger.spell_cents(hits * price, 'USD')}." in refused.json()["detail"]
+    assert list(CrowdCall.objects.values_list("pk")) == before
+    assert not study.hits.filter(extra__gt=0).exists()
+
+
+def test_each_entry_names_who_moved_money_and_by_which_door(
+    study: Study, olga: User, ada: CrowdSession
+) -> None:
+    bonus(study, olga, ada, 50)
+    entry = LedgerEntry.objects.latest("pk")
+    assert (entry.by, entry.door, entry.request) == (olga, "api", f"POST /api/studies/{study.slug}/bonus/")
+    shown = Client().get("/api/ledger/?ordering=-id", headers=key_of(olga)).json()["results"][-1]
+    assert (shown["by"], shown["door"], shown["currency"]) == ("olga", "api", "USD")
+    assert Commitment.objects.get(account=olga).cents == 60
+    call = CrowdCall.objects.get(kind="bonus")
+    ledger.release_call(call=call)
+    assert Commitment.objects.get(account=olga).cents == 0
+    assert list(budgets_are_what_their_ledger_says()) == []
+
+
+@pytest.fixture
+def asked(study: Study, olga: User, ada: CrowdSession) -> SpendingRequest:
+    """A bonus of 50 (60 with the fee), where a second person confirms what is above 59."""
+    limit(confirm_cents=59)
+    answer = bonus(study, olga, ada, 50)
+    assert answer.status_code == 202
+    found = SpendingRequest.objects.get(pk=answer.json()["request"])
+    assert (found.cents, found.currency, found.asked_by, found.state) == (60, "USD", olga, "waiting")
+    assert not CrowdCall.objects.filter(kind="bonus").exists()
+    return found
+
+
+def confirmer(name: str = "carl") -> User:
+    return person(name, "confirm_spending", "view_spendinglimit")
+
+
+def test_another_account_confirms_once_and_who_asked_cannot(
+    study: Study, olga: User, asked: SpendingRequest
+) -> None:
+    path = f"spending-requests/{asked.pk}/confirm/"
+    assert send(path, olga).status_code == 403
+    olga.user_permissions.add(Permission.objects.get(codename="confirm_spending"))
+    refused = send(path, olga)
+    assert (refused.status_code, "who asks for money cannot confirm it" in refused.json()["detail"]) == (
+        409,
+        True,
+    )
+    carl = confirmer()
+    done = send(path, carl)
+    assert (done.status_code, done.json()["state"], done.json()["decided_by"]) == (200, "done", "carl")
+    assert send(path, carl).status_code == 409
+    call = CrowdCall.objects.get(kind="bonus")
+    assert (call.made_by, call.reserved_cents) == (olga, 60)
+    assert Commitment.objects.get(account=olga).cents == 60
+
+
+def test_a_request_is_void_once_the_situation_has_changed(
+    study: Study, olga: User, ada: CrowdSession, asked: SpendingRequest
+) -> None:
+    pay_bonus(session=ada, cents=1, why="Before.", by=olga)
+    refused = send(f"spending-requests/{asked.pk}/confirm/", confirmer())
+    assert (refused.status_code, "The request is void" in refused.json()["detail"]) == (409, True)
+    asked.refresh_from_db()
+    assert (asked.state, CrowdCall.objects.filter(kind="bonus").count()) == ("void", 1)
+
+
+def test_the_page_shows_limits_and_requests_and_confirms(
+    study: Study, olga: User, asked: SpendingRequest
+) -> None:
+    client = Client()
+    client.force_login(confirmer())
+    shown = client.get(PAGE)
+    text = shown.content.decode()
+    assert (shown.status_code, "0.60\xa0USD" in text, "olga" in text, study.slug in text) == (
+        200,
+        True,
+        True,
+        True,
+    )
+    decide = reverse("admin:annotation_spendingrequest_decide", args=[asked.pk, "confirm"])
+    assert client.post(decide).status_code == 302
+    assert CrowdCall.objects.get(kind="bonus").reserved_cents == 60
+    stranger = Client()
+    stranger.force_login(olga)
+    assert (stranger.get(PAGE).status_code, stranger.post(decide).status_code) == (403, 403)
+
+
+def test_an_owner_of_the_installation_sets_limits_as_amounts(
+    study: Study, olga: User, ada: CrowdSession
+) -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    client.post(f"{PAGE}add/", {"account": olga.pk, "currency": "USD", "day_cents": "1.10"})
+    assert set(SpendingLimit.objects.values_list("account__username", "day_cents")) == {
+        ("olga", 110),
+        (None, None),
+    }
+    wrong = client.post(f"{PAGE}add/", {"account": olga.pk, "currency": "EUR", "confirm_cents": "5"})
+    assert "belongs to the limits of the installation" in wrong.content.decode()
+    assert "1.10\xa0USD" in client.get(PAGE).content.decode()
+    told = Client().get("/api/spending/", headers=key_of(User.objects.get(username="root"))).json()
+    assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
+
+
+RACE = """
+import json, threading
+from django.contrib.auth.models import User
+from django.db import connection
+from annotation.models import CrowdSession, LedgerEntry, Publication, SpendingLimit
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.money import ledger, limits
+from annotation.money.payments import pay_bonus
+from tests.annotation.casting import make_dataset
+from tests.annotation.crowds.framing import study_at_mturk
+
+olga = User.objects.create_superuser("olga")
+dataset = make_dataset(pictures=False)
+sessions = []
+for number in range(2):
+    study = study_at_mturk(dataset, name=f"Race {number}", slug=f"race-{number}")
+    ledger.set_budget(study=study, place=study.place, cents=10_000)
+    worker = person_sent(study=study, raw=f"A1ADA{number}", name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    up = Publication.objects.filter(study=study).order_by("pk")[0]
+    session = open_session(publication=up, worker=worker, external_id=f"3ADA{number}")
+    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
+    sessions.append(CrowdSession.objects.get(pk=session.pk))
+SpendingLimit.objects.create(currency="USD", account_total_cents=60)
+
+room, check, said = threading.Barrier(2), limits._check, []
+def held_up(order):  # both have booked before one of them counts, where the database lets two write at once
+    try:
+        room.wait(1)
+    except threading.BrokenBarrierError:
+        pass
+    check(order)
+limits._check = held_up
+
+def pay(session):
+    try:
+        pay_bonus(session=session, cents=50, why="Thanks.", by=olga)
+        said.append("paid")
+    except limits.OverLimit:
+        said.append("refused")
+    finally:
+        connection.close()
+
+threads = [threading.Thread(target=pay, args=[session]) for session in sessions]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(json.dumps({"said": sorted(said), "booked": LedgerEntry.objects.filter(by=olga).count()}))
+"""
+
+
+def test_two_orders_at_once_cannot_both_pass(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    found = json.loads(installation_on(database).python(RACE).splitlines()[-1])
+    assert found == {"said": ["paid", "refused"], "booked": 1}
