@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.test import Client
-from fontTools.subset import Options as FontOptions
+from fontTools.subset import Options as FontOptions  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
@@ -159,7 +159,7 @@ def installations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installa
     shared = (run.parent if "PYTEST_XDIST_WORKER" in os.environ else run) / "shared-installations"
     shared.mkdir(exist_ok=True)
     folder = tmp_path_factory.mktemp("installations")
-    maker = Installations(folder, shared, os.environ.get("TEST_DATABASE_URL"))
+    maker = Installations(folder, os.environ.get("TEST_DATABASE_URL"), shared=shared)
     yield maker
     maker.close()
 

@@ -136,8 +136,8 @@ class Installations:
     What all processes of a run can use is made once in the folder `shared`.
     """
 
-    def __init__(self, folder: Path, shared: Path, postgres_url: str | None) -> None:
-        self.folder, self.shared, self.postgres_url = folder, shared, postgres_url
+    def __init__(self, folder: Path, postgres_url: str | None, *, shared: Path | None = None) -> None:
+        self.folder, self.shared, self.postgres_url = folder, shared or folder, postgres_url
         self._postgres_template = ""
 
     def _environment(self, folder: Path, database_url: str) -> dict[str, str]:
