@@ -24,8 +24,10 @@ os.environ |= {
 }
 
 from config.settings import *  # noqa: E402, F403
-from config.settings import LIMITS, MIDDLEWARE, STORAGES  # noqa: E402
+from config.settings import DATABASES, LIMITS, MIDDLEWARE, STORAGES  # noqa: E402
 
+# In memory, also in several processes: pytest-django knows the name of Django's own backend alone.
+DATABASES["default"]["TEST"] = {"NAME": ":memory:"}
 # Pages under test name static files without the collected manifest; live servers collect theirs.
 STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 MIDDLEWARE = [name for name in MIDDLEWARE if "whitenoise" not in name]
