@@ -202,7 +202,7 @@ def test_another_account_confirms_once_and_who_asked_cannot(
 
 
 def test_a_study_is_opened_once_a_second_person_confirms(olga: User) -> None:
-    draft = panel_study(opened=False, dataset="others")
+    draft = panel_study(opened=False, dataset="others", slug="others")
     StudyRole.objects.create(study=draft, user=olga, role="owner")
     SpendingLimit.objects.create(currency="GBP", confirm_cents=100)
     for key in ("k", "again"):  # asked for twice, it is one request
