@@ -232,8 +232,10 @@ class CrowdBackend(ABC):
         """Yield ids of external HITs with news; a sync must find the same without them."""
         return ()
 
-    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+    def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
         """Return whether the crowd knows of a person's work, by its own ids of both; None if it does not say.
+
+        With ``at_work``, the person must be at work there now.
 
         A visitor waits for the answer, so that it is asked once and briefly. No transaction is open.
         """

@@ -23,6 +23,7 @@ from annotation.crowds.outbox import apply_failure, apply_success
 from annotation.crowds.people import error_of_call
 from annotation.models import CrowdCall
 from annotation.money.ledger import OverBudget, reserve_for_call
+from annotation.money.limits import NeedsConfirmation, OverLimit
 from annotation.words import spell_cents
 from common.errors import QuorumError, WrongState
 from judgments.jobs import Progress
@@ -79,7 +80,8 @@ def carry_out_calls(
             answer = backend.carry_out(call)
             done += finish_call(call=call, answer=answer)
             unanswered = 0
-        except OverBudget as problem:  # already done at the crowd by somebody else, and cannot be booked
+        # already done at the crowd by somebody else, and cannot be booked
+        except (OverBudget, OverLimit, NeedsConfirmation) as problem:
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
         except (Refused, QuorumError) as problem:
             parked += _park(call, error_of_call(call, str(problem)))

@@ -53,6 +53,7 @@ def confirmable(
             try:
                 return do(study=study, by=by, **values)
             except NeedsConfirmation as needed:
+                study.refresh_from_db()
                 return _ask(name, study, by, values, needed)
 
         return ask_or_do
@@ -64,9 +65,8 @@ def confirmable(
 def _ask(
     name: str, study: Study, by: User | None, values: dict[str, Any], needed: NeedsConfirmation
 ) -> Outcome:
-    Study.objects.select_for_update(no_key=True).get(
-        pk=study.pk
-    )  # the same order asked for twice is one request
+    # as stored, since the refused service has changed the caller's; the same order asked for twice is one request
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     kept = json.loads(json.dumps(values, default=list))
     request, created = SpendingRequest.objects.get_or_create(
         study=study,

@@ -220,7 +220,8 @@ def _of_today() -> QuerySet[Any]:
     midnight = timezone.make_aware(datetime.combine(timezone.localdate(), time.min))
     rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
     rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
-    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0, call__made_at__gte=midnight))
+    given_back = Q(call__made_at__gte=midnight) | Q(what="matched")  # work that turned out to be paid already
+    return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)
 
 
 @dataclass(frozen=True, slots=True)

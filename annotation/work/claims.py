@@ -44,6 +44,7 @@ WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not
 WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
 ATTEMPTS = 20
 UNANSWERED = timedelta(minutes=5)  # time to read before the first answer
+READING = timedelta(minutes=1)  # of it, also towards somebody who could not begin at all
 AHEAD = 64  # HITs to search for new control items before old ones are left out
 
 
@@ -250,7 +251,7 @@ def find_candidate(
     if has_done_all(study=study, design=design, worker=worker):
         return None
     hits = _candidates(study, worker, participation, overdue)
-    if not hits and besides is None and _replace_silent(study, worker, participation):
+    if not hits and besides is None and not attempt and _replace_silent(study, worker, participation):
         hits = _next_hits(study, worker, participation)
     if not hits:
         return None
@@ -338,10 +339,12 @@ def _candidates(study: Study, worker: Worker, participation: Any, overdue: Seque
 def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
     """End the oldest lease of somebody who never answered, for a worker to whom nothing is left.
 
-    Who answered before waits until the other had time to read: only a newcomer needs the place to begin at all.
+    The other has time to read; less of it if the worker has answered nothing either, and needs the place to begin.
     """
     if worker.source != Worker.Source.LOCAL:
         return 0  # crowds have places of their own
+    if study.state != Study.State.OPEN or stops_early(study):
+        return 0  # nobody could take the place, or perhaps nobody needs it
     spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     silent = Assignment.objects.filter(
         ~Exists(spoke.filter(worker=OuterRef("worker"))),
@@ -352,8 +355,8 @@ def _replace_silent(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE))
         ),
     )
-    if participation.began and spoke.filter(worker=worker).exists():
-        silent = silent.filter(accepted_at__lte=timezone.now() - UNANSWERED)
+    answered = participation.began and spoke.filter(worker=worker).exists()
+    silent = silent.filter(accepted_at__lte=timezone.now() - (UNANSWERED if answered else READING))
     longest = silent.order_by("accepted_at").values_list("pk", flat=True).first()
     if longest is None:
         return 0

@@ -200,6 +200,8 @@ class TestPlacesOfPeopleWhoAnsweredNothing:
     def test_the_next_who_comes_gets_the_oldest(self) -> None:
         study, held = self.full()
         real, _ = make_worker(study, "real")
+        assert claim_assignment(study=study, worker=real) is None  # they came only now, and may be reading
+        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=2))
         mine = take(study, real)
         assert mine.hit == held[0].hit
         assert slots_add_up(study)
@@ -209,6 +211,15 @@ class TestPlacesOfPeopleWhoAnsweredNothing:
         assert claim_assignment(study=study, worker=real) is None  # who answered lets newcomers read
         Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=6))
         assert len(finish_all(study, real)) == len(held) - 1
+
+    def test_nobody_loses_a_place_that_nobody_can_take(self) -> None:
+        study, held = self.full()
+        Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=6))
+        late = make_worker(study, "late")[0]
+        close_study(study=study)
+        study.refresh_from_db()
+        assert claim_assignment(study=study, worker=late) is None
+        assert Assignment.objects.filter(state=Assignment.State.ACCEPTED).count() == len(held)
 
     def test_who_answered_keeps_theirs(self) -> None:
         study, held = self.full()
@@ -236,4 +247,8 @@ def test_an_address_that_took_every_place_keeps_nobody_out(client: Client) -> No
     places = 2 * study.hits.count()
     assert {comes(f"made-up-{n}") for n in range(places)} == {201}
     assert not study.hits.filter(open_slots__gt=0).exists()
+    Assignment.objects.update(accepted_at=F("accepted_at") - timedelta(minutes=2))
     assert comes("real") == 201
+    assert comes("next") == 201
+    real = Assignment.objects.get(worker__name="real")
+    assert real.state == Assignment.State.ACCEPTED  # who comes later ends older ones

@@ -175,7 +175,7 @@ class MTurkBackend(CrowdBackend):
         except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
             return
 
-    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+    def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
         """Ask for the assignment: that it is in work is an error of its own, without a worker."""
         try:
             return turk(publication.place, hurried=True).assignment(work).worker == worker

@@ -17,6 +17,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.panel.backend import PanelIds, address_back, code_for, entry_path, panel_title
 from annotation.crowds.panel.links import link_key, signed_links
 from annotation.crowds.panel.reconciling import (
@@ -260,6 +261,8 @@ def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
 
 def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     outcome = _pay_for_pages(study=study, by=signed_in(request), why=request.POST.get("why", ""))
+    if not outcome.waits:
+        carry_out_calls(study=study)
     messages.success(request, outcome.words)
     return redirect(page_address(study, "panel"))
 

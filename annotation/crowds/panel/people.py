@@ -8,6 +8,7 @@ them from nobody whom the panel names (docs/decisions/0009-crowds.md).
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 
 from django.db import IntegrityError, transaction
@@ -54,6 +55,7 @@ from judgments.models import Study
 from judgments.studies.studies import design_of
 
 Status = CrowdSession.Status
+MOST_TRIES = 5  # of a person whom the crowd names to get a place
 TAKES_A_PLACE = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 TOOK_PART = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerExcluded)
@@ -99,20 +101,28 @@ def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> C
         rate_limits.count("join", study.slug)
     country = checked_country(country)
     attempt = partial(_enter, study, design, ids, consent=consent, country=country)
-    try:
-        return _twice(attempt)
-    except PlacesTaken:
-        return _twice(partial(attempt, replace=_ask_for_room(study, ids)))
+    room = Room.FREED
+    for _try in range(MOST_TRIES):  # another person may be faster to take a place that was freed
+        try:
+            return _twice(attempt)
+        except PlacesTaken:
+            room = _ask_for_room(study, ids)
+            if room is not Room.FREED:
+                break
+    return _twice(partial(attempt, replace=room is Room.UNCLEAR))
 
 
-def _ask_for_room(study: Study, ids: PanelIds) -> bool:
-    """Free the place of somebody whom the crowd does not know for a person whom it does.
+class Room(Enum):
+    FREED = "the place of somebody whom the crowd does not know"
+    NONE = "the crowd knows everybody who has a place"
+    UNCLEAR = "the crowd does not say whom it knows, so people who answered nothing have to make room"
 
-    Return True if the crowd does not say whom it knows, so that people who answered nothing have to make room.
-    """
+
+def _ask_for_room(study: Study, ids: PanelIds) -> Room:
+    """Free the place of somebody whom the crowd does not know for a person whom it does."""
     publication, backend = _publications(study).last(), backend_of(study)
-    if publication is None:
-        return False
+    if publication is None or design_of(study).panel.signature:  # nobody makes up the id of a signed link
+        return Room.NONE
     named = backend.names(publication, worker=ids.worker, work=ids.session)
     if named is False:
         raise PlacesHeld(
@@ -123,17 +133,21 @@ def _ask_for_room(study: Study, ids: PanelIds) -> bool:
         )
     there = backend.known_work(publication) if named else None
     if there is None:
-        return True
+        return Room.UNCLEAR
     for session in _unnamed(publication):
         if session.external_id in there:
             continue
         own = ids_of(session)  # a list may lag behind: only the answer about the one submission counts
-        if backend.names(publication, worker=own.worker, work=own.session) is False:
-            end_panel_session(session=session, status=Status.RETURNED, why="The panel does not know of it.")
-            if pages_handed_in(session):
-                exclude_unknown_work(session=session)
-            break
-    return False
+        if not own.session:  # the raw ids were deleted
+            continue
+        if backend.names(publication, worker=own.worker, work=own.session, at_work=False) is False:
+            why = "The panel does not know of it."
+            ended = end_panel_session(session=session, status=Status.RETURNED, why=why)
+            if pages_handed_in(session) and exclude_unknown_work(session=session):
+                ended = True
+            if ended:  # else somebody else was faster
+                return Room.FREED
+    return Room.NONE
 
 
 def _publications(study: Study) -> QuerySet[Publication]:
@@ -281,6 +295,9 @@ def _replace_silent(session: CrowdSession) -> bool:
             )
             % {"n": minutes}
         )
+    list(Assignment.objects.filter(session=first).select_for_update().order_by("pk"))
+    if not others.filter(pk=first.pk).exists():  # an answer that came at this moment keeps the place
+        return _replace_silent(session)
     return end_panel_session(
         session=first,
         status=Status.TIMED_OUT,

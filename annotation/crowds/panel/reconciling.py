@@ -19,7 +19,6 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from annotation.crowds import Ability, backend_of
-from annotation.crowds.delivery import carry_out_calls
 from annotation.crowds.outbox import release_unfilled, settle_session
 from annotation.crowds.panel.backend import PanelIds, code_for, pages_handed_in, panel_sessions, session_name
 from annotation.crowds.panel.people import end_panel_session, tidy_up
@@ -460,7 +459,9 @@ def unpaid_pages(study: Study) -> list[Partial]:
     reward = design_of(study).crowd.reward_cents
     asked = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
-    found = panel_sessions(study).filter(status__in=UNFINISHED).exclude(pk__in=asked.values("session"))
+    paid_there = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
+    found = panel_sessions(study).filter(status__in=UNFINISHED)
+    found = found.exclude(pk__in=asked.values("session")).exclude(pk__in=paid_there.values("session"))
     counted = (
         found.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).select_related("worker", "study")
     )
@@ -468,7 +469,7 @@ def unpaid_pages(study: Study) -> list[Partial]:
 
 
 def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
-    """Ask for a bonus for each session of ``unpaid_pages``; return their number."""
+    """Book a bonus for each session of ``unpaid_pages``, for the next delivery; return their number."""
     with one_order(study, by.pk if by else None):
         partial = unpaid_pages(study)
         if not partial:
@@ -479,7 +480,6 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         total = spell_cents(sum(one.cents for one in partial), design_of(study).currency)
         words = f"Bonuses of {total} for the pages of {len(partial)} sessions."
         note_event(study=study, what="partial-pay", words=words, by=by)
-    carry_out_calls(study=study)
     return len(partial)
 
 

@@ -153,7 +153,7 @@ class ProlificBackend(ExternalBackend):
     def session_id(self, place: str, raw: str) -> str:
         return session_pseudonym(place, raw)
 
-    def names(self, publication: Publication, *, worker: str, work: str) -> bool | None:
+    def names(self, publication: Publication, *, worker: str, work: str, at_work: bool = True) -> bool | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
                 one = client.submission(work)
@@ -162,7 +162,7 @@ class ProlificBackend(ExternalBackend):
         except Refused:
             return False
         mine = (one.participant, one.study) == (worker, publication.external_id)
-        return mine and one.state in AT_WORK
+        return mine and (one.state in AT_WORK or not at_work)
 
     def known_work(self, publication: Publication) -> frozenset[str] | None:
         try:

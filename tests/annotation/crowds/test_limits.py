@@ -30,6 +30,7 @@ from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
+from tests.annotation.crowds.panels import panel_study
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
@@ -198,6 +199,21 @@ def test_another_account_confirms_once_and_who_asked_cannot(
     call = CrowdCall.objects.get(kind="bonus")
     assert (call.made_by, call.reserved_cents) == (olga, 60)
     assert Commitment.objects.get(account=olga).cents == 60
+
+
+def test_a_study_is_opened_once_a_second_person_confirms(olga: User) -> None:
+    draft = panel_study(opened=False, dataset="others", slug="others")
+    StudyRole.objects.create(study=draft, user=olga, role="owner")
+    SpendingLimit.objects.create(currency="GBP", confirm_cents=100)
+    for key in ("k", "again"):  # asked for twice, it is one request
+        answer = send(f"studies/{draft.slug}/open/", olga, key=key)
+        assert answer.status_code == 202
+    draft.refresh_from_db()
+    assert (draft.state, SpendingRequest.objects.count()) == ("generated", 1)
+    done = send(f"spending-requests/{answer.json()['request']}/confirm/", confirmer())
+    assert (done.status_code, done.json()["state"]) == (200, "done")
+    draft.refresh_from_db()
+    assert draft.state == "open"
 
 
 def test_a_request_is_void_once_the_situation_has_changed(

@@ -145,6 +145,7 @@ def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_o
     (one,) = unpaid_pages(study)
     assert (one.pages, one.cents) == (1, 50)
     assert pay_pages(study=study, why="For the pages.") == 1
+    carry_out_calls(study=study)
     assert study.budgets.get().spent_cents == 50
     budget_agrees(study)
     with pytest.raises(WrongState, match="no pages of sessions that ended early"):
