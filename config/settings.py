@@ -221,7 +221,7 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
         # advised with WAL, loses the last commits).
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
     }
-SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "django.db.backends.sqlite3" else ""
+SQLITE_FILE = str(_database["NAME"]) if _database["ENGINE"] == "common.sqlite" else ""
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
 
 # Long work
@@ -266,7 +266,9 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage",
+        # anybody may read them, such as a proxy that serves them itself
+        "OPTIONS": {"file_permissions_mode": 0o644, "directory_permissions_mode": 0o755},
     },
 }
 WHITENOISE_USE_FINDERS = DEBUG
@@ -384,5 +386,6 @@ LOGGING = {
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
         "matplotlib": {"level": "WARNING"},
+        "quorum.access": {"level": "INFO"},  # ACCESS_LOG alone decides, whatever LOG_LEVEL is
     },
 }

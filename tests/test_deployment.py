@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import stat
@@ -76,6 +77,22 @@ def test_a_backup_restored_elsewhere_gives_the_same_bytes(two: list[Installation
     assert [
         path for path in (backup, *backup.glob("quorum.*")) if stat.S_IMODE(path.stat().st_mode) & 0o077
     ] == []
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_backup_without_a_database_fails_and_leaves_nothing(tmp_path: Path, *, empty: bool) -> None:
+    data, target = tmp_path / "data", tmp_path / "backups"
+    data.mkdir()
+    if empty:
+        (data / "quorum.sqlite3").touch()
+    done = subprocess.run(
+        [str(ROOT / "deploy" / "backup"), str(target)],
+        env={"PATH": os.environ["PATH"], "DATA_DIR": str(data)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"There is no database at {data}/quorum.sqlite3;")
+    assert list(target.iterdir()) == []
+    assert (data / "quorum.sqlite3").exists() == empty
 
 
 def test_every_package_is_pinned_with_its_hashes() -> None:

@@ -3,7 +3,8 @@
 The blocks of a page run one after the other in one shell. Its management commands are handed to this process, which has
 Django and the demo loaded; each page gets the demo as it was. What a page takes for granted (an old result file, people
 who answered meanwhile) is made here. Commands that never end or set a machine up (`make run`, `make test`,
-`make mturk-demo`) are tested in tests/test_run.py.
+`make mturk-demo`) are tested in tests/test_run.py. Blocks for the root of a server are marked `bash` instead of `sh`:
+nobody runs them here.
 """
 
 from __future__ import annotations

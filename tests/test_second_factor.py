@@ -67,6 +67,19 @@ def test_an_account_with_one_is_signed_in_nowhere_before_its_code(account: User,
     assert other.get("/api/studies/").status_code == 200
 
 
+def test_turning_it_on_ends_the_sessions_that_began_without_a_code(account: User, client: Client) -> None:
+    thief, stranger = signed_in(Client()), Client()
+    stranger.force_login(User.objects.create_superuser("other"))
+    signed_in(client)
+    before = client.session.session_key
+    set_up(account, client)
+    assert client.get("/admin/").status_code == 200
+    assert client.session.session_key != before
+    assert urlsplit(thief.get("/admin/").headers["Location"]).path == "/admin/login/"
+    assert thief.get("/api/studies/").status_code == 401
+    assert stranger.get("/admin/").status_code == 200
+
+
 def test_a_code_works_once(account: User, client: Client) -> None:
     set_up(account, signed_in(client))
     code = code_of(account)

@@ -170,6 +170,42 @@ def test_the_check_names_what_a_public_server_lacks(
     assert {one for one in found if one.startswith("quorum.")} == named
 
 
+def test_a_database_outside_the_data_folder_that_others_may_read_is_named(tmp_path: Path) -> None:
+    database = tmp_path / "elsewhere.sqlite3"
+    database.touch()
+    database.chmod(0o644)
+    fine, said = check(tmp_path / "data", DATABASE_URL=f"sqlite:///{database}")
+    assert fine, said
+    assert f"(quorum.W003) Others than its owner may read {database}: run chmod" in said
+
+
+def test_collected_static_files_may_be_read_by_anybody_and_uploads_by_their_owner(tmp_path: Path) -> None:
+    code = """
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+for storage in (staticfiles_storage, default_storage):
+    storage.save("folder/style.css", ContentFile(b"a"))
+"""
+    fine, _, complaint = run(tmp_path / "data", code, STATIC_ROOT=str(tmp_path / "static"))
+    assert fine, complaint
+
+    def modes(folder: Path) -> list[int]:
+        return [
+            stat.S_IMODE(path.stat().st_mode) for path in (folder / "folder", folder / "folder/style.css")
+        ]
+
+    assert modes(tmp_path / "static") == [0o755, 0o644]
+    assert modes(tmp_path / "data/media") == [0o700, 0o600]
+
+
+def test_the_access_log_is_written_whatever_else_is_not(tmp_path: Path) -> None:
+    code = "import logging\nfor name in ('quorum.access', 'quorum'): logging.getLogger(name).info('from %s', name)"
+    _, _, logged = run(tmp_path, code, ACCESS_LOG="true", LOG_LEVEL="WARNING")
+    assert "from quorum.access" in logged
+    assert "quorum: from" not in logged
+
+
 @pytest.mark.django_db
 def test_pages_of_the_admin_alone_may_evaluate_code(client: Client) -> None:
     admin = client.get("/admin/login/").headers["Content-Security-Policy"]

@@ -6,9 +6,12 @@ import secrets
 from base64 import b32encode
 
 import segno
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.utils import timezone
 from django_otp import verify_token
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -62,6 +65,13 @@ def set_up(*, user: User, code: str) -> list[str]:
         TOTPDevice.objects.filter(user=user, confirmed=True).delete()
         TOTPDevice.objects.filter(pk=device.pk).update(confirmed=True)
         return _new_codes(user)
+
+
+def keep_only(session: SessionBase, *, user: User) -> None:
+    """End the account's other sessions: they began without a code."""
+    others = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
+    mine = [one.pk for one in others.iterator() if one.get_decoded().get(SESSION_KEY) == str(user.pk)]
+    Session.objects.filter(pk__in=mine).delete()
 
 
 def check_code(*, user: User, code: str) -> None:

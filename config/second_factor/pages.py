@@ -77,7 +77,9 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
         return redirect("admin:login")
     if not devices.has_second_factor(user):
         codes = devices.set_up(user=user, code=code)
+        request.session.cycle_key()
         request.session[STATE] = GIVEN
+        devices.keep_only(request.session, user=user)
         return _page(request, user, codes=codes)
     if _owes(request):
         devices.check_code(user=user, code=code)

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 import tomli_w
-from django.db.models import Max, Min
+from django.db.models import F, Max, Min
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion
@@ -143,6 +143,7 @@ def _write(
             evaluation=_how_evaluated(evaluated) if evaluated else {"why_not": why_not},
             filter=_filter_counts(study),
             asked=kind.setting(design),
+            cut_times=True,
         )
     )
     progress(0.05, "writing units")
@@ -176,7 +177,7 @@ def _write(
     if registration is not None:
         writer.write_json(REGISTRATION, {"sha256": registration.sha256, **registration.content})
         writer.write_json(OUTCOMES, findings.outcomes)
-    writer.write_text("datasheet.md", datasheet(about, findings, shared, _facts(study, rows)))
+    writer.write_text("datasheet.md", datasheet(about, findings, shared, _facts(study)))
     writer.write_json("croissant.json", croissant(about, writer.files))
     writer.write_text("CITATION.cff", citation_cff(about))
     writer.write_text("LICENSE", licence_text(about))
@@ -247,12 +248,16 @@ def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
     )
 
 
-def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:
-    times = (
-        Assignment.objects.filter(study=study).finished().aggregate(Min("submitted_at"), Max("submitted_at"))
-    )
+def _facts(study: Study) -> Mapping[str, Any]:
+    work = Assignment.objects.filter(study=study).finished()
+    times = work.aggregate(Min("submitted_at"), Max("submitted_at"))
     first, last = times["submitted_at__min"], times["submitted_at__max"]
-    minutes = [work.seconds / 60 for work in rows.work.values() if work.seconds > 0]
+    # from the database, as the released times are cut to the minute
+    known = work.filter(submitted_at__gt=F("accepted_at"), judgments__isnull=False).distinct()
+    minutes = [
+        (submitted - accepted).total_seconds() / 60
+        for _, accepted, submitted in known.values_list("pk", "accepted_at", "submitted_at").iterator()
+    ]
     rules = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values_list("rule", flat=True)
     return {
         "collected": f"From {first.date()} to {last.date()}." if first and last else "",

@@ -55,6 +55,7 @@ class Settings:
         evaluation: how metrics were compared, or ``why_not``.
         filter: number of image-caption ``pairs``, and how many ``passed``; {} without an audit.
         asked: the design's part that answers depend on (``Kind.setting``); mostly empty.
+        cut_times: whether times are cut to the minute and give no durations; false before 0.6.
     """
 
     protocol: str
@@ -66,9 +67,11 @@ class Settings:
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     filter: Mapping[str, int] = field(default_factory=dict)
     asked: str = ""
+    cut_times: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "asked" or value}
+        left_out = {"asked", "cut_times"}  # where empty, as in older bundles
+        return {name: value for name, value in asdict(self).items() if name not in left_out or value}
 
     @property
     def kind(self) -> Kind:
@@ -243,8 +246,10 @@ class ReleasedRows:
         return sorted(found, key=lambda row: row.name)
 
     def wall_times(self) -> dict[int, list[float]]:
-        """Return worker -> seconds per judgment of each assignment with known times."""
+        """Return worker -> seconds per judgment of each assignment with known times, none from cut ones."""
         times: dict[int, list[float]] = {}
+        if self.settings.cut_times:
+            return times
         for work in self.work.values():
             if work.seconds > 0:
                 times.setdefault(work.person, []).append(work.seconds / work.judgments)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 from zipfile import ZipFile
 
 import pytest
@@ -21,13 +22,14 @@ from evaluation.models import Release
 from evaluation.releases.bundle import MANIFEST, SUMS
 from evaluation.releases.comparison import _hash
 from evaluation.releases.making import release_study
+from evaluation.releases.rows import Settings
 from evaluation.releases.storage import Terms, next_version
 from evaluation.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
 from judgments.models import Study, StudyEvent
 from tests.evaluation.reporting import contents, lines, rewrite, rolled_back
-from tests.evaluation.studies import StudyOf, candidate, make_dataset
+from tests.evaluation.studies import START, StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
 
@@ -363,3 +365,34 @@ def test_times_are_given_to_the_minute_and_still_known_from_an_older_release(
     }
     known = [_hash(row) for row in rows]
     assert known == [_hash({**row, "submitted_at": "2026-01-01T10:05:17.123456Z"}) for row in rows]
+
+
+def test_durations_are_not_counted_from_the_cut_times(pairwise: StudyOf, tmp_path: Path) -> None:
+    """Twenty seconds that pass a full minute would be a minute, and others nothing."""
+    pairwise.study.design["crowd"]["reward_cents"] = 10
+    pairwise.study.save()
+    for second, work in enumerate(Assignment.objects.order_by("pk")):
+        accepted = START + timedelta(seconds=45 + second)
+        Assignment.objects.filter(pk=work.pk).update(
+            accepted_at=accepted, submitted_at=accepted + timedelta(seconds=20)
+        )
+    path = tmp_path / "a.zip"
+    released(pairwise.study, path)
+    files = contents(path)
+    assert "median time is 0.3 minutes: 18.00 an hour" in files["datasheet.md"].decode()
+    assert sorted(row["seconds"] or 0 for row in lines(files["workers.jsonl"])) == [0, 0, 2]
+    assert verify_bundle(path).differences == ()
+
+
+def test_a_bundle_with_whole_times_keeps_its_durations(pairwise: StudyOf, tmp_path: Path) -> None:
+    """As before 0.6, whose ``settings`` do not say that times are cut."""
+    with patch("evaluation.releases.making.Settings", _settings_of_before):
+        released(pairwise.study, tmp_path / "a.zip")
+    files = contents(tmp_path / "a.zip")
+    assert "cut_times" not in json.loads(files[MANIFEST])["settings"]
+    assert sorted(row["seconds"] for row in lines(files["workers.jsonl"])) == [2, 60, 60]
+    assert verify_bundle(tmp_path / "a.zip").differences == ()
+
+
+def _settings_of_before(**values: Any) -> Settings:
+    return Settings(**values | {"cut_times": False})

@@ -47,7 +47,8 @@ class Command(BaseCommand):
             raise SystemExit(1) from error
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
         self._once("static-files", _fingerprint(), self._collect, lost=not collected)
-        self._once("metrics", quorum_version(), self._compile)
+        self._once("metrics", quorum_version(), self._announce_compiling)
+        compile_metrics()  # a second where it is done; other sources, another numba or an empty cache need it again
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
         printed = io.StringIO()
@@ -71,9 +72,8 @@ class Command(BaseCommand):
         self.stdout.write("Collecting static files ...")
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
 
-    def _compile(self) -> None:
+    def _announce_compiling(self) -> None:
         self.stdout.write("Compiling the metrics, which takes half a minute once ...")
-        compile_metrics()
 
     def _load_demo(self) -> None:
         self.stdout.write("Loading the demo ...")
