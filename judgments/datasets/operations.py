@@ -73,16 +73,15 @@ def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "
 
 
 class PublishRequest(Parameters):
-    """A system, and whether others may read its outputs."""
+    """A system."""
 
     system = serializers.CharField(max_length=80)
-    published = serializers.BooleanField(default=True, initial=True)
 
 
-def _publish(*, dataset: Dataset, by: User | None, system: str, published: bool) -> str:
-    """Shows a system's outputs to all who may read the dataset, or to its owner alone. Its owner decides."""
-    publish_system(dataset=dataset, name=system, published=published, by=by)
-    return f"System {system} is published." if published else f"System {system} is its owner's alone."
+def _publish(*, dataset: Dataset, by: User | None, system: str) -> str:
+    """Shows a system's outputs to all who may read the dataset, for good. Its owner decides."""
+    publish_system(dataset=dataset, name=system, by=by)
+    return f"System {system} is published."
 
 
 OPERATIONS = {

@@ -26,6 +26,7 @@ from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import make_design
+from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
@@ -162,6 +163,46 @@ def test_the_people_of_a_study_read_its_dataset_and_a_token_of_studies_no_other(
     assert answer.status_code == 403
 
 
+def test_who_is_staff_no_longer_reads_what_everybody_does_whatever_role_or_token(dataset: Dataset) -> None:
+    ada = researcher("ada")
+    give_dataset_role(dataset=dataset, user=ada, role="owner")
+    ada.user_permissions.add(Permission.objects.get(codename="change_dataset"))
+    _, key = create_token(user=ada, name="all", scopes=list(SCOPES))
+    _, narrow = create_token(user=ada, name="exports", scopes=["exports:read"])
+    ada.is_staff = False
+    ada.save()
+    assert counts(signed_in(ada)) == NOTHING
+    token = {"Authorization": f"Token {key}"}
+    assert Client().get("/api/outputs/", headers=token).json().get("results", []) == []
+    share_dataset(dataset=dataset, sharing="published")
+    assert counts(signed_in(ada)) == everything()
+    token = {"Authorization": f"Token {narrow}"}
+    assert Client().get("/api/outputs/", headers=token).status_code in (401, 403)
+
+
+@pytest.mark.parametrize("change", ["role", "account"])
+def test_an_import_asks_for_the_role_when_it_runs(dataset: Dataset, change: str) -> None:
+    ada = researcher("ada")
+    give_dataset_role(dataset=dataset, user=ada, role="editor")
+    args = {"upload": "", "format": "csv", "dataset": "photos"}
+    queued = [
+        enqueue(kind="import_candidates", args={**args, "system": "late"}, user=ada),
+        enqueue(kind="import_rankings", args=args, user=ada),
+        enqueue(kind="import_judgments", args={**args, "study": "late"}, user=ada),
+    ]
+    if change == "role":
+        DatasetRole.objects.all().delete()
+        said = "ada is no editor of dataset 'photos'"
+    else:
+        ada.delete()
+        queued.append(enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "late"}))
+        said = "the account that asked for it is there no longer"
+    for one in queued:
+        run_job(one.pk)
+        one.refresh_from_db()
+        assert said in one.error
+
+
 class TestSystems:
     @pytest.fixture
     def adas(self, dataset: Dataset, tmp_path: Any) -> System:
@@ -184,12 +225,14 @@ class TestSystems:
             for address in (*pages, reverse("admin:judgments_dataset_change", args=[adas.dataset_id])):
                 text = client.get(address).content.decode()
                 assert (("newest" in text) or ("Secret words" in text)) == seen, (address, user)
-        refused = sends(signed_in(bela), "publish", system="newest", published=True)
+        refused = sends(signed_in(bela), "publish", system="newest")
         assert refused.status_code == 404
         assert sends(signed_in(ada), "publish", system="newest").status_code == 200
         assert "Secret words" in signed_in(bela).get("/api/outputs/").content.decode()
+        page = signed_in(ada).get(reverse("admin:judgments_dataset_change", args=[adas.dataset_id]))
+        assert "Publish newest" not in page.content.decode()  # publication is final
         with pytest.raises(WrongState, match="somebody else's"):
-            publish_system(dataset=adas.dataset, name="newest", published=False, by=bela)
+            publish_system(dataset=adas.dataset, name="newest", by=bela)
 
     def test_a_study_draws_from_those_of_its_maker_and_says_nothing_of_others(self, adas: System) -> None:
         bela, ada = researcher("bela"), adas.owner
@@ -201,7 +244,7 @@ class TestSystems:
             generate_hits(study=study)
             drawn = study.units.filter(first__text__startswith="Secret words")
             shown[slug] = drawn.exists()
-        assert shown == {"s-of-ada": True, "s-of-bela": False, "s-of-command": True}
+        assert shown == {"s-of-ada": True, "s-of-bela": False, "s-of-command": False}
         study = Study.objects.get(slug="s-of-bela")
         assert "newest" not in {system.name for system in System.objects.of_study(study)}
 
