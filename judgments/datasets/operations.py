@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
+from django.db import transaction
 from rest_framework import serializers
 
 from common.parameters import Parameters
@@ -20,12 +24,13 @@ from judgments.access.roles import person_named
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest
 
+log = logging.getLogger(__name__)
 Sharing = Dataset.Sharing
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetOperation:
-    """Something that is done to a dataset; ``do`` returns the sentence that page and command show.
+    """Something that is done to a dataset; ``carry_out`` returns the sentence that page and command show.
 
     ``role`` is what a person must be in the dataset.
     """
@@ -39,6 +44,16 @@ class DatasetOperation:
     @property
     def description(self) -> str:
         return inspect.getdoc(self.do) or ""
+
+    @transaction.atomic
+    def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
+        """Do it, and keep who did it in the admin's history; a command, which is nobody there, in the server's log."""
+        words = self.do(dataset=dataset, by=by, **values)
+        if by is None:
+            log.info("A command: %s", words)
+        else:
+            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, words, single_object=True)
+        return words
 
 
 class ShareRequest(Parameters):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -140,6 +141,11 @@ def test_roles_open_it_and_do_what_they_say_at_every_door(dataset: Dataset) -> N
     call_command("dataset_access", "photos", "share", "--sharing", "installation")
     dataset.refresh_from_db()
     assert dataset.sharing == "installation"
+    entries = LogEntry.objects.values_list("user__username", "object_id", "change_message")
+    assert list(entries.order_by("pk")) == [  # also of what was done over HTTP
+        ("owner", str(dataset.pk), "newcomer is viewer of dataset photos now."),
+        ("owner", str(dataset.pk), "Dataset photos is open to its members alone."),
+    ]
 
 
 def test_the_people_of_a_study_read_its_dataset_and_a_token_of_studies_no_other(dataset: Dataset) -> None:
