@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from threading import Thread
 from typing import Any
@@ -16,7 +17,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.snapshots import snapshot_from
 from common.errors import DataConflict, WrongState
+from evaluation.export.credits import Credits
+from evaluation.export.snapshot import take_snapshot
 from judgments.access.datasets import (
     give_dataset_role,
     publish_system,
@@ -253,6 +257,22 @@ class TestSystems:
         assert shown == {"s-of-ada": True, "s-of-bela": False, "s-of-command": False}
         study = Study.objects.get(slug="s-of-bela")
         assert "newest" not in {system.name for system in System.objects.of_study(study)}
+
+    def test_an_export_that_has_begun_names_no_system_that_is_published_meanwhile(self, adas: System) -> None:
+        design = make_design({"name": "b", "slug": "b", "dataset": "photos", "protocol": "graded"})
+        study = create_study(design=design, user=researcher("bela"))
+        generate_hits(study=study)
+        unit = study.units.filter(control=False, first__isnull=False)[0]
+        Output.objects.create(system=adas, item=unit.item, caption=unit.first, rank=9)
+        moment = take_snapshot(study)
+        publish_system(dataset=adas.dataset, name="newest")
+        resumed = snapshot_from(json.loads(json.dumps(moment.as_json())))
+        assert resumed == moment
+        named = [
+            "newest" in str(Credits(study, one).of([unit.pk]))
+            for one in (moment, resumed, take_snapshot(study))
+        ]
+        assert named == [False, False, True]
 
     def test_its_name_is_taken_and_its_rows_are_not_compared(self, adas: System, tmp_path: Any) -> None:
         file = tmp_path / "own.csv"
