@@ -178,12 +178,19 @@ class Item(models.Model):
 
 class CaptionQuerySet(models.QuerySet["Caption"]):
     def visible_to(self, user: Person) -> CaptionQuerySet:
-        """Return references, and candidates of visible systems; those of no system are texts of control items."""
+        """Return references, candidates of visible systems, and what units of the person's studies show."""
         if sees_all_datasets(user):
             return self
-        proposed = Output.objects.filter(caption=OuterRef("pk")).visible_to(user)
+        seen = Q(role=Caption.Role.REFERENCE)
+        seen |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
+        if is_staff(user):
+            from judgments.models.studies import Study, Unit  # they import this module
+
+            studies = Study.objects.visible_to(user).order_by().values("pk")
+            for side in ("first", "second", "reference"):  # each has its own index
+                seen |= Q(Exists(Unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
         return self.filter(
-            Q(role=Caption.Role.REFERENCE) | Exists(proposed),
+            seen,
             dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"),
         )
 

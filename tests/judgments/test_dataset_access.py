@@ -213,6 +213,22 @@ def test_an_import_asks_for_the_role_when_it_runs(dataset: Dataset, change: str)
         assert said in one.error
 
 
+def test_texts_of_no_system_are_read_by_the_people_of_a_study_that_shows_them(dataset: Dataset) -> None:
+    ada, bela = researcher("ada"), researcher("bela")
+    for user in (ada, bela):
+        give_dataset_role(dataset=dataset, user=user, role="viewer")
+    design = make_design({"name": "Mine", "dataset": "photos", "protocol": "graded", "slug": "mine"})
+    study = create_study(design=design, user=ada)
+    generate_hits(study=study)
+    text = Caption.objects.create(
+        dataset=dataset, key="c-alone", text="Credited to nobody .", role="candidate"
+    )
+    study.units.filter(pk=study.units.order_by("pk")[0].pk).update(first=text)
+    assert [text in Caption.objects.visible_to(user) for user in (ada, bela)] == [True, False]
+    give_role(study=study, user=bela, role="viewer")
+    assert text in Caption.objects.visible_to(bela)
+
+
 class TestSystems:
     @pytest.fixture
     def adas(self, dataset: Dataset, tmp_path: Any) -> System:
