@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
@@ -184,11 +185,11 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
         seen = Q(role=Caption.Role.REFERENCE)
         seen |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
         if is_staff(user):
-            from judgments.models.studies import Study, Unit  # they import this module
-
-            studies = Study.objects.visible_to(user).order_by().values("pk")
+            study: Any = apps.get_model("judgments", "Study")  # its module imports this one
+            unit: Any = apps.get_model("judgments", "Unit")
+            studies = study.objects.visible_to(user).order_by().values("pk")
             for side in ("first", "second", "reference"):  # each has its own index
-                seen |= Q(Exists(Unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
+                seen |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
         return self.filter(
             seen,
             dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"),
