@@ -7,14 +7,17 @@ from typing import Any
 
 from annotation.crowds.sync import sync_crowd as bring_together
 from annotation.importing.judgments import import_judgments as import_rows
+from common.audit import acting_person
+from judgments.access.datasets import require_editor
 from judgments.datasets import uploads
 from judgments.jobs import Run
-from judgments.studies.studies import find_study
+from judgments.studies.studies import find_dataset, find_study
 
 
 def import_judgments(
     run: Run, *, upload: str, format: str, dataset: str, study: str, protocol: str = ""
 ) -> None:
+    require_editor(acting_person(), find_dataset(dataset))
     with uploads.opened(upload) as files, run.commit() as result:
         summary = import_rows(
             format=format,

@@ -28,6 +28,7 @@ class Snapshot:
         unused: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
         decisions: adjudicated values by unit row id.
+        systems: row ids of the systems that the study draws from; None in a snapshot of before they were kept.
         outputs: row id of the last system output; ``searched`` if some are found images.
         in_part: partly known systems by task (``Dataset.known_in_part``).
     """
@@ -39,6 +40,7 @@ class Snapshot:
     withdrawn: frozenset[int]
     decisions: Mapping[int, int]
     unused: frozenset[int] = frozenset()
+    systems: frozenset[int] | None = None
     outputs: int = 0
     searched: bool = False
     in_part: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -77,6 +79,7 @@ class Snapshot:
             "struck": sorted(self.withdrawn),
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.unused),
+            "systems": None if self.systems is None else sorted(self.systems),
             "outputs": self.outputs,
             "searched": self.searched,
             "in_part": dict(self.in_part),
@@ -92,6 +95,7 @@ def snapshot_from(kept: Mapping[str, Any]) -> Snapshot:
         withdrawn=frozenset(kept["struck"]),
         decisions=dict(kept["decisions"]),
         unused=frozenset(kept["unused"]),
+        systems=None if kept.get("systems") is None else frozenset(kept["systems"]),
         outputs=kept["outputs"],
         searched=kept["searched"],
         in_part=kept["in_part"],

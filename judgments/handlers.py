@@ -8,12 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 from common.audit import acting_person
+from common.errors import WrongState
+from judgments.access.datasets import require_editor
 from judgments.cached_figures import JOB, recompute_figures, store_figures
 from judgments.datasets import importing, uploads
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.studies.generation import draw_hits, store_hits
-from judgments.studies.studies import find_study
+from judgments.studies.studies import find_dataset, find_study
 
 
 @contextmanager
@@ -27,6 +29,9 @@ def _stored(run: Run, upload: str) -> Iterator[tuple[uploads.Files, dict[str, An
 def import_dataset(
     run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
 ) -> None:
+    user = acting_person()
+    if user is None:  # without an owner it would be everybody's
+        raise WrongState("Nothing was imported: the account that asked for it is there no longer.")
     with _stored(run, upload) as (files, result):
         summary = importing.import_dataset(
             format=format,
@@ -34,20 +39,21 @@ def import_dataset(
             name=name,
             images=files.pictures or images or None,
             attribution=attribution,
-            user=acting_person(),
+            user=user,
             progress=run.progress,
         )
         result |= asdict(summary)
 
 
 def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
+    user = require_editor(acting_person(), find_dataset(dataset))
     with _stored(run, upload) as (files, result):
         summary = importing.import_candidates(
             format=format,
             path=files.path,
             dataset=dataset,
             system=system,
-            user=acting_person(),
+            user=user,
             progress=run.progress,
         )
         result |= asdict(summary)
@@ -55,9 +61,10 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
 
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
     """Import uploaded rankings; ``format`` is their task."""
+    user = require_editor(acting_person(), find_dataset(dataset))
     with _stored(run, upload) as (files, result):
         summary = importing.import_rankings(
-            path=files.path, dataset=dataset, task=format, user=acting_person(), progress=run.progress
+            path=files.path, dataset=dataset, task=format, user=user, progress=run.progress
         )
         result |= asdict(summary)
 

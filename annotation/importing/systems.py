@@ -45,8 +45,7 @@ class SystemsWriter:
                 dataset=self.dataset,
                 name=name,
                 human=name in (HUMAN, HUMAN_OTHER),
-                owner=user,
-                private=user is not None,
+                owner=user,  # published: the next file of judgments may name it too
             )
             for name in fresh
         )

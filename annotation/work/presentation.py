@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from annotation.models import Assignment, QuizAttempt, Worker
 from common.markup import render_markdown
 from common.prepared import PreparedQuery, given
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import REPEATED, REPEATS
 from judgments.drawing.material import rng_for, shuffled
@@ -218,6 +218,8 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
     etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
+    if size > MOST_PICTURE_BYTES:  # it is read whole
+        raise Http404("The picture is too large to be shown.")
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
     if unchanged is not None:
         response = unchanged

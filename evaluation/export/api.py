@@ -87,7 +87,7 @@ class ExportResource(Resource):
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
         """The bytes, as an attachment, or a range of them."""
-        wants = request.query_params.get("manifest", "false")
+        wants = request.query_params.get("manifest", "false").lower()  # Python's clients send True
         if wants not in ("true", "false"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
         file = exported_file(job=self.get_object(), manifest=wants == "true")

@@ -48,7 +48,7 @@ class Credits:
             shown |= _shown(some)
         if not shown:
             return {}
-        self._systems = self._systems or dict(System.objects.of_study(self.study).values_list("pk", "name"))
+        self._systems = self._systems or self._fixed_systems()
         self._credits.clear()
         given = self._lists_with({place for captions in shown.values() for _, place, _ in captions})
         found: dict[int, Systems] = {}
@@ -66,6 +66,12 @@ class Credits:
             if own:
                 found[pk] = own
         return found
+
+    def _fixed_systems(self) -> dict[int, str]:
+        """Return row id -> name of the snapshot's systems, as others may be published meanwhile."""
+        rows = System.objects.of_study(self.study).values_list("pk", "name")
+        kept = self.moment.systems
+        return {pk: name for pk, name in rows if kept is None or pk in kept}
 
     def _credit(self, task: str, system: str, rank: int) -> dict[str, Any]:
         """Share one object for equal credits, which thousands of captions repeat."""

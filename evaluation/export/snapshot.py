@@ -21,7 +21,7 @@ from evaluation.judgment_sets.loaders import decisions_of, excluded_workers, unc
 from evaluation.judgment_sets.records import Material, Votes
 from evaluation.judgment_sets.signature import circumstances, material_of, signature_from
 from evaluation.signatures import Signature, Value
-from judgments.models import Dataset, Output, Study, Unit
+from judgments.models import Dataset, Output, Study, System, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
 LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
@@ -124,6 +124,7 @@ def _read(study: Study) -> Snapshot:
                 Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
             ),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
+            systems=frozenset(System.objects.of_study(study).values_list("pk", flat=True)),
             outputs=last_output,
             searched=Output.objects.of_study(study).searches().exists(),
             in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,

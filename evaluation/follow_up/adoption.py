@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
@@ -15,6 +16,7 @@ from common.errors import DataConflict, WrongState
 from common.rows import refresh_statistics
 from evaluation.export.formats.consensus import CollectedCaption, check_writes, written_captions
 from evaluation.export.snapshot import take_snapshot
+from judgments.access.datasets import require_editor
 from judgments.datasets.importing import check_own, store_candidates
 from judgments.drawing.material import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
@@ -35,16 +37,19 @@ class Adoption:
 
 
 @transaction.atomic
-def adopt_captions(*, study: Study, system: str = "") -> Adoption:
+def adopt_captions(*, study: Study, system: str = "", by: User | None = None) -> Adoption:
     """Adopt included captions as references, or as outputs of ``system``; idempotent.
 
-    Metrics use references; outputs can be judged in later studies, but never by their writers.
+    Metrics use references; outputs can be judged in later studies, but never by their writers. A new system belongs to
+    ``by``; None is a command.
 
     Raises:
         EvaluationError: the study collects no captions. WrongState: it is not closed, was rehearsed, or has no
-            caption. DataConflict: ``system`` has other captions, or is no valid name.
+            caption, or ``by`` is no editor. DataConflict: ``system`` has other captions, or is no valid name.
     """
     check_writes(study)
+    if by is not None:
+        require_editor(by, study.dataset)
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
     if locked.simulated:
         raise WrongState(f"Nothing was adopted: the captions of study {study.slug!r} are simulated.")
@@ -57,7 +62,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
     if not written:
         raise WrongState(f"Nothing was adopted: study {study.slug!r} holds no caption that is used.")
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
-    added = _as_outputs(dataset, locked, written, system) if system else _as_references(dataset, written)
+    added = _as_outputs(dataset, locked, written, system, by) if system else _as_references(dataset, written)
     if added:
         note_event(
             study=locked,
@@ -103,19 +108,21 @@ def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
     return len(fresh)
 
 
-def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption], name: str) -> int:
+def _as_outputs(
+    dataset: Dataset, study: Study, written: list[CollectedCaption], name: str, by: User | None
+) -> int:
     """Add each image's captions as ordered outputs; equal texts share a caption."""
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
     mark = f"adopted:{content_key(study.slug)}"
-    maker = study.created_by
+    maker = by or study.created_by
     system, made = System.objects.get_or_create(
         dataset=dataset,
         name=name,
         defaults={"fingerprint": mark, "owner": maker, "private": maker is not None},
     )
     if not made:
-        check_own(system, maker)
+        check_own(system, by)
     if system.fingerprint != mark:
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."

@@ -74,8 +74,8 @@ class AdoptRequest(Parameters):
 
 @operation("adopt", "Make written captions part of the dataset", parameters=AdoptRequest)
 def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
-    """Add the written captions to the dataset. Doing it again changes nothing."""
-    made = adopt_captions(study=study, system=system)
+    """Add the written captions to the dataset, of which you are an editor. Doing it again changes nothing."""
+    made = adopt_captions(study=study, system=system, by=by)
     writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
     what = f"outputs of system {made.system!r}" if made.system else "references"
     return Outcome(

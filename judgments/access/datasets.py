@@ -10,7 +10,7 @@ from django.db import transaction
 
 from common.errors import DesignError, NotThere, WrongState
 from judgments.models import Dataset, DatasetRole, System
-from judgments.models.datasets import Person, sees_all_datasets
+from judgments.models.datasets import Person, is_staff, sees_all_datasets
 
 Role = DatasetRole.Role
 ROLES = [
@@ -24,9 +24,22 @@ def has_role(user: Person, dataset: Dataset, least: str) -> bool:
     """Return whether a person has this role in a dataset, or one that includes it."""
     if sees_all_datasets(user):
         return True
+    if not is_staff(user):
+        return False
     order = list(Role.values)
     enough = order[order.index(least) :]
-    return DatasetRole.objects.filter(dataset=dataset, user=user.pk or 0, role__in=enough).exists()
+    return DatasetRole.objects.filter(dataset=dataset, user=user, role__in=enough).exists()
+
+
+def require_editor(user: User | None, dataset: Dataset) -> User:
+    """Return the account for which a job or a page adds to a dataset. Raise WrongState if it may not, or is gone."""
+    if user is None:
+        raise WrongState("Nothing was added: the account that asked for it is there no longer.")
+    if not has_role(user, dataset, Role.EDITOR):
+        raise WrongState(
+            f"Nothing was added: {user.get_username()} is no editor of dataset {dataset.name!r}."
+        )
+    return user
 
 
 @transaction.atomic
@@ -75,8 +88,10 @@ def share_dataset(*, dataset: Dataset, sharing: str) -> None:
     dataset.sharing = sharing
 
 
-def publish_system(*, dataset: Dataset, name: str, published: bool, by: User | None = None) -> System:
-    """Show a system's outputs to all who may read the dataset, or to its owner alone; None is a command.
+def publish_system(*, dataset: Dataset, name: str, by: User | None = None) -> System:
+    """Show a system's outputs to all who may read the dataset; ``by`` None is a command.
+
+    This is final: studies that draw from the system could not be drawn or exported alike without it.
 
     Raises:
         NotThere: ``by`` sees no such system. WrongState: it is somebody else's, or nobody's.
@@ -87,8 +102,6 @@ def publish_system(*, dataset: Dataset, name: str, published: bool, by: User | N
         raise NotThere(f"There is no system {name!r} in dataset {dataset.name!r}.")
     if by is not None and system.owner_id != by.pk and not sees_all_datasets(by):
         raise WrongState(f"Nothing was changed: system {name!r} is somebody else's.")
-    if system.owner_id is None and not published:
-        raise WrongState(f"Nothing was changed: system {name!r} came with the dataset and has no owner.")
-    system.private = not published
+    system.private = False
     system.save(update_fields=["private"])
     return system

@@ -281,9 +281,9 @@ class IsStaff(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = request.user
+        self._within_scope(request, view)
         if not isinstance(user, User) or not user.is_active or not user.is_staff:
             return getattr(view, "published", False) and request.method in SAFE_METHODS
-        self._within_scope(request, view)
         needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
         if needed is not None:
             token = token_of(request)

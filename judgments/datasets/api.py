@@ -47,7 +47,7 @@ def dataset_action(operation: DatasetOperation) -> Any:
         if operation.role and not has_role(request.user, dataset, operation.role):
             raise PermissionDenied
         values = operation.parameters.read(request.data)
-        operation.do(dataset=dataset, by=staff_of(request), **values)
+        operation.carry_out(dataset=dataset, by=staff_of(request), **values)
         return Response(view.get_serializer(view.get_queryset().get(pk=dataset.pk)).data)
 
     do.__name__, do.__doc__ = operation.name.replace("-", "_"), operation.description

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
+from django.db import transaction
 from rest_framework import serializers
 
 from common.parameters import Parameters
@@ -20,12 +24,13 @@ from judgments.access.roles import person_named
 from judgments.models import Dataset, DatasetRole
 from judgments.operations import PersonRequest
 
+log = logging.getLogger(__name__)
 Sharing = Dataset.Sharing
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetOperation:
-    """Something that is done to a dataset; ``do`` returns the sentence that page and command show.
+    """Something that is done to a dataset; ``carry_out`` returns the sentence that page and command show.
 
     ``role`` is what a person must be in the dataset.
     """
@@ -39,6 +44,16 @@ class DatasetOperation:
     @property
     def description(self) -> str:
         return inspect.getdoc(self.do) or ""
+
+    @transaction.atomic
+    def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
+        """Do it, and keep who did it in the admin's history; a command, which is nobody there, in the server's log."""
+        words = self.do(dataset=dataset, by=by, **values)
+        if by is None:
+            log.info("A command: %s", words)
+        else:
+            LogEntry.objects.log_actions(by.pk, [dataset], CHANGE, words, single_object=True)
+        return words
 
 
 class ShareRequest(Parameters):
@@ -73,16 +88,15 @@ def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "
 
 
 class PublishRequest(Parameters):
-    """A system, and whether others may read its outputs."""
+    """A system."""
 
     system = serializers.CharField(max_length=80)
-    published = serializers.BooleanField(default=True, initial=True)
 
 
-def _publish(*, dataset: Dataset, by: User | None, system: str, published: bool) -> str:
-    """Shows a system's outputs to all who may read the dataset, or to its owner alone. Its owner decides."""
-    publish_system(dataset=dataset, name=system, published=published, by=by)
-    return f"System {system} is published." if published else f"System {system} is its owner's alone."
+def _publish(*, dataset: Dataset, by: User | None, system: str) -> str:
+    """Shows a system's outputs to all who may read the dataset, for good. Its owner decides."""
+    publish_system(dataset=dataset, name=system, by=by)
+    return f"System {system} is published."
 
 
 OPERATIONS = {

@@ -346,11 +346,10 @@ class DatasetAdmin(QuorumAdmin):
             raise PermissionDenied
         try:
             values = posted(request, operation.parameters)
-            words = operation.do(dataset=dataset, by=signed_in(request), **values)
+            words = operation.carry_out(dataset=dataset, by=signed_in(request), **values)
         except QuorumError as error:
             messages.error(request, str(error))
         else:
-            self.log_change(request, dataset, words)
             messages.success(request, words)
         if not Dataset.objects.visible_to(request.user).filter(pk=dataset.pk).exists():
             return redirect("admin:judgments_dataset_changelist")  # who gave up their own role

@@ -28,6 +28,7 @@ from PIL import UnidentifiedImageError
 
 from common.errors import QuorumError
 from common.files import remove_leftovers
+from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES
 from judgments.importers import ImportProblem
 from judgments.importers.records import ADDRESS_LIMIT
 from judgments.models import Job
@@ -39,6 +40,7 @@ SMALL_ENOUGH = 2**20  # bytes of a file below which growth is of no account
 SMALL_ARCHIVE = 100 * SMALL_ENOUGH  # likewise, of all files together
 MOST_LISTING = 64 * 2**20  # bytes of an archive's table of contents, which is read whole
 MOST_PIXELS = 64_000_000  # of a picture
+END_RECORD = 22  # bytes of the end of an archive without a comment
 LONGEST_END = 2**16 + 200  # bytes of the end of an archive: its records, and a comment
 CHUNK = 2**20
 LONGEST_NAME = 255  # bytes of a path component that common file systems accept
@@ -196,7 +198,11 @@ def _listing_size(packed: IO[bytes] | UploadedFile) -> int:
     size = _size(packed)
     packed.seek(max(0, size - LONGEST_END))
     tail = packed.read(LONGEST_END)
-    end = tail.rfind(b"PK\x05\x06")
+    end = (
+        len(tail) - END_RECORD
+    )  # as zipfile: without a comment first, as the record may hold the mark itself
+    if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
+        end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 16 > len(tail):
         return 0
     if tail[end - 20 : end - 16] == b"PK\x06\x07":  # of an archive above 4 GB
@@ -308,6 +314,8 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 def picture_format(path: Path) -> str:
     """Raise PictureProblem for a file that is none of ``SUFFIXES``, or that would fill a browser's memory."""
+    if path.stat().st_size > MOST_PICTURE_BYTES:
+        raise PictureProblem(f"{path} is too large; expected at most {MOST_PICTURE_BYTES:,} bytes.")
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name, pixels = picture.format or "", picture.width * picture.height

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
@@ -24,7 +25,7 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
         The permission to view datasets adds those shared with the installation; the one to change them, all.
         """
-        if not isinstance(user, User) or not user.is_active:
+        if not is_staff(user):
             return self.filter(sharing=Dataset.Sharing.PUBLISHED)
         if sees_all_datasets(user):
             return self
@@ -38,8 +39,13 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
         return self.filter(Q(sharing__in=shared) | Q(pk__in=own) | Q(pk__in=in_study.order_by().values("pk")))
 
 
+def is_staff(user: Person) -> TypeGuard[User]:
+    """Return whether this is an account that may sign in; a worker has another table's key."""
+    return isinstance(user, User) and user.is_active and user.is_staff
+
+
 def sees_all_datasets(user: Person) -> bool:
-    return isinstance(user, User) and user.has_perm("judgments.change_dataset")
+    return is_staff(user) and user.has_perm("judgments.change_dataset")
 
 
 class Dataset(models.Model):
@@ -98,7 +104,7 @@ class DatasetRoleQuerySet(models.QuerySet["DatasetRole"]):
         """Return the roles in datasets where a person has one."""
         if sees_all_datasets(user):
             return self
-        account = user.pk if isinstance(user, User) and user.is_active else 0
+        account = user.pk if is_staff(user) else 0
         own = DatasetRole.objects.filter(user=account)
         return self.filter(dataset__in=own.order_by().values("dataset"))
 
@@ -173,12 +179,19 @@ class Item(models.Model):
 
 class CaptionQuerySet(models.QuerySet["Caption"]):
     def visible_to(self, user: Person) -> CaptionQuerySet:
-        """Return references, and candidates of visible systems; those of no system are texts of control items."""
+        """Return references, candidates of visible systems, and what units of the person's studies show."""
         if sees_all_datasets(user):
             return self
-        proposed = Output.objects.filter(caption=OuterRef("pk")).visible_to(user)
+        seen = Q(role=Caption.Role.REFERENCE)
+        seen |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
+        if is_staff(user):
+            study: Any = apps.get_model("judgments", "Study")  # its module imports this one
+            unit: Any = apps.get_model("judgments", "Unit")
+            studies = study.objects.visible_to(user).order_by().values("pk")
+            for side in ("first", "second", "reference"):  # each has its own index
+                seen |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
         return self.filter(
-            Q(role=Caption.Role.REFERENCE) | Exists(proposed),
+            seen,
             dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"),
         )
 
@@ -222,16 +235,17 @@ class SystemQuerySet(models.QuerySet["System"]):
         """Return the systems of visible datasets without the unpublished ones of others."""
         if sees_all_datasets(user):
             return self
-        account = (
-            user.pk if isinstance(user, User) and user.is_active else 0
-        )  # a worker has another table's key
-        return self.open_to(account).filter(
+        return self.open_to(user.pk if is_staff(user) else None).filter(
             dataset__in=Dataset.objects.visible_to(user).order_by().values("pk")
         )
 
     def open_to(self, maker: int | None) -> SystemQuerySet:
-        """Return the systems that a study made by this account draws from; None, a command, draws from all."""
-        return self if maker is None else self.filter(Q(private=False) | Q(owner=maker))
+        """Return the systems that a study made by this account draws from.
+
+        None, a command or a deleted account, has the published ones.
+        """
+        own = Q() if maker is None else Q(owner=maker)
+        return self.filter(Q(private=False) | own)
 
     def of_study(self, study: Any) -> SystemQuerySet:
         """Return the systems that a study draws from and reports on."""
@@ -284,8 +298,9 @@ class OutputQuerySet(models.QuerySet["Output"]):
         return self.filter(system__in=System.objects.visible_to(user).order_by().values("pk"))
 
     def open_to(self, maker: int | None) -> OutputQuerySet:
-        """Return the outputs that a study made by this account draws from; None, a command, draws from all."""
-        return self if maker is None else self.filter(Q(system__private=False) | Q(system__owner=maker))
+        """Return the outputs of the systems that a study made by this account draws from."""
+        own = Q() if maker is None else Q(system__owner=maker)
+        return self.filter(Q(system__private=False) | own)
 
     def of_study(self, study: Any) -> OutputQuerySet:
         """Return the outputs that a study draws from and reports on."""

@@ -15,7 +15,7 @@ from judgments.cached_figures import MANY_ROWS, Figures, add_figures, cached_fig
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
-from judgments.models import HIT, Study, Unit
+from judgments.models import HIT, Study, System, Unit
 from judgments.operations import generate
 from judgments.studies.generation import Plan, plan_study
 from judgments.studies.studies import design_of
@@ -94,8 +94,10 @@ def _plan_from_json(value: dict[str, Any]) -> Plan | str:
 
 
 def _drawn_from(study: Study) -> object:
-    """Return all that a draw depends on; captions are only added."""
-    return study.design, study.dataset_id, study.dataset.captions.aggregate(last=Max("pk"))["last"]
+    """Return all that a draw depends on; captions are only added, systems also published."""
+    systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
+    last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
+    return study.design, study.dataset_id, last, list(systems)
 
 
 def _is_large(study: Study) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
@@ -21,6 +22,8 @@ from evaluation.errors import EvaluationError, ExportError
 from evaluation.export.exporting import export_judgments
 from evaluation.follow_up.adoption import adopt_captions
 from evaluation.integrity import check_integrity
+from judgments.access.datasets import give_dataset_role
+from judgments.access.roles import give_role
 from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System
 from judgments.studies.studies import mark_closed
@@ -298,6 +301,16 @@ def test_staff_adopt_captions_with_a_button_and_strangers_cannot(
     reply = admin_client.post(path, {"page": "results"}, follow=True)
     assert "6 captions by 2 writers became references of dataset" in reply.content.decode()
     assert WrittenCaption.objects.count() == 6
+
+
+def test_who_is_no_editor_of_the_dataset_adds_no_captions_to_it(written: Study) -> None:
+    ada = User.objects.create_user("designer", is_staff=True)
+    give_role(study=written, user=ada, role="designer")
+    with pytest.raises(WrongState, match="designer is no editor of dataset"):
+        adopt_captions(study=written, by=ada)
+    give_dataset_role(dataset=written.dataset, user=ada, role="editor")
+    adopt_captions(study=written, system="crowd", by=ada)
+    assert System.objects.get(name="crowd").owner == ada
 
 
 def test_rehearsed_captions_are_never_offered_for_adoption(admin_client: Client) -> None:

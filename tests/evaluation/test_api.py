@@ -95,7 +95,7 @@ def test_an_export_is_asked_for_followed_and_downloaded(
     assert file["Content-Disposition"].startswith("attachment")
     lines = [json.loads(line) for line in content.splitlines()]
     assert len(lines) == 3 * study.units.count()
-    manifest = json.loads(Client().get(f"{place}download/?manifest=true", headers=designer).getvalue())
+    manifest = json.loads(Client().get(f"{place}download/?manifest=True", headers=designer).getvalue())
     assert manifest["sha256"] == hashlib.sha256(content).hexdigest()
     assert [row["args"]["format"] for row in get("/api/exports/?format=jsonl", designer)["results"]] == [
         "jsonl"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from threading import Thread
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -15,7 +17,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.snapshots import snapshot_from
 from common.errors import DataConflict, WrongState
+from evaluation.export.credits import Credits
+from evaluation.export.snapshot import take_snapshot
 from judgments.access.datasets import (
     give_dataset_role,
     publish_system,
@@ -26,6 +31,7 @@ from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token
 from judgments.datasets.importing import import_candidates, import_dataset
 from judgments.design.reading import make_design
+from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, DatasetRole, Item, Job, Output, Study, System
 from judgments.studies.generation import generate_hits
 from judgments.studies.studies import create_study
@@ -139,6 +145,11 @@ def test_roles_open_it_and_do_what_they_say_at_every_door(dataset: Dataset) -> N
     call_command("dataset_access", "photos", "share", "--sharing", "installation")
     dataset.refresh_from_db()
     assert dataset.sharing == "installation"
+    entries = LogEntry.objects.values_list("user__username", "object_id", "change_message")
+    assert list(entries.order_by("pk")) == [  # also of what was done over HTTP
+        ("owner", str(dataset.pk), "newcomer is viewer of dataset photos now."),
+        ("owner", str(dataset.pk), "Dataset photos is open to its members alone."),
+    ]
 
 
 def test_the_people_of_a_study_read_its_dataset_and_a_token_of_studies_no_other(dataset: Dataset) -> None:
@@ -160,6 +171,62 @@ def test_the_people_of_a_study_read_its_dataset_and_a_token_of_studies_no_other(
         "/api/datasets/photos/share/", body, content_type="application/json", headers=token
     )
     assert answer.status_code == 403
+
+
+def test_who_is_staff_no_longer_reads_what_everybody_does_whatever_role_or_token(dataset: Dataset) -> None:
+    ada = researcher("ada")
+    give_dataset_role(dataset=dataset, user=ada, role="owner")
+    ada.user_permissions.add(Permission.objects.get(codename="change_dataset"))
+    _, key = create_token(user=ada, name="all", scopes=list(SCOPES))
+    _, narrow = create_token(user=ada, name="exports", scopes=["exports:read"])
+    ada.is_staff = False
+    ada.save()
+    assert counts(signed_in(ada)) == NOTHING
+    token = {"Authorization": f"Token {key}"}
+    assert Client().get("/api/outputs/", headers=token).json().get("results", []) == []
+    share_dataset(dataset=dataset, sharing="published")
+    assert counts(signed_in(ada)) == everything()
+    token = {"Authorization": f"Token {narrow}"}
+    assert Client().get("/api/outputs/", headers=token).status_code in (401, 403)
+
+
+@pytest.mark.parametrize("change", ["role", "account"])
+def test_an_import_asks_for_the_role_when_it_runs(dataset: Dataset, change: str) -> None:
+    ada = researcher("ada")
+    give_dataset_role(dataset=dataset, user=ada, role="editor")
+    args = {"upload": "", "format": "csv", "dataset": "photos"}
+    queued = [
+        enqueue(kind="import_candidates", args={**args, "system": "late"}, user=ada),
+        enqueue(kind="import_rankings", args=args, user=ada),
+        enqueue(kind="import_judgments", args={**args, "study": "late"}, user=ada),
+    ]
+    if change == "role":
+        DatasetRole.objects.all().delete()
+        said = "ada is no editor of dataset 'photos'"
+    else:
+        ada.delete()
+        queued.append(enqueue(kind="import_dataset", args={"upload": "", "format": "csv", "name": "late"}))
+        said = "the account that asked for it is there no longer"
+    for one in queued:
+        run_job(one.pk)
+        one.refresh_from_db()
+        assert said in one.error
+
+
+def test_texts_of_no_system_are_read_by_the_people_of_a_study_that_shows_them(dataset: Dataset) -> None:
+    ada, bela = researcher("ada"), researcher("bela")
+    for user in (ada, bela):
+        give_dataset_role(dataset=dataset, user=user, role="viewer")
+    design = make_design({"name": "Mine", "dataset": "photos", "protocol": "graded", "slug": "mine"})
+    study = create_study(design=design, user=ada)
+    generate_hits(study=study)
+    text = Caption.objects.create(
+        dataset=dataset, key="c-alone", text="Credited to nobody .", role="candidate"
+    )
+    study.units.filter(pk=study.units.order_by("pk")[0].pk).update(first=text)
+    assert [text in Caption.objects.visible_to(user) for user in (ada, bela)] == [True, False]
+    give_role(study=study, user=bela, role="viewer")
+    assert text in Caption.objects.visible_to(bela)
 
 
 class TestSystems:
@@ -184,12 +251,14 @@ class TestSystems:
             for address in (*pages, reverse("admin:judgments_dataset_change", args=[adas.dataset_id])):
                 text = client.get(address).content.decode()
                 assert (("newest" in text) or ("Secret words" in text)) == seen, (address, user)
-        refused = sends(signed_in(bela), "publish", system="newest", published=True)
+        refused = sends(signed_in(bela), "publish", system="newest")
         assert refused.status_code == 404
         assert sends(signed_in(ada), "publish", system="newest").status_code == 200
         assert "Secret words" in signed_in(bela).get("/api/outputs/").content.decode()
+        page = signed_in(ada).get(reverse("admin:judgments_dataset_change", args=[adas.dataset_id]))
+        assert "Publish newest" not in page.content.decode()  # publication is final
         with pytest.raises(WrongState, match="somebody else's"):
-            publish_system(dataset=adas.dataset, name="newest", published=False, by=bela)
+            publish_system(dataset=adas.dataset, name="newest", by=bela)
 
     def test_a_study_draws_from_those_of_its_maker_and_says_nothing_of_others(self, adas: System) -> None:
         bela, ada = researcher("bela"), adas.owner
@@ -201,9 +270,25 @@ class TestSystems:
             generate_hits(study=study)
             drawn = study.units.filter(first__text__startswith="Secret words")
             shown[slug] = drawn.exists()
-        assert shown == {"s-of-ada": True, "s-of-bela": False, "s-of-command": True}
+        assert shown == {"s-of-ada": True, "s-of-bela": False, "s-of-command": False}
         study = Study.objects.get(slug="s-of-bela")
         assert "newest" not in {system.name for system in System.objects.of_study(study)}
+
+    def test_an_export_that_has_begun_names_no_system_that_is_published_meanwhile(self, adas: System) -> None:
+        design = make_design({"name": "b", "slug": "b", "dataset": "photos", "protocol": "graded"})
+        study = create_study(design=design, user=researcher("bela"))
+        generate_hits(study=study)
+        unit = study.units.filter(control=False, first__isnull=False)[0]
+        Output.objects.create(system=adas, item=unit.item, caption=unit.first, rank=9)
+        moment = take_snapshot(study)
+        publish_system(dataset=adas.dataset, name="newest")
+        resumed = snapshot_from(json.loads(json.dumps(moment.as_json())))
+        assert resumed == moment
+        named = [
+            "newest" in str(Credits(study, one).of([unit.pk]))
+            for one in (moment, resumed, take_snapshot(study))
+        ]
+        assert named == [False, False, True]
 
     def test_its_name_is_taken_and_its_rows_are_not_compared(self, adas: System, tmp_path: Any) -> None:
         file = tmp_path / "own.csv"

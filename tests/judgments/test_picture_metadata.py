@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 import zlib
 from pathlib import Path
 
 import pytest
 from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
 
-from judgments.datasets.picture_metadata import without_metadata
+from judgments.datasets.picture_metadata import MOST_PICTURE_BYTES, without_metadata
 from judgments.datasets.uploads import PictureProblem, picture_format
 
 SECRET = b"taken at home"
@@ -64,6 +65,13 @@ def test_a_picture_that_is_cut_off_anywhere_is_served_up_to_there(form: str) -> 
     given = picture(form)
     for length in range(0, len(given), 61):
         assert SECRET not in without_metadata(given[:length])
+
+
+def test_a_picture_of_too_many_bytes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "large.png").write_bytes(picture("PNG"))
+    os.truncate(tmp_path / "large.png", MOST_PICTURE_BYTES + 1)
+    with pytest.raises(PictureProblem, match=r"is too large; expected at most 52,428,800 bytes\."):
+        picture_format(tmp_path / "large.png")
 
 
 def test_a_picture_of_too_many_pixels_is_refused(tmp_path: Path) -> None:

@@ -82,6 +82,15 @@ def link() -> zipfile.ZipInfo:
     return made
 
 
+def with_its_mark_twice() -> bytes:
+    """An archive whose end states a long listing, and holds the mark of an end where that of the listing starts."""
+    made = bytearray(packed(("a.csv", b"x")))
+    end = len(made) - 22
+    made[end + 12 : end + 16] = (2**31).to_bytes(4, "little")
+    made[end + 16 : end + 20] = b"PK\x05\x06"
+    return bytes(made)
+
+
 def with_a_password() -> bytes:
     plain = bytearray(packed(("a.csv", b"x")))
     for place in (plain.find(b"PK\x03\x04") + 6, plain.find(b"PK\x01\x02") + 8):
@@ -98,6 +107,7 @@ def with_a_password() -> bytes:
         ),
         (packed((link(), b"../secret_key")), "a link or a device"),
         (packed(("zeros.csv", bytes(3 * 2**20))), "would grow more than 200 times"),
+        (with_its_mark_twice(), "lists too many files"),
         (with_a_password(), "needs a password"),
         (b"not really", "is not a zip archive"),
         (packed(("folder/", b"")), "is empty"),

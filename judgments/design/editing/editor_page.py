@@ -27,7 +27,7 @@ from judgments.design.requirements import (
 )
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import content_key
-from judgments.models import Dataset
+from judgments.models import Dataset, Study
 from judgments.studies.generation import plan_study
 from judgments.studies.hits_page import parts_of_plan
 from judgments.studies.study_page import PLAN_PARTS
@@ -173,7 +173,9 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     try:
         if dataset is None:
             raise DesignError(f"There is no dataset {design.dataset!r}.", field="dataset")
-        plan = plan_study(design, dataset, maker=request.user.pk)
+        edited = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
+        maker = request.user.pk if edited is None else edited.created_by_id
+        plan = plan_study(design, dataset, maker=maker)
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
         context["problem"] = str(error)

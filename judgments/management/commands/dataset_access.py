@@ -29,4 +29,4 @@ class Command(QuorumCommand):
             values = operation.parameters.read(as_text(operation.parameters(), options))
         except serializers.ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error
-        self.say(operation.do(dataset=dataset, by=None, **values))
+        self.say(operation.carry_out(dataset=dataset, by=None, **values))
