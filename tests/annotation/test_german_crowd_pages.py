@@ -70,7 +70,7 @@ def test_the_way_from_the_panel_s_link_to_the_last_page_is_german() -> None:
     study = panel_study(hits=2, consent=CONSENT, **NAMED)
     page = entry_of(study, ADA)
     assert "2 Arbeitsseiten zu je" in page
-    assert "<dd>1,00</dd>" in page
+    assert "<dd>1,00 GBP</dd>" in page
     seal = seal_on(browser().get(f"/s/{study.slug}/panel/", ADA))
     seen(browser(), f"/s/{study.slug}/panel/", 403, seal=seal)  # did not agree
     ada = sent(study, ADA, consent="1")

@@ -68,7 +68,7 @@ def test_a_plan_is_simulated_shown_and_used(designer: Client, draft: Study) -> N
     assert best["cost_cents"] == 21 * 7  # 203 units, 10 a HIT besides its 2 control items
     answer = designer.get(page(draft, "planning")).content.decode()
     assert "203 pairs with 1 vote each" in answer
-    assert "1.47 with fees" in answer
+    assert "1.47\N{NO-BREAK SPACE}USD with fees" in answer
     designer.post(do(draft, "use-plan"))
     draft.refresh_from_db()
     assert draft.design["sampling"]["pairs"] == {"HM": 153, "MM": 50}
