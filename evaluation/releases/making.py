@@ -257,6 +257,7 @@ def _facts(study: Study) -> Mapping[str, Any]:
     minutes = [
         (submitted - accepted).total_seconds() / 60
         for _, accepted, submitted in known.values_list("pk", "accepted_at", "submitted_at").iterator()
+        if accepted and submitted
     ]
     rules = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values_list("rule", flat=True)
     return {

@@ -277,6 +277,7 @@ class TestSystems:
         study = create_study(design=design, user=researcher("bela"))
         generate_hits(study=study)
         unit = study.units.filter(control=False, first__isnull=False)[0]
+        assert unit.first is not None
         Output.objects.create(system=adas, item=unit.item, caption=unit.first, rank=9)
         moment = take_snapshot(study)
         publish_system(dataset=adas.dataset, name="newest")
