@@ -137,8 +137,9 @@ def redis_url() -> str:
 
 
 @pytest.fixture(autouse=True)
-def _forget_units() -> None:
-    """Forget the units of the last test's HITs: a test that is rolled back gives its ids to the next one."""
+def _forget_units() -> Iterator[None]:
+    """Forget the units of a test's HITs: what is rolled back gives its ids to the next test, or to a module's rows."""
+    yield
     if presentation := sys.modules.get("annotation.work.presentation"):
         presentation._units_at.cache_clear()
 
