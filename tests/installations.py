@@ -92,10 +92,8 @@ class Installation:
 
     def start_server(self, *, threads: int = 8, workers: int = 2, port: int = 0) -> str:
         """Starts gunicorn on a free port, or on `port` again, and waits for its first answer; the address."""
-        static = Path(self.env["STATIC_ROOT"])
-        with once_a_run(static / "staticfiles.json") as missing:
-            if missing:
-                self.manage("collectstatic", "--no-input", "--verbosity", "0")
+        if not (Path(self.env["STATIC_ROOT"]) / "staticfiles.json").exists():  # once for all of a process
+            self.manage("collectstatic", "--no-input", "--verbosity", "0")
         port = port or free_port()
         # fmt: off
         process = self.start(
@@ -145,7 +143,7 @@ class Installations:
         return passed | {
             "DJANGO_SETTINGS_MODULE": "tests.installed_settings",
             "DATA_DIR": str(folder),
-            "STATIC_ROOT": str(self.shared / "static"),
+            "STATIC_ROOT": str(self.folder / "static"),
             "DATABASE_URL": database_url,
             "CELERY_BROKER_URL": "",
             "SECRET_KEY": "the-same-for-every-installation-under-test-0123456789",
