@@ -43,10 +43,15 @@ class Server:
 
 
 class Line:
-    """One kept-alive connection."""
+    """One kept-alive connection.
+
+    Attributes:
+        repeated: whether a call was made again, which may have been carried out before.
+    """
 
     def __init__(self, server: Server, token: str = "", *, patient: bool = False) -> None:
         self.server, self.token, self.patient = server, token, patient
+        self.repeated = False
         self._url, self._connection = "", None  # type: tuple[str, http.client.HTTPConnection | None]
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
@@ -58,12 +63,12 @@ class Line:
                 status, reply = self._call(method, path, body)
                 if status != 503 or not self.patient or time.monotonic() > end:
                     return status, reply
-                time.sleep(0.1)
             except (OSError, http.client.HTTPException):
                 self.close()
                 if time.monotonic() > end:
                     raise
-                time.sleep(0.1)
+            self.repeated = True
+            time.sleep(0.1)
 
     def _call(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         if self._connection is None or self._url != self.server.url:
@@ -111,8 +116,16 @@ class Person:
         self._lines = [Line(self.server, patient=self.patient) for _ in range(2)]
 
     def join(self) -> None:
-        """Join the study; the token goes on both lines."""
-        status, reply = self._timed(0, "POST", f"/api/studies/{self.study}/join/", {"worker": self.name})
+        """Join the study; the token goes on both lines.
+
+        An outage may take the reply of a call that was carried out. The token is lost with it and the name is taken,
+        so that a patient person takes another name.
+        """
+        path = f"/api/studies/{self.study}/join/"
+        status, reply = self._timed(0, "POST", path, {"worker": self.name})
+        while status == 409 and self._lines[0].repeated:
+            self.name += "-again"
+            status, reply = self._timed(0, "POST", path, {"worker": self.name})
         assert status == 201, (status, reply)
         for line in self._lines:
             line.token = reply["token"]

@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-import os
 import re
 import stat
 import subprocess
@@ -12,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,9 +185,9 @@ def test_data_is_readable_by_its_owner_alone(installation_on: Callable[[str], In
 
 def test_data_that_others_may_read_is_named(settings: Settings) -> None:
     assert "quorum.W003" not in {one.id for one in run_checks(tags=["security"])}
-    os.chmod(settings.DATA_DIR, 0o750)  # noqa: S103
+    Path(settings.DATA_DIR).chmod(0o750)
     try:
         (found,) = [one for one in run_checks(tags=["security"]) if one.id == "quorum.W003"]
     finally:
-        os.chmod(settings.DATA_DIR, 0o700)
+        Path(settings.DATA_DIR).chmod(0o700)
     assert found.msg == f"Others than its owner may read {settings.DATA_DIR}: run chmod -R go= on it."

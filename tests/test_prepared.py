@@ -37,7 +37,9 @@ def test_rows_come_with_their_types_annotations_and_related_rows() -> None:
         assert vars(found)["joined"] is True
     assert of_worker.first(name="nobody") is None
     names = PreparedQuery(lambda: Worker.objects.filter(pk=given("worker")).values_list("name", flat=True))
-    assert [*names.all(worker=held[1].assignment.worker_id)] == ["bob"]  # type: ignore[union-attr]
+    bob = held[1]
+    assert bob is not None
+    assert [*names.all(worker=bob.assignment.worker_id)] == ["bob"]
 
 
 def test_an_update_changes_what_its_guard_lets_through() -> None:

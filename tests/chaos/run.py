@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -144,31 +144,23 @@ class Chaos:
     @contextmanager
     def killing(self, times: int) -> Iterator[None]:
         """Kill and start one after the other while the block runs, so many times; then let it come to an end."""
-        failures = list[BaseException]()
 
         def kill_on() -> None:
             names = list[str]()
-            try:
-                for _ in range(times):
-                    time.sleep(self.rng.uniform(0, LONGEST_PAUSE))
-                    if not names:  # each in its turn, in another order every time
-                        names = ["web", "worker", *self.services]
-                        self.rng.shuffle(names)
-                    self.kill(name := names.pop())
-                    self.outcome.kills[name] += 1
-                    time.sleep(self.rng.uniform(0, LONGEST_PAUSE / 2))
-                    self.start(name)
-            except BaseException as failure:  # noqa: BLE001  # raised below, where it can fail the run
-                failures.append(failure)
+            for _ in range(times):
+                time.sleep(self.rng.uniform(0, LONGEST_PAUSE))
+                if not names:  # each in its turn, in another order every time
+                    names = ["web", "worker", *self.services]
+                    self.rng.shuffle(names)
+                self.kill(name := names.pop())
+                self.outcome.kills[name] += 1
+                time.sleep(self.rng.uniform(0, LONGEST_PAUSE / 2))
+                self.start(name)
 
-        killer = threading.Thread(target=kill_on, daemon=True)
-        killer.start()
-        try:
+        with ThreadPoolExecutor(1) as pool:
+            killing = pool.submit(kill_on)
             yield
-        finally:
-            killer.join()
-        if failures:
-            raise failures[0]
+            killing.result()  # what failed there fails the run
 
     # What is done
 
