@@ -12,7 +12,9 @@ class AnnotationConfig(AppConfig):
 
         from judgments.jobs import register, repeat
 
-        repeat("annotation.crowds.sync.sync_what_is_due", every=max(1, settings.CROWD_SYNC_SECONDS // 2))
-        repeat("annotation.webhooks.webhooks.send_webhooks", every=max(1, settings.WEBHOOK_SECONDS))
+        repeat(
+            "annotation.crowds.sync.sync_what_is_due", every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2)
+        )
+        repeat("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
         register("import_judgments", "annotation.handlers.import_judgments")
         register("sync_crowd", "annotation.handlers.sync_crowd", patient=True)

@@ -12,8 +12,8 @@ class JudgmentsConfig(AppConfig):
 
         from judgments.jobs import register, repeat
 
-        repeat("judgments.jobs.sweep_jobs", every=settings.JOB_SWEEP_SECONDS)
-        repeat("judgments.datasets.uploads.discard_leftovers", every=3600)
+        repeat("judgments.jobs.sweep_jobs", every=lambda: settings.JOB_SWEEP_SECONDS)
+        repeat("judgments.datasets.uploads.discard_leftovers", every=lambda: 3600)
         register("import_dataset", "judgments.handlers.import_dataset")
         register("import_candidates", "judgments.handlers.import_candidates")
         register("import_rankings", "judgments.handlers.import_rankings")

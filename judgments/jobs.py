@@ -44,7 +44,7 @@ DATABASE_FAILURES = (OperationalError, InterfaceError)
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _handlers: dict[str, str] = {}
-_rounds: dict[str, float] = {}
+_rounds: dict[str, Callable[[], float]] = {}
 _claims: set[str] = set()  # the owners that run jobs in this process
 _patient: set[str] = set()  # kinds that a stopping worker waits for
 _awaited: set[str] = set()  # the owners that run such jobs
@@ -85,13 +85,13 @@ def handlers() -> dict[str, str]:
     return dict(_handlers)
 
 
-def repeat(function: str, *, every: float) -> None:
-    """Register the dotted path of a function that workers call every so many seconds."""
+def repeat(function: str, *, every: Callable[[], float]) -> None:
+    """Register the dotted path of a function that workers call, and how often, in seconds: read as they start."""
     _rounds[function] = every
 
 
 def rounds() -> list[tuple[Callable[[], object], float]]:
-    return [(import_string(path), every) for path, every in _rounds.items()]
+    return [(import_string(path), every()) for path, every in _rounds.items()]
 
 
 def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None = None) -> Job:

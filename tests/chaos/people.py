@@ -22,6 +22,7 @@ NOT_YET = (
     "load the page again in a minute"  # the crowd has a HIT whose id was not booked here before the kill
 )
 PAUSE = 0.4  # seconds of thought at most
+LONGEST = 300.0  # seconds until all is published
 
 
 @dataclass
@@ -69,8 +70,9 @@ class Turk:
 
     def take_part(self, is_over: Callable[[], bool]) -> None:
         """Do what is to be had until all is published and taken."""
-        rng, seen = random.Random(self.seed), set[str]()
+        rng, seen, end = random.Random(self.seed), set[str](), time.monotonic() + LONGEST
         while True:
+            assert time.monotonic() < end, "not all was published: does the worker live?"
             over = is_over()
             there = [hit for hit in self.turker.hits() if hit not in seen]
             if not there and over:
