@@ -26,6 +26,7 @@ RESAMPLES = 2000
 OVER = ("units", "raters", "both")
 # Numbers held at once while resampling: 4 million doubles are 32 MB.
 CELLS = 4_000_000
+DRAWN_AT_ONCE = 32_768  # units, which the processor's cache holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,13 @@ def pattern_weights(
             yield generator.multinomial(total, shares, size=size).astype(np.float64)
             continue
         weights = np.empty((size, patterns))
-        for row in range(size):
-            drawn = owner[generator.integers(0, total, size=total)]
-            weights[row] = np.bincount(drawn, minlength=patterns)
+        rows = max(1, DRAWN_AT_ONCE // max(total, patterns))
+        for row in range(0, size, rows):
+            count = min(rows, size - row)
+            drawn = owner[generator.integers(0, total, size=(count, total))]
+            drawn += np.arange(0, count * patterns, patterns)[:, np.newaxis]
+            counts = np.bincount(drawn.ravel(), minlength=count * patterns)
+            weights[row : row + count] = counts.reshape(count, patterns)
         yield weights
 
 
