@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -264,14 +265,17 @@ def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
 
 
 def _client(service: str, place: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
-    """Create a client once, and in one thread: loading AWS's service description takes a tenth of a second."""
+    """Create a client once, and in one thread."""
     import boto3  # takes half a second to load, and most processes never need it
+    import botocore.session
     from botocore.config import Config
 
     key = (service, place, endpoint, seconds)
     with _making:
         if key not in _clients:
-            _clients[key] = boto3.session.Session().client(  # type: ignore[call-overload]  # a name in a variable
+            session = botocore.session.Session()
+            session.register_component("data_loader", _descriptions())
+            _clients[key] = boto3.session.Session(botocore_session=session).client(  # type: ignore[call-overload]  # a name in a variable
                 service,
                 region_name=REGION,
                 endpoint_url=endpoint or None,
@@ -283,6 +287,14 @@ def _client(service: str, place: str, endpoint: str, *, seconds: int = READ_SECO
                 ),
             )
         return _clients[key]
+
+
+@cache
+def _descriptions() -> Any:
+    """Return AWS's descriptions of its services, which take a tenth of a second to read."""
+    import botocore.session
+
+    return botocore.session.Session().get_component("data_loader")
 
 
 class TurkClient:
