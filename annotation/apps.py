@@ -16,5 +16,5 @@ class AnnotationConfig(AppConfig):
             "annotation.crowds.sync.sync_what_is_due", every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2)
         )
         repeat("annotation.webhooks.webhooks.send_webhooks", every=lambda: max(1, settings.WEBHOOK_SECONDS))
-        register("import_judgments", "annotation.handlers.import_judgments")
-        register("sync_crowd", "annotation.handlers.sync_crowd", patient=True)
+        register("import_judgments", "annotation.handlers.import_judgments", scope="judgments")
+        register("sync_crowd", "annotation.handlers.sync_crowd", scope="money", patient=True)

@@ -11,7 +11,12 @@ class EvaluationConfig(AppConfig):
         from judgments.jobs import register, repeat
 
         repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
-        kinds = ("aggregate", "evaluate", "export", "board", "plan_power", "rehearse", "report")
-        of_releases = ("release", "verify_release", "compare_releases")
-        for kind in (*kinds, *of_releases, "score_submission", "rank_submissions"):
-            register(kind, f"evaluation.handlers.{kind}")
+        kinds = {
+            "reports": ("aggregate", "evaluate", "board", "plan_power", "report"),
+            "exports": ("export", "release", "verify_release", "compare_releases"),
+            "studies": ("rehearse",),
+            "submissions": ("score_submission", "rank_submissions"),
+        }
+        for scope, named in kinds.items():
+            for kind in named:
+                register(kind, f"evaluation.handlers.{kind}", scope=scope)

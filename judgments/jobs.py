@@ -44,6 +44,7 @@ DATABASE_FAILURES = (OperationalError, InterfaceError)
 OURS = {"annotation", "common", "config", "evaluation", "judgments"}
 
 _handlers: dict[str, str] = {}
+_scopes: dict[str, str] = {}
 _rounds: dict[str, Callable[[], float]] = {}
 _claims: set[str] = set()  # the owners that run jobs in this process
 _patient: set[str] = set()  # kinds that a stopping worker waits for
@@ -70,15 +71,21 @@ class Progress(Protocol):
         """Report progress."""
 
 
-def register(kind: str, handler: str, *, patient: bool = False) -> None:
+def register(kind: str, handler: str, *, scope: str = "studies", patient: bool = False) -> None:
     """Register the dotted path of `handler(run, **args) -> dict | None` for `kind`.
 
-    A stopping worker gives a patient kind more time: it asks a service that may carry out what it does not answer.
+    A token needs the right to read `scope` for the kind's results. A stopping worker gives a patient kind more time: it
+    asks a service that may carry out what it does not answer.
     """
+    _scopes[kind] = scope
     if patient:
         _patient.add(kind)
     if _handlers.setdefault(kind, handler) != handler:
         raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
+
+
+def scope_of(kind: str) -> str:
+    return _scopes.get(kind, "studies")
 
 
 def handlers() -> dict[str, str]:

@@ -19,9 +19,11 @@ from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
 from judgments.access.roles import own_jobs, staff_of, studies_of, token_of
+from judgments.access.tokens import allows
 from judgments.api.bodies import TOMLParser, body_of, toml_of
 from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import saved_presets
+from judgments.jobs import scope_of
 from judgments.models import HIT, CandidatePair, Dataset, HITUnit, Job, Study, Unit
 from judgments.studies.studies import create_study
 
@@ -223,7 +225,16 @@ class JobSerializer(RowSerializer[Job]):
     """A piece of long work."""
 
     args = serializers.DictField(read_only=True)
-    result = serializers.DictField(read_only=True, allow_null=True)
+    result = serializers.DictField(
+        read_only=True, allow_null=True, help_text="Empty for a token that may not read what the job made."
+    )
+
+    def to_representation(self, instance: Job) -> dict[str, Any]:
+        found: dict[str, Any] = super().to_representation(instance)
+        token = token_of(self.context["request"]) if "request" in self.context else None
+        if found["result"] and token and not allows(token.scopes, f"{scope_of(instance.kind)}:read"):
+            found["result"] = {}
+        return found
 
     class Meta:
         model = Job

@@ -14,7 +14,7 @@ from rest_framework.authtoken.models import Token
 
 from judgments.access.roles import give_role
 from judgments.access.tokens import SCOPES, create_token, revoke_token
-from judgments.models import ApiToken, Study
+from judgments.models import ApiToken, Job, Study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +120,18 @@ def test_a_role_opens_its_own_study_over_http(grace: User) -> None:
     assert status(f"studies/{own.slug}/close/", headers, "post") == 200
     units = Client().get("/api/units/?page_size=1000", headers=headers).json()["results"]
     assert {row["study"] for row in units} == {own.slug}
+
+
+def test_what_a_job_made_is_for_tokens_that_may_read_it(grace: User, client: Client) -> None:
+    job = Job.objects.create(
+        kind="aggregate", state="done", result={"alpha": 0.5}, created_by=grace, finished_at=timezone.now()
+    )
+
+    def found(*scopes: str) -> Any:
+        return client.get(f"/api/jobs/{job.pk}/", headers=headers_of(grace, *scopes)).json()
+
+    assert (found("studies:read")["state"], found("studies:read")["result"]) == ("done", {})
+    assert found("studies:read", "reports:read")["result"] == {"alpha": 0.5}
 
 
 @pytest.mark.parametrize(
