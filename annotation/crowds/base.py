@@ -183,6 +183,14 @@ class CrowdBackend(ABC):
         """Raise WrongState, with one sentence, if a study cannot be opened here."""
         return
 
+    def look_ahead(self, design: StudyDesign) -> None:
+        """Ask the crowd whether it can state the design, before it is opened. No transaction is open.
+
+        Raises:
+            Refused: it cannot. TryLater: it does not say; publishing asks again.
+        """
+        return
+
     @abstractmethod
     def where(self, study: Study) -> str:
         """Return one sentence that says where workers come in."""

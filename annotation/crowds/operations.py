@@ -7,7 +7,13 @@ from rest_framework import serializers
 
 from annotation.crowds import outbox
 from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, unfinished_calls
+from annotation.crowds.publishing import (
+    begin_closing,
+    begin_opening,
+    carry_out_opening,
+    look_ahead,
+    unfinished_calls,
+)
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.money.confirming import confirmable
@@ -41,9 +47,14 @@ SYNC_LATER = FollowUp(now=lambda study: "", later=_ask_later)
     orders=True,
     then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
 )
-@confirmable("open")
 def open_to_workers(*, study: Study, by: User | None) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
+    look_ahead(study=study)
+    return _open(study=study, by=by)
+
+
+@confirmable("open")
+def _open(*, study: Study, by: User | None) -> Outcome:
     return Outcome(begin_opening(study=study, by=by))
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
+from annotation.crowds.base import CrowdProblem, Refused
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
 from annotation.models import CrowdCall, Publication
@@ -206,6 +207,7 @@ def _keep_down(study: Study) -> None:
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
     """Open the study, send its outbox messages, and return where workers go."""
+    look_ahead(study=study)
     words = begin_opening(study=study, by=by)
     return f"{words} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
@@ -227,11 +229,22 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
     return f"{refused} {later}".strip()
 
 
+def look_ahead(*, study: Study) -> None:
+    """Ask the crowd whether it can state the design, before a transaction opens the study."""
+    design = design_of(study)
+    try:
+        backend_for(design).look_ahead(design)
+    except Refused as problem:
+        raise WrongState(f"Study {study.slug!r} was not opened. {problem}") from problem
+    except CrowdProblem:
+        return  # the crowd is away: the message to publish asks again
+
+
 @as_one_order
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)
-    unsaid = not_stated(design.workers, design.crowd.backend)
+    unsaid = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     if unsaid:
         raise WrongState(
             f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "

@@ -93,7 +93,7 @@ def _record_of(worker: Worker) -> tuple[int, int]:
 def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
     if not worker.is_person:
         return
-    refuse_unfit(asked=design.workers, worker=worker)
+    refuse_unfit(asked=design.checked_here, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
         return
     standing = quiz_status(study=study, worker=worker)

@@ -96,7 +96,7 @@ def _entry_page(
     if KINDS[design.protocol].grouped:
         units = design.images_per_hit * design.captions_per_image
     hits = design.panel.hits
-    asks_country = bool(design.workers.countries) and known is None
+    asks_country = bool(design.checked_here.countries) and known is None
     context: dict[str, Any] = {
         "study": study,
         "design": design,

@@ -22,6 +22,7 @@ from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.prolific.client import ProlificClient, open_client
+from annotation.crowds.prolific.filters import filters_of, needs_the_list
 from annotation.crowds.prolific.people import (
     STATUS,
     blocked_group_name,
@@ -93,6 +94,12 @@ class ProlificBackend(ExternalBackend):
             raise WrongState(
                 f"Study {study.slug!r} was not opened: crowd.reward_cents is 0; Prolific's people are paid."
             )
+
+    def look_ahead(self, design: StudyDesign) -> None:
+        if not settings.PROLIFIC_TOKEN or not needs_the_list(design.workers):
+            return
+        with open_client() as client:
+            filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
     def where(self, study: Study) -> str:
         return f"People come from Prolific, whose study leads to {settings.PUBLIC_URL}/s/{study.slug}/panel/."
@@ -228,11 +235,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
     earlier = (
         Publication.objects.filter(study=study, place=study.place).exclude(external_id="").order_by("pk")
     )
-    blocked = []
-    if settings.PROLIFIC_WORKSPACE:
-        groups = client.groups(settings.PROLIFIC_WORKSPACE)
-        blocked = [group.id for group in groups if group.name == blocked_group_name()]
-        blocked = blocked or [client.create_group(settings.PROLIFIC_WORKSPACE, name=blocked_group_name()).id]
+    blocked, needed = groups_of(client, design)
     return StudyDraft(
         name=design.crowd.title or design.name,
         internal_name=publication.token,
@@ -246,7 +249,37 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
         project=settings.PROLIFIC_PROJECT,
         blocked_groups=blocked,
         blocked_studies=list(earlier.values_list("external_id", flat=True)),
+        needed_groups=needed,
+        devices=design.workers.devices,
+        filters=filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE),
     )
+
+
+def groups_of(client: ProlificClient, design: StudyDesign) -> tuple[list[str], list[list[str]]]:
+    """Return the groups whose members are kept out, and for each qualification needed the groups of its name.
+
+    A group that keeps people out is made if it is missing, as people may get into it while the study runs.
+    """
+    workers, workspace = design.workers, str(settings.PROLIFIC_WORKSPACE)
+    if not workspace:
+        if workers.requires or workers.forbids:
+            raise Refused(
+                "Nothing was made at Prolific: qualifications are groups of a workspace there; set PROLIFIC_WORKSPACE."
+            )
+        return [], []
+    by_name: dict[str, list[str]] = {}
+    for group in client.groups(workspace):
+        by_name.setdefault(group.name, []).append(group.id)
+    for name in workers.requires:
+        if name not in by_name:
+            raise Refused(
+                f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
+                "so that nobody could take part; give the qualification to somebody first."
+            )
+    blocked = []
+    for name in (blocked_group_name(), *workers.forbids):
+        blocked += by_name.get(name) or [client.create_group(workspace, name=name).id]
+    return blocked, [by_name[name] for name in workers.requires]
 
 
 def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:

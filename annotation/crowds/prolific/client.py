@@ -23,6 +23,7 @@ from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
 from annotation.crowds.prolific.shapes import (
     SHORTEST_REJECTION,
     BonusSetUp,
+    ListedFilter,
     PanelStudy,
     ParticipantGroup,
     StudyAction,
@@ -34,7 +35,7 @@ from annotation.crowds.prolific.shapes import (
     whole,
 )
 
-Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup)
+Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup, ListedFilter)
 Parameters = Mapping[str, str | int]
 
 PAGE_SIZE = 100
@@ -117,6 +118,11 @@ class ProlificClient:
         """Return the money that is not reserved for running studies."""
         answer = self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
         return whole(answer.get("available_balance", 0), "available_balance")
+
+    def filters(self, *, workspace: str = "") -> list[ListedFilter]:
+        """Return the filters that studies may use, with the names of their answers."""
+        parameters = {"workspace_id": known_id(workspace, "workspace")} if workspace else {}
+        return self._listed("filters/", parameters, ListedFilter.read)
 
     def submissions(self, study: str) -> list[Submission]:
         """Return a study's submissions by start; bonuses are not included."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.fakes.prolific.traits import FILTERS
 from tests.fakes.prolific.world import BulkBonus, Group, Refusal, Study, Submission, World
 
 Query = Mapping[str, str]
@@ -71,16 +72,42 @@ def create_study(world: World, _: tuple[str, ...], __: Query, body: Body) -> Ans
             {"reward": [f"The reward per hour is {hourly:.0f}; it must be at least {LEAST_HOURLY}."]}
         )
     for entry in body.get("filters") or []:
-        filters: dict[str, set[str]] = {
-            "participant_group_blocklist": set(world.groups),
-            "previous_studies_blocklist": set(world.studies),
-        }
-        known = filters.get(entry.get("filter_id"), set())
-        if missing := [one for one in entry["selected_values"] if one not in known]:
-            raise Refusal({"filters": [f"Unknown to the filter {entry.get('filter_id')}: {missing}."]})
+        _check_filter(world, entry)
+    if unknown := set(body.get("device_compatibility") or []) - {"desktop", "tablet", "mobile"}:
+        raise Refusal({"device_compatibility": [f"Not valid choices: {sorted(unknown)}."]})
     study = Study(world.new_id(), dict(body), world.now())
     world.studies[study.id] = study
     return 201, _study(world, study)
+
+
+def list_filters(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
+    """GET /filters/: all at once, as the reference names no paging for it."""
+    rows = [{"filter_id": name, "title": name, **about} for name, about in FILTERS.items()]
+    return 200, {"results": rows, "meta": {"count": len(rows)}}
+
+
+def _check_filter(world: World, entry: Mapping[str, Any]) -> None:
+    """R: "SelectFilter" and "RangeFilter"; that unknown ids are refused is a guess (?)."""
+    name = entry.get("filter_id")
+    about = FILTERS.get(str(name))
+    if about is None:
+        raise Refusal({"filters": [f"There is no filter {name!r}."]})
+    if about["type"] == "select":
+        rows = {"ParticipantGroupID": world.groups, "StudyID": world.studies}
+        known = rows.get(about["data_type"], about["choices"])
+        if missing := [one for one in entry["selected_values"] if one not in known]:
+            raise Refusal({"filters": [f"Unknown to the filter {name}: {missing}."]})
+        if extra := set(entry.get("weightings", {})) - set(entry["selected_values"]):
+            raise Refusal({"filters": [f"Weightings of what is not selected: {sorted(extra)}."]})
+        return
+    ranges = [
+        entry["selected_range"],
+        *(one["selected_range"] for one in entry.get("weightings", {}).values()),
+    ]
+    for one in ranges:
+        lower, upper = one.get("lower", about["min"]), one.get("upper", about["max"])
+        if not about["min"] <= lower <= upper <= about["max"]:
+            raise Refusal({"filters": [f"{lower} to {upper} is no range of the filter {name}."]})
 
 
 def list_studies(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
@@ -273,6 +300,7 @@ def get_balance(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answe
 ROUTES: list[tuple[str, str, str, Endpoint]] = [
     ("POST", r"studies/", "create study", create_study),
     ("GET", r"studies/", "list studies", list_studies),
+    ("GET", r"filters/", "list filters", list_filters),
     ("GET", r"projects/(\w+)/studies/", "list studies", list_project_studies),
     ("GET", r"studies/(\w+)/", "get study", get_study),
     ("PATCH", r"studies/(\w+)/", "update study", update_study),

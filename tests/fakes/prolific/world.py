@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.fakes.prolific.traits import Traits, fits, room_in_quota
+
 RUNNING = {"RESERVED", "ACTIVE"}
 # A place is free again when its submission ended in one of these (R: study object, submission object).
 FREED = {"RETURNED", "TIMED-OUT", "REJECTED", "SCREENED OUT"}
@@ -115,6 +117,7 @@ class World:
         self.bulk_bonuses: dict[str, BulkBonus] = {}
         self.groups: dict[str, Group] = {}
         self.messages: list[dict[str, str]] = []
+        self.people: dict[str, Traits] = {}
         self._ahead = timedelta()
         self._coming: list[tuple[datetime, str, int]] = []
         self._issued = 0
@@ -211,7 +214,7 @@ class World:
             raise Refusal(f"study {study_id} has no place")
         if any(one.participant == participant for one in self.of(study_id)):
             raise Refusal(f"{participant} took part in study {study_id} before")
-        if participant in self._kept_out(study):
+        if not self._sees(study, participant):
             raise Refusal(f"{participant} does not see study {study_id}")
         one = Submission(self.new_id(), study_id, participant, self.now())
         self.submissions[one.id] = one
@@ -221,15 +224,27 @@ class World:
             address = address.replace(f"{{{{%{name}%}}}}", value)
         return one.id, address
 
-    def _kept_out(self, study: Study) -> set[str]:
-        out: set[str] = set()
-        for filtered in study.fields.get("filters") or []:
-            for value in filtered["selected_values"]:
-                if filtered["filter_id"] == "participant_group_blocklist":
-                    out.update(self.groups[value].members)
-                else:
-                    out.update(one.participant for one in self.of(value))
-        return out
+    def _sees(self, study: Study, participant: str) -> bool:
+        """R: a participant has to pass every filter, and a quota leaves room for so many of each group."""
+        filters, traits = study.fields.get("filters") or [], self.people.get(participant, {})
+        taking = [one.participant for one in self.of(study.id) if one.status not in FREED]
+        others = [self.people.get(one, {}) for one in taking]
+        return (
+            all(self._passes(one, participant, traits) for one in filters)
+            and traits.get("device", "desktop") in (study.fields.get("device_compatibility") or ["desktop"])
+            and room_in_quota(filters, traits, others, study.places)
+        )
+
+    def _passes(self, filtered: dict[str, Any], participant: str, traits: Traits) -> bool:
+        name = filtered["filter_id"]
+        if name.startswith("participant_group_"):
+            within = any(participant in self.groups[one].members for one in filtered["selected_values"])
+            return within == name.endswith("allowlist")
+        if name == "previous_studies_blocklist":
+            return not any(
+                participant == one.participant for old in filtered["selected_values"] for one in self.of(old)
+            )
+        return fits(filtered, traits)
 
     def come_back(self, submission_id: str, code: str | None) -> None:
         """A participant returns to Prolific with a code (or none), and the code's actions happen."""
