@@ -99,10 +99,15 @@ FORMS = (
         Ability.BONUS,
     ),
     CrowdForm(
+        "more-screen-outs",
+        "Pay more people who are screened out",
+        "The study pauses at Prolific when as many were paid as the design says.",
+        Ability.EXTEND,
+    ),
+    CrowdForm(
         "qualify-worker",
         "Give a qualification",
-        "The qualification as the crowd names it.",
-        Ability.QUALIFY,
+        "Studies require or forbid it by its name. 0 takes it away.",
     ),
     CrowdForm(
         "block-worker",
@@ -218,7 +223,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     forms = [
         form
         for form in FORMS
-        if asks
+        if (asks or form.step == "qualify-worker")
         and (form.needs is None or form.needs in can)
         and STEPS[form.step].permission in context["rights"]
     ]
@@ -358,6 +363,11 @@ add_operation(
 add_operation(operations.block, label="Block")
 add_operation(operations.unblock, label="Take the block back")
 add_operation(operations.qualify, label="Qualify")
+add_operation(
+    operations.more_screen_outs,
+    label="Pay more",
+    offered=lambda study: bool(design_of(study).crowd.screen_outs),
+)
 add_operation(operations.write, label="Send")
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
 add_operation(money_operations.was_done, name="call-was-done", label="It was done", fields=())

@@ -65,6 +65,7 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
                 _("This study is for people who live in other countries than %(country)s.")
                 % {"country": country_name(code)}
             )
+    _refuse_unqualified_people(asked, worker)
     if not asked.approval_above and not asked.approved_at_least:
         return
     approved, rejected = _record_of(worker) if worker is not None else (0, 0)
@@ -80,6 +81,16 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
             _("This study is for people of whose work here more than %(share)s %% was approved.")
             % {"share": f"{asked.approval_above * 100:g}"}
         )
+
+
+def _refuse_unqualified_people(asked: Workers, worker: Worker | None) -> None:
+    if not asked.requires and not asked.forbids:
+        return
+    has = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
+    if not has.issuperset(asked.requires):
+        raise RequirementNotMet(_("This study is for people whom the researchers chose before."))
+    if has.intersection(asked.forbids):
+        raise RequirementNotMet(_("This study is for people who did not take part in an earlier one."))
 
 
 def _record_of(worker: Worker) -> tuple[int, int]:

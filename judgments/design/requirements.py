@@ -120,7 +120,12 @@ class Quota(Part):
         return self
 
 
-QualificationName = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_.]+$", max_length=80)]
+LONGEST_QUALIFICATION = 80
+QualificationName = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_.]+$", max_length=LONGEST_QUALIFICATION)]
+
+
+def is_qualification(name: str) -> bool:
+    return re.fullmatch(r"[-a-zA-Z0-9_.]+", name) is not None and len(name) <= LONGEST_QUALIFICATION
 
 
 class Workers(Part):

@@ -31,6 +31,8 @@ from annotation.crowds.mturk.client import (
 )
 from annotation.crowds.mturk.pages import html_question, sites_of
 from annotation.crowds.mturk.qualifications import (
+    Requirement,
+    has,
     is_master,
     qualification_test,
     requirements_of,
@@ -43,7 +45,7 @@ from annotation.crowds.people import installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
-from judgments.design.requirements import asks_anything
+from judgments.design.requirements import Workers, asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -154,6 +156,7 @@ def _published(hit: TurkHIT) -> dict[str, Any]:
 def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign) -> str:
     crowd = design.crowd
     more = [is_master(live=place == LIVE)] if crowd.masters else []
+    more += _has_or_lacks(client, design.workers)
     if is_tested_there(design):
         test = qualification_test(design.quiz, seed=design.seed, title=title_of(design))
         more.append(score_at_least(_test(client, study, design), test.needed))
@@ -346,18 +349,41 @@ def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Assign one of our qualifications; create it first if needed."""
-    wanted = call.payload["qualification"]
-    name = f"{wanted} ({installation_word()})"
-    qualification = _qualification(
-        client,
-        name,
-        {
-            "Description": f"Given by the requester: {wanted}",
-            "QualificationTypeStatus": "Active",
-        },
-    )
-    client.qualify(qualification, _raw_id_of(call), int(call.payload.get("value", 1)))
+    qualification = _given_by_us(client, call.payload["qualification"])
+    value = int(call.payload.get("value", 1))
+    if value:
+        client.qualify(qualification, _raw_id_of(call), value)
+    else:
+        client.disqualify(qualification, _raw_id_of(call))
     return {"qualification": qualification}
+
+
+def _has_or_lacks(client: TurkClient, workers: Workers) -> list[Requirement]:
+    """Return what is asked of our qualifications. One that keeps people out is made if it is missing."""
+    needed = [client.own_qualification(_own_name(name)) for name in workers.requires]
+    for name, found in zip(workers.requires, needed, strict=True):
+        if found is None:
+            raise Refused(
+                f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
+                "qualification to somebody first."
+            )
+    unwanted = [_given_by_us(client, name) for name in workers.forbids]
+    return [
+        *(has(one, wanted=True) for one in needed if one is not None),
+        *(has(one, wanted=False) for one in unwanted),
+    ]
+
+
+def _given_by_us(client: TurkClient, wanted: str) -> str:
+    properties = {
+        "Description": f"Given by the requester: {wanted}",
+        "QualificationTypeStatus": "Active",
+    }
+    return _qualification(client, _own_name(wanted), properties)
+
+
+def _own_name(wanted: str) -> str:
+    return f"{wanted} ({installation_word()})"
 
 
 def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:

@@ -183,6 +183,7 @@ def _way_back(
         "done": pages_handed_in(session) if session is not None else 0,
         "pages": design.panel.hits,
         "recorded": session is not None,
+        "screen_out_pays": spell_money(design.crowd.screen_out_cents, design.named_currency),
         "again": session is not None and session.feedback.startswith("The person took part before"),
     }
     return render(request, "annotation/panel/outcome.html", context)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db.models import Count, Max
 
-from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication, SeenWork, TryLater
+from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.prolific.client import ProlificClient, open_client
@@ -30,10 +30,12 @@ from annotation.crowds.prolific.people import (
     decide,
     pay_bonus,
     refuse_dearer,
+    refuse_other_currency,
     send_message,
     store_facts,
 )
 from annotation.crowds.prolific.shapes import (
+    SCREEN_OUT,
     CompletionCode,
     PanelStudy,
     StudyAction,
@@ -112,6 +114,10 @@ class ProlificBackend(ExternalBackend):
         percent: Decimal = settings.PROLIFIC_FEE_PERCENT
         return math.ceil(Decimal(cents) * percent / 100)
 
+    def screen_out_price(self, design: StudyDesign) -> Price:
+        cents = design.crowd.screen_out_cents
+        return Price(reward_cents=cents, fee_cents=self.fee(design, cents))
+
     def balance(self, place: str) -> int | None:
         if not settings.PROLIFIC_WORKSPACE:
             return None
@@ -189,7 +195,7 @@ class ProlificBackend(ExternalBackend):
         with open_client() as client:
             for one in client.submissions(publication.external_id):
                 status, ours = STATUS[one.state], here.get(self.session_id(publication.place, one.id))
-                if ours is None and status not in DECIDED_THERE:
+                if ours is None and status not in (*DECIDED_THERE, Status.SCREENED_OUT):
                     continue
                 if status == Status.SUBMITTED and ours not in FINISHED_HERE:
                     status = Status.WORKING
@@ -212,9 +218,14 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         return {"external_id": up[0].id}
     chosen = call.answer.get("draft") or (found[0].id if found else "")
     if not chosen:
-        refuse_dearer(
-            client, reward_cents=publication.reward_cents, places=publication.places, kept=call.reserved_cents
-        )
+        reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
+        refuse_dearer(client, reward_cents=publication.reward_cents, places=publication.places, kept=reserved)
+        design = design_of(publication.study)
+        if publication.screen_outs:
+            kept = publication.screen_outs * publication.screen_out_cents
+            reward = design.crowd.screen_out_cents
+            refuse_dearer(client, reward_cents=reward, places=publication.screen_outs, kept=kept)
+        refuse_other_currency(client, design)
         chosen = client.create_study(draft_of(client, publication)).id
     store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
@@ -241,7 +252,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
         internal_name=publication.token,
         description=f"<p>{html.escape(words)}</p>",
         external_study_url=settings.PUBLIC_URL + entry_path(study, design),
-        completion_codes=codes_there(study, design),
+        completion_codes=codes_there(study, design, screen_outs=publication.screen_outs),
         places=publication.places,
         minutes=minutes,
         reward_cents=publication.reward_cents,
@@ -282,15 +293,22 @@ def groups_of(client: ProlificClient, design: StudyDesign) -> tuple[list[str], l
     return blocked, [by_name[name] for name in workers.requires]
 
 
-def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
+def codes_there(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[CompletionCode]:
     """Return a code per outcome with Prolific's action.
 
-    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing.
+    Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Otherwise a
+    return is requested, which frees the slot and pays nothing.
     """
     review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
     codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]
     for outcome, reason in NOT_PAID.items():
         back: dict[str, object] = {"action": "REQUEST_RETURN", "return_reason": reason}
+        if outcome == "screened-out" and screen_outs:
+            back = {
+                "action": SCREEN_OUT,
+                "fixed_screen_out_reward": design.crowd.screen_out_cents,
+                "slots": screen_outs,
+            }
         kind = outcome.replace("-", "_").upper()
         codes.append(CompletionCode(code_for(study, design, outcome), kind, (back,)))
     return codes
@@ -301,14 +319,27 @@ def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
+    screen_outs, again = (
+        int(call.payload.get("screen_outs", 0)),
+        int(call.payload.get("screen_outs_again", 0)),
+    )
+    if screen_outs:
+        study = publication.study
+        code = code_for(study, design_of(study), "screened-out")
+        client.set_screen_outs(
+            publication.external_id, code=code, slots=publication.screen_outs + screen_outs
+        )
     there = client.get_study(publication.external_id)
-    if not more and there.state is StudyState.COMPLETED:
+    if not more and not screen_outs and there.state is StudyState.COMPLETED:
         raise Refused(
             f"Study {there.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
         )
     if there.places < total:
         refuse_dearer(
-            client, reward_cents=publication.reward_cents, places=more + reopened, kept=call.reserved_cents
+            client,
+            reward_cents=publication.reward_cents,
+            places=more + reopened,
+            kept=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
         )
         client.increase_places(publication.external_id, total)
         there = client.get_study(publication.external_id)

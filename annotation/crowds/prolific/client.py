@@ -21,6 +21,7 @@ from django.conf import settings
 
 from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
 from annotation.crowds.prolific.shapes import (
+    SCREEN_OUT,
     SHORTEST_REJECTION,
     BonusSetUp,
     ListedFilter,
@@ -108,6 +109,12 @@ class ProlificClient:
         path = f"studies/{known_id(study, 'study')}/"
         self._ask("PATCH", path, json={"total_available_places": places})
 
+    def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
+        """Set the total of paid screen-outs ("FixedScreenOut": slots of a published study may be raised)."""
+        changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
+        path = f"studies/{known_id(study, 'study')}/"
+        self._ask("PATCH", path, json={"completion_codes": [changed]})
+
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
         """Return the cost of slots with this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
@@ -116,8 +123,14 @@ class ProlificClient:
 
     def balance_cents(self, workspace: str) -> int:
         """Return the money that is not reserved for running studies."""
-        answer = self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
-        return whole(answer.get("available_balance", 0), "available_balance")
+        return whole(self._balance(workspace).get("available_balance", 0), "available_balance")
+
+    def currency(self, workspace: str) -> str:
+        """Return the currency of all amounts of a workspace, such as GBP."""
+        return str(self._balance(workspace).get("currency_code") or "")
+
+    def _balance(self, workspace: str) -> dict[str, Any]:
+        return self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
 
     def filters(self, *, workspace: str = "") -> list[ListedFilter]:
         """Return the filters that studies may use, with the names of their answers."""

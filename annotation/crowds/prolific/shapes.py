@@ -23,6 +23,7 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 State = TypeVar("State", bound=StrEnum)
 # characters of a rejection's message, by the reference of "Approve or reject a submission"
 SHORTEST_REJECTION = 100
+SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # a completion code's action; for some workspaces only
 
 
 class StudyState(StrEnum):

@@ -218,6 +218,7 @@ def _panel() -> Section:
             *_keys("panel", "preset", "hits"),
             "crowd.fee_percent",
             *_keys("panel", "worker", "session", "project", "signature", "finish", "personal_codes", "api"),
+            *_keys("crowd", "screen_out_cents", "screen_outs", "demographics"),
         ),
         crowd="external",
     )

@@ -40,6 +40,7 @@ ACTIONS = {
     "AUTOMATICALLY_APPROVE": set(),
     "MANUALLY_REVIEW": set(),
     "REQUEST_RETURN": {"return_reason"},
+    "FIXED_SCREEN_OUT_PAYMENT": {"fixed_screen_out_reward", "slots"},
 }
 TRANSITIONS = {
     ("UNPUBLISHED", "PUBLISH"): "ACTIVE",
@@ -56,7 +57,12 @@ SHORTEST_REASON = 100
 LEAST_HOURLY = (
     600  # £6.00 / $8.00 an hour (researcher-help.prolific.com, "Prolific's payment principles"), in pence
 )
-CHANGEABLE = {"internal_name", "total_available_places", "submissions_config"}  # R: of a published study
+CHANGEABLE = {
+    "internal_name",
+    "total_available_places",
+    "submissions_config",
+    "completion_codes",
+}  # R: of a published study
 MOST_BONUSES = 200
 
 
@@ -134,6 +140,9 @@ def update_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> A
     if study.status != "UNPUBLISHED":
         if frozen := sorted(set(body) - CHANGEABLE):
             raise Refusal({name: ["Can't be changed once the study is published."] for name in frozen})
+        if "completion_codes" in body:
+            _raise_slots(world, study, body["completion_codes"])
+            body = {name: value for name, value in body.items() if name != "completion_codes"}
         more = int(body.get("total_available_places", study.places)) - study.places
         if more < 0:
             raise Refusal(
@@ -147,6 +156,21 @@ def update_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> A
     return 200, _study(world, study)
 
 
+def _raise_slots(world: World, study: Study, codes: list[dict[str, Any]]) -> None:
+    """R: "FixedScreenOut", resuming your study: the slots alone are sent."""
+    paying = {code["code"]: action for code, action in world.screen_outs(study)}
+    for entry in codes:
+        [changed] = entry["actions"]
+        if entry["code"] not in paying or set(changed) != {"action", "slots"}:
+            raise Refusal({"completion_codes": ["Only slots can be changed once the study is published."]})
+        action = paying[entry["code"]]
+        more = changed["slots"] - action["slots"]
+        if more < 0:
+            raise Refusal({"completion_codes": ["You can only increase slots."]})
+        world.afford(more * world.price(action["fixed_screen_out_reward"]))
+        action["slots"] = changed["slots"]
+
+
 def transition_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
     """POST /studies/{id}/transition/"""
     study = _find(world.studies, path[0], "study")
@@ -155,7 +179,7 @@ def transition_study(world: World, path: tuple[str, ...], _: Query, body: Body) 
     if following is None:
         raise Refusal(f"You can't {body['action']} a study that is {study.status}.", code=140003)
     if body["action"] == "PUBLISH":
-        world.afford(study.places * world.price(study.reward))
+        world.afford(study.places * world.price(study.reward) + world.screen_outs_cents(study))
     study.status = following
     return 200, _study(world, study)
 

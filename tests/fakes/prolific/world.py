@@ -157,7 +157,30 @@ class World:
 
     def held_cents(self) -> int:
         """What is set aside for places that were published and not paid yet (R: "locking the amount required")."""
-        return sum(self.price(study.reward) * self._unpaid(study) for study in self.studies.values())
+        published = [study for study in self.studies.values() if study.status != "UNPUBLISHED"]
+        places = sum(self.price(study.reward) * self._unpaid(study) for study in published)
+        return places + sum(
+            self.screen_outs_cents(study) for study in published if study.status != "COMPLETED"
+        )
+
+    def screen_outs(self, study: Study) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """The codes that pay people who are screened out, with the action."""
+        return [
+            (code, action)
+            for code in study.fields["completion_codes"]
+            for action in code["actions"]
+            if action["action"] == "FIXED_SCREEN_OUT_PAYMENT"
+        ]
+
+    def screen_outs_cents(self, study: Study) -> int:
+        """What is set aside for screen-outs still to come; that it is, is a guess (?)."""
+        return sum(
+            self.price(action["fixed_screen_out_reward"]) * (action["slots"] - self._screened_out(study))
+            for _code, action in self.screen_outs(study)
+        )
+
+    def _screened_out(self, study: Study) -> int:
+        return sum(one.status == "SCREENED OUT" for one in self.of(study.id))
 
     def available_cents(self) -> int:
         """What is left for new things."""
@@ -265,6 +288,11 @@ class World:
             self.approve(one)
         elif kind == "REQUEST_RETURN":
             one.return_requested = self.now()
+        elif kind == "FIXED_SCREEN_OUT_PAYMENT":
+            one.status = "SCREENED OUT"
+            self.spent_cents += self.price(action["fixed_screen_out_reward"])
+            if self._screened_out(study) >= action["slots"] and study.status == "ACTIVE":
+                study.status = "PAUSED"
 
     def give_back(self, submission_id: str) -> None:
         """A participant returns their submission: unpaid, and the place is free again (R)."""
