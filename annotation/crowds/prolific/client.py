@@ -24,6 +24,7 @@ from annotation.crowds.prolific.shapes import (
     SCREEN_OUT,
     SHORTEST_REJECTION,
     BonusSetUp,
+    Hook,
     ListedFilter,
     PanelStudy,
     ParticipantGroup,
@@ -36,7 +37,7 @@ from annotation.crowds.prolific.shapes import (
     whole,
 )
 
-Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup, ListedFilter)
+Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup, ListedFilter, Hook)
 Parameters = Mapping[str, str | int]
 
 PAGE_SIZE = 100
@@ -201,6 +202,34 @@ class ProlificClient:
         }
         self._ask("POST", "messages/", json=body)
 
+    def hook_secret(self, workspace: str) -> str:
+        """Return the secret that signs the workspace's webhooks; "" if there is none."""
+        parameters = {"workspace_id": known_id(workspace, "workspace")}
+        rows = self._answered("GET", "hooks/secrets/", params=parameters).get("results") or []
+        values = [str(row.get("value") or "") for row in rows if row.get("workspace_id") == workspace]
+        return values[0] if values else ""
+
+    def create_hook_secret(self, workspace: str) -> str:
+        """Make the secret. One that was there before is replaced, for all subscriptions."""
+        body = {"workspace_id": known_id(workspace, "workspace")}
+        return str(self._answered("POST", "hooks/secrets/", json=body).get("value") or "")
+
+    def hooks(self, workspace: str) -> list[Hook]:
+        parameters = {"workspace_id": known_id(workspace, "workspace"), "is_enabled": "true"}
+        return self._listed("hooks/subscriptions/", parameters, Hook.read)
+
+    def subscribe(self, workspace: str, *, event: str, address: str) -> None:
+        """Subscribe to an event and confirm it, as the reference asks."""
+        body = {
+            "workspace_id": known_id(workspace, "workspace"),
+            "event_type": event,
+            "target_url": address,
+        }
+        answer = self._ask("POST", "hooks/subscriptions/", json=body)
+        made = Hook.read(_object(answer, "POST hooks/subscriptions/"))
+        secret = answer.headers.get("X-Hook-Secret", "")
+        self._ask("POST", f"hooks/subscriptions/{made.id}/", json={"secret": secret})
+
     def _listed(
         self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
@@ -236,14 +265,7 @@ class ProlificClient:
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return an answer's JSON object. A truncated answer counts as lost."""
-        answer = self._ask(method, path, **request)
-        try:
-            read = json.loads(answer.content, parse_float=Decimal)
-        except ValueError as error:
-            raise TryLater(f"Prolific's answer to {method} {path} was cut short.") from error
-        if not isinstance(read, dict):
-            raise TryLater(f"Prolific's answer to {method} {path} is no object.")
-        return read
+        return _object(self._ask(method, path, **request), f"{method} {path}")
 
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a call once; ``request`` are httpx's ``json`` and ``params``."""
@@ -261,6 +283,16 @@ class ProlificClient:
         if answer.is_success:
             return answer
         raise _failure(method, path, answer)
+
+
+def _object(answer: httpx.Response, asked: str) -> dict[str, Any]:
+    try:
+        read = json.loads(answer.content, parse_float=Decimal)
+    except ValueError as error:
+        raise TryLater(f"Prolific's answer to {asked} was cut short.") from error
+    if not isinstance(read, dict):
+        raise TryLater(f"Prolific's answer to {asked} is no object.")
+    return read
 
 
 def _not_configured(why: str) -> TryLater:

@@ -217,6 +217,23 @@ class ParticipantGroup:
 
 
 @dataclass(frozen=True)
+class Hook:
+    """A subscription to an event: Prolific posts it to the address."""
+
+    id: str
+    event: str
+    address: str
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Hook:
+        return cls(
+            id=read_id(row.get("id"), "subscription"),
+            event=str(row.get("event_type") or ""),
+            address=str(row.get("target_url") or ""),
+        )
+
+
+@dataclass(frozen=True)
 class ListedFilter:
     """A filter of Prolific's list: its answers (id -> words), or the bounds of its range."""
 

@@ -12,7 +12,7 @@ from tests.fakes.prolific.world import BulkBonus, Group, Refusal, Study, Submiss
 
 Query = Mapping[str, str]
 Body = Mapping[str, Any]
-Answer = tuple[int, Any]
+Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 Endpoint = Callable[[World, tuple[str, ...], Query, Body], Answer]
 
 # R: "Create a draft study", its required fields and the ones that Quorum could have a use for.
@@ -321,10 +321,57 @@ def get_balance(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answe
     return 200, {"currency_code": "GBP", "total_balance": total, "available_balance": world.available_cents()}
 
 
+def list_secrets(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
+    """GET /hooks/secrets/?workspace_id=…"""
+    value = world.hook_secrets.get(query["workspace_id"])
+    rows = [{"id": "s1", "value": value, "workspace_id": query["workspace_id"]}] if value else []
+    return 200, {"results": rows}
+
+
+def create_secret(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /hooks/secrets/: replaces the workspace's secret (R)."""
+    _check_fields(body, {"workspace_id": str}, required={"workspace_id"})
+    world.hook_secrets[body["workspace_id"]] = value = f"secret-{world.new_id()}"
+    return 201, {"id": "s1", "value": value, "workspace_id": body["workspace_id"]}
+
+
+def list_hooks(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
+    """GET /hooks/subscriptions/"""
+    enabled = [one for one in world.hooks.values() if one["is_enabled"]]
+    return 200, {"results": [one for one in enabled if one["workspace_id"] == query["workspace_id"]]}
+
+
+def create_hook(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /hooks/subscriptions/: not enabled before it is confirmed with the secret of the header (R)."""
+    fields = {"workspace_id": str, "event_type": str, "target_url": str}
+    _check_fields(body, fields, required=set(fields))
+    if body["workspace_id"] not in world.hook_secrets:
+        raise Refusal("Create a secret for the workspace first.")
+    if not body["target_url"].startswith("https://"):
+        raise Refusal({"target_url": ["Must be https."]})
+    hook = {"id": world.new_id(), "is_enabled": False, **body}
+    world.hooks[hook["id"]] = hook
+    return 201, hook, {"X-Hook-Secret": f"confirm-{hook['id']}"}
+
+
+def confirm_hook(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """POST /hooks/subscriptions/{id}/"""
+    hook = _find(world.hooks, path[0], "subscription")
+    if body.get("secret") != f"confirm-{hook['id']}":
+        raise Refusal({"secret": ["Not the secret of this subscription."]})
+    hook["is_enabled"] = True
+    return 200, hook
+
+
 ROUTES: list[tuple[str, str, str, Endpoint]] = [
     ("POST", r"studies/", "create study", create_study),
     ("GET", r"studies/", "list studies", list_studies),
     ("GET", r"filters/", "list filters", list_filters),
+    ("GET", r"hooks/secrets/", "list secrets", list_secrets),
+    ("POST", r"hooks/secrets/", "create secret", create_secret),
+    ("GET", r"hooks/subscriptions/", "list hooks", list_hooks),
+    ("POST", r"hooks/subscriptions/", "create hook", create_hook),
+    ("POST", r"hooks/subscriptions/(\w+)/", "confirm hook", confirm_hook),
     ("GET", r"projects/(\w+)/studies/", "list studies", list_project_studies),
     ("GET", r"studies/(\w+)/", "get study", get_study),
     ("PATCH", r"studies/(\w+)/", "update study", update_study),

@@ -1,5 +1,9 @@
 """Prolific's rows: studies, submissions, bonuses, groups, messages, and the researcher's money in whole cents."""
 
+import base64
+import hashlib
+import hmac
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -118,6 +122,8 @@ class World:
         self.groups: dict[str, Group] = {}
         self.messages: list[dict[str, str]] = []
         self.people: dict[str, Traits] = {}
+        self.hook_secrets: dict[str, str] = {}
+        self.hooks: dict[str, dict[str, Any]] = {}
         self._ahead = timedelta()
         self._coming: list[tuple[datetime, str, int]] = []
         self._issued = 0
@@ -193,6 +199,27 @@ class World:
         if study.status == "COMPLETED":
             return sum(state in RUNNING or state == "AWAITING REVIEW" for state in states)
         return study.places - states.count("APPROVED")
+
+    def deliveries(self, submission_id: str) -> Iterator[tuple[str, bytes, dict[str, str]]]:
+        """What is posted when a submission changed: address, body and signed headers (R: "Receiving", "Verifying")."""
+        one = self.submissions[submission_id]
+        for hook in self.hooks.values():
+            if hook["is_enabled"] and hook["event_type"] == "submission.status.change":
+                event = {
+                    "resource_id": one.id,
+                    "event_type": hook["event_type"],
+                    "participant_id": one.participant,
+                    "status": one.status,
+                }
+                body, sent = json.dumps(event).encode(), str(int(self.now().timestamp()))
+                secret = self.hook_secrets[hook["workspace_id"]]
+                digest = hmac.new(secret.encode(), sent.encode() + body, hashlib.sha256).digest()
+                signed = {
+                    "X-Prolific-Request-Signature": base64.b64encode(digest).decode(),
+                    "X-Prolific-Request-Timestamp": sent,
+                    "X-Event-ID": self.new_id(),
+                }
+                yield hook["target_url"], body, signed
 
     def afford(self, cents: int) -> None:
         """Refuses what the account cannot pay."""
