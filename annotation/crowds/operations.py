@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from annotation.crowds import outbox, qualifications
 from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.prolific.demographics import fetch_demographics
 from annotation.crowds.publishing import (
     begin_closing,
     begin_opening,
@@ -191,6 +192,13 @@ def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> 
     """Raise the number of people who are paid when they are screened out; Prolific pauses a study that reached it."""
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
     return Outcome(f"{count} more people who are screened out will be paid.")
+
+
+@operation("fetch-demographics", "Fetch demographics", scope="exports")
+def demographics(*, study: Study, by: User | None) -> Outcome:
+    """Fetch what the design names (``crowd.demographics``) of the people whose work was handed in, from Prolific."""
+    count = fetch_demographics(study=study, by=by)
+    return Outcome("Prolific described one person." if count == 1 else f"Prolific described {count} people.")
 
 
 class MessageRequest(Parameters):

@@ -74,13 +74,14 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """The form of a step; ``needs`` is what the crowd must be able to do."""
+    """The form of a step; ``needs`` is what the crowd must be able to do, and ``key`` what the design must say."""
 
     step: str
     title: str
     help: str = ""
     needs: Ability | None = None
     button: str = ""
+    key: str = ""
 
 
 FORMS = (
@@ -103,6 +104,13 @@ FORMS = (
         "Pay more people who are screened out",
         "The study pauses at Prolific when as many were paid as the design says.",
         Ability.EXTEND,
+        key="screen_outs",
+    ),
+    CrowdForm(
+        "fetch-demographics",
+        "Fetch demographics",
+        "What the design names of the people who handed in work. The file format demographics has it.",
+        key="demographics",
     ),
     CrowdForm(
         "qualify-worker",
@@ -225,6 +233,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         for form in FORMS
         if (asks or form.step == "qualify-worker")
         and (form.needs is None or form.needs in can)
+        and (not form.key or getattr(design.crowd, form.key))
         and STEPS[form.step].permission in context["rights"]
     ]
     states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
@@ -363,11 +372,8 @@ add_operation(
 add_operation(operations.block, label="Block")
 add_operation(operations.unblock, label="Take the block back")
 add_operation(operations.qualify, label="Qualify")
-add_operation(
-    operations.more_screen_outs,
-    label="Pay more",
-    offered=lambda study: bool(design_of(study).crowd.screen_outs),
-)
+add_operation(operations.more_screen_outs, label="Pay more")
+add_operation(operations.demographics, label="Fetch them")
 add_operation(operations.write, label="Send")
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
 add_operation(money_operations.was_done, name="call-was-done", label="It was done", fields=())

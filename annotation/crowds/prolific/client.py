@@ -6,6 +6,8 @@ idempotent, and *paying bonuses not*: paying a set-up twice pays the people twic
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import ssl
@@ -202,6 +204,25 @@ class ProlificClient:
         }
         self._ask("POST", "messages/", json=body)
 
+    def demographics(self, study: str) -> list[dict[str, str]]:
+        """Return a row for each submission, by column names in lower case.
+
+        Without filters it is the basic export, which may be repeated. The reference promises JSON and says no more;
+        Prolific's own command-line client gets a CSV file. Both are read.
+        """
+        path = f"studies/{known_id(study, 'study')}/demographic-export/"
+        answer = self._ask("POST", path, json={"filters": []})
+        text = answer.content.decode("utf-8-sig", errors="replace")
+        if text.lstrip()[:1] in ("[", "{"):
+            rows = _object_rows(answer, path)
+        else:
+            rows = list(csv.DictReader(io.StringIO(text)))
+        if any(
+            None in row or None in row.values() or len(row) < 2 for row in rows
+        ):  # a file that was cut short, or none
+            raise TryLater(f"Prolific's answer to POST {path} is no table of demographics.")
+        return [{_column(name): str(value or "") for name, value in row.items()} for row in rows]
+
     def hook_secret(self, workspace: str) -> str:
         """Return the secret that signs the workspace's webhooks; "" if there is none."""
         parameters = {"workspace_id": known_id(workspace, "workspace")}
@@ -283,6 +304,21 @@ class ProlificClient:
         if answer.is_success:
             return answer
         raise _failure(method, path, answer)
+
+
+def _column(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).lower()
+
+
+def _object_rows(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
+    try:
+        read = json.loads(answer.content)
+    except ValueError as error:
+        raise TryLater(f"Prolific's answer to POST {path} was cut short.") from error
+    rows = read.get("results") if isinstance(read, dict) else read
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TryLater(f"Prolific's answer to POST {path} holds no rows; expected a list of objects.")
+    return rows
 
 
 def _object(answer: httpx.Response, asked: str) -> dict[str, Any]:

@@ -321,6 +321,18 @@ def get_balance(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answe
     return 200, {"currency_code": "GBP", "total_balance": total, "available_balance": world.available_cents()}
 
 
+def export_demographics(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
+    """POST /studies/{id}/demographic-export/: a CSV file (O: Prolific's client; columns of published exports)."""
+    study = _find(world.studies, path[0], "study")
+    names = {"Age": "age", "Sex": "sex", "Country of residence": "current-country-of-residence"}
+    lines = [["Submission id", "Participant id", "Status", *names]]
+    for one in world.of(study.id):
+        traits = world.people.get(one.participant, {})
+        answers = [str(traits.get(name, "DATA_EXPIRED")) for name in names.values()]
+        lines.append([one.id, one.participant, one.status, *answers])
+    return 200, "\r\n".join(",".join(line) for line in lines), {"Content-Type": "text/csv"}
+
+
 def list_secrets(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
     """GET /hooks/secrets/?workspace_id=…"""
     value = world.hook_secrets.get(query["workspace_id"])
@@ -367,6 +379,7 @@ ROUTES: list[tuple[str, str, str, Endpoint]] = [
     ("POST", r"studies/", "create study", create_study),
     ("GET", r"studies/", "list studies", list_studies),
     ("GET", r"filters/", "list filters", list_filters),
+    ("POST", r"studies/(\w+)/demographic-export/", "export demographics", export_demographics),
     ("GET", r"hooks/secrets/", "list secrets", list_secrets),
     ("POST", r"hooks/secrets/", "create secret", create_secret),
     ("GET", r"hooks/subscriptions/", "list hooks", list_hooks),

@@ -141,7 +141,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _say(
         self, status: int, answer: object, headers: dict[str, str] | None = None, *, cut_short: bool = False
     ) -> None:
-        content = b"" if answer is None else json.dumps(answer).encode()
+        kept = isinstance(answer, str) and (headers or {}).get("Content-Type") == "text/csv"
+        content = b"" if answer is None else (str(answer) if kept else json.dumps(answer)).encode()
         if cut_short:
             content = content[: len(content) // 2]
         self.send_response(status)
