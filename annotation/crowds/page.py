@@ -53,7 +53,6 @@ CANNOT = {
     Ability.REJECT: "reject",
     Ability.BONUS: "pay bonuses",
     Ability.BLOCK: "block a worker",
-    Ability.QUALIFY: "give qualifications",
     Ability.MESSAGE: "write to workers",
     Ability.COST: "say what it costs",
 }
