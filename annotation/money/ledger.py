@@ -274,7 +274,10 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
     """Spend what the crowd paid to a person who was screened out. Return False if it was booked, or pays nothing."""
     publication = session.publication
     key = _key(session, "screen-out")
-    if not publication.screen_out_cents or _is_booked(key):
+    if not publication.screen_out_cents:
+        return False
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a sync at the same moment waits
+    if _is_booked(key):
         return False
     held = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
         screen_outs_held=F("screen_outs_held") - 1

@@ -154,7 +154,7 @@ class Workers(Part):
         json_schema_extra={"rows": 2},
     )
     devices: Listed[Literal["desktop", "tablet", "mobile"]] = Field(
-        (), title="Devices", description="None chosen: any.", json_schema_extra={"words": DEVICE_WORDS}
+        (), title="Devices", description="None chosen: any.", json_schema_extra={"words": {**DEVICE_WORDS}}
     )
     requires: Listed[QualificationName] = Field(
         (),

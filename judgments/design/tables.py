@@ -387,7 +387,7 @@ class Crowd(Part):
         (),
         title="Demographics to fetch",
         description="By Prolific's API; personal data: say so in the consent text.",
-        json_schema_extra={"words": DEMOGRAPHICS},
+        json_schema_extra={"words": {**DEMOGRAPHICS}},
     )  # fmt: skip
     masters: bool = Field(False, title="Masters only", description="For a higher fee.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(

@@ -13,8 +13,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import claim_for_session, join_sent, open_session, person_sent
 from annotation.models import (
+    Assignment,
     Commitment,
     CrowdCall,
     CrowdSession,
@@ -214,6 +215,35 @@ def test_a_study_is_opened_once_a_second_person_confirms(olga: User) -> None:
     assert (done.status_code, done.json()["state"]) == (200, "done")
     draft.refresh_from_db()
     assert draft.state == "open"
+
+
+def test_rejected_work_is_approved_once_a_second_person_confirms(study: Study, olga: User) -> None:
+    """Approving it costs its pay anew: 0.12 with the fee for each of two."""
+    StudyRole.objects.create(study=study, user=person("rhea"), role="reviewer")
+    pages = []
+    for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
+        worker = person_sent(study=study, raw=f"A1BOB{number}", name="WorkerId")
+        join_sent(study=study, worker=worker, consent=True)
+        session = open_session(publication=up, worker=worker, external_id=f"3BOB{number}")
+        assert up.hit is not None
+        claim = claim_for_session(session=session, hit=up.hit)
+        Assignment.objects.filter(pk=claim.assignment.pk).update(
+            state="rejected", submitted_at=timezone.now()
+        )
+        CrowdSession.objects.filter(pk=session.pk).update(
+            status="rejected", booked="released", confirmed=True
+        )
+        pages.append(str(claim.assignment.pk))
+    cents = sum(up.price_cents for up in Publication.objects.filter(study=study).order_by("pk")[:2])
+    limit(confirm_cents=cents - 1)
+    rhea = User.objects.get(username="rhea")
+    asked = send(f"studies/{study.slug}/approve/", rhea, {"assignments": pages})
+    assert (asked.status_code, asked.json()["total_cents"]) == (202, cents)
+    assert not CrowdCall.objects.exists()
+    done = send(f"spending-requests/{asked.json()['request']}/confirm/", confirmer())
+    assert (done.status_code, done.json()["state"]) == (200, "done"), done.json()
+    calls = CrowdCall.objects.filter(kind="approve")
+    assert [(one.made_by, one.reserved_cents) for one in calls] == [(rhea, cents // 2)] * 2
 
 
 def test_a_request_is_void_once_the_situation_has_changed(

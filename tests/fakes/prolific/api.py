@@ -99,8 +99,8 @@ def _check_filter(world: World, entry: Mapping[str, Any]) -> None:
     if about is None:
         raise Refusal({"filters": [f"There is no filter {name!r}."]})
     if about["type"] == "select":
-        rows = {"ParticipantGroupID": world.groups, "StudyID": world.studies}
-        known = rows.get(about["data_type"], about["choices"])
+        rows = {"ParticipantGroupID": set(world.groups), "StudyID": set(world.studies)}
+        known = rows.get(about["data_type"], set(about["choices"]))
         if missing := [one for one in entry["selected_values"] if one not in known]:
             raise Refusal({"filters": [f"Unknown to the filter {name}: {missing}."]})
         if extra := set(entry.get("weightings", {})) - set(entry["selected_values"]):
