@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -292,6 +293,28 @@ def test_an_owner_of_the_installation_sets_limits_as_amounts(
     assert "1.10\xa0USD" in client.get(PAGE).content.decode()
     told = Client().get("/api/spending/", headers=key_of(User.objects.get(username="root"))).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
+
+
+def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
+    root = User.objects.create_superuser("root")
+
+    def put(user: User, **body: Any) -> Any:
+        sent = json.dumps(body)
+        return Client().put("/api/spending/", sent, content_type="application/json", headers=key_of(user))
+
+    assert put(olga, currency="USD", day_cents=1).status_code == 403
+    told = put(root, account="olga", currency="USD", day_cents=110).json()
+    assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
+    wrong = put(root, account="olga", currency="USD", confirm_cents=5)
+    assert "belongs to the limits of the installation" in wrong.json()["detail"]
+    assert put(root, account="nobody", currency="USD").status_code == 404
+    assert put(root, currency="usd").status_code == 400
+    with pytest.raises(CommandError, match="belongs to the limits of the installation"):
+        call_command("set_limits", account="olga", currency="USD", confirm_cents="5")
+    call_command("set_limits", "--currency", "USD", "--confirm-cents", "700")
+    put(root, account="olga", currency="USD", total_cents=9)
+    rows = SpendingLimit.objects.values_list("account__username", "day_cents", "total_cents", "confirm_cents")
+    assert set(rows) == {("olga", None, 9, None), (None, None, None, 700)}
 
 
 RACE = """
