@@ -271,7 +271,7 @@ def own_record_needed(workers: Workers, backend: str) -> str:
     )
 
 
-def not_stated(workers: Workers, backend: str, *, api: bool) -> list[str]:
+def not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
     """Return the words of the requirements that the crowd, with the panel's ``api``, can neither state nor check."""
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     if api:

@@ -16,7 +16,7 @@ UNITS_A_PART = 2
 # nine units or three people two at a time; three HITs, one at a time; the units, and then three systems, singly
 PARTS = dict.fromkeys(FORMS, 5) | {"demographics": 2, "mturk": 3, "mtme": 8}
 IMAGES = {"a.jpg": ["a dog runs", "a brown dog"], "b.jpg": ["a cat"], "c.jpg": ["a red car", "a car"]}
-DESCRIBED = {
+DESCRIBED: dict[str, Any] = {
     "crowd": {"backend": "external", "reward_cents": 100, "demographics": ["age"]},
     "panel": {"preset": "prolific", "api": True},
 }

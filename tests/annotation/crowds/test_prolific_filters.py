@@ -22,7 +22,7 @@ ASKED: dict[str, Any] = {
     "approved_at_least": 50,
     "devices": ["desktop", "tablet"],
 }
-FIT = {
+FIT: dict[str, Any] = {
     "current-country-of-residence": "South Korea",
     "fluent-languages": ["German", "English"],
     "approval_rate": 96,
@@ -39,7 +39,7 @@ def opened(prolific: ProlificEmulator, workers: dict[str, Any]) -> Panel:
 
 def test_only_who_fulfils_what_is_asked_sees_the_study(prolific: ProlificEmulator) -> None:
     panel = opened(prolific, ASKED)
-    others = {
+    others: dict[str, dict[str, Any]] = {
         "aa1": {"current-country-of-residence": "Germany"},
         "aa2": {"fluent-languages": ["German"]},
         "aa3": {"approval_rate": 95},

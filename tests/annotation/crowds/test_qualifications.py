@@ -40,6 +40,7 @@ def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> Non
     main = make_study(pilot.dataset, name="Main", workers=MAIN)
     ada = joined(pilot)
     claim = claim_assignment(study=pilot, worker=ada.worker)
+    assert claim is not None
     join_study(study=make_study(pilot.dataset, name="Free", workers=MAIN), name="ada", known=ada.worker)
     submit_assignment(assignment=claim.assignment, answers=answers_for(claim.assignment))
     with pytest.raises(RequirementNotMet, match="who did not take part in an earlier one"):
