@@ -15,7 +15,7 @@ from unfold.decorators import display
 
 from annotation.crowds import Ability, backend_of, operations
 from annotation.crowds.sync import SYNC
-from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Worker
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Qualification, Worker
 from annotation.money import operations as money_operations
 from annotation.money.costs import (
     Forecast,
@@ -266,6 +266,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "latest": _lines(calls)[:SHOWN] if states else [],
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
         "compared": _compared(study),
+        "qualifications": _qualifications(study),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
         "names": _names(study) if asks else [],
@@ -343,6 +344,13 @@ def _names(study: Study) -> list[str]:
 def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
     found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
     return [(str(label), found[value]) for value, label in words.choices if value in found]
+
+
+def _qualifications(study: Study) -> list[tuple[str, int]]:
+    """Return how many of the study's people have each qualification, for the first few names."""
+    rows = Qualification.objects.filter(worker__participations__study=study)
+    counted = rows.values_list("name").annotate(n=Count("pk")).order_by("name")
+    return list(counted[:SHOWN])
 
 
 def _compared(study: Study) -> dict[str, object] | None:

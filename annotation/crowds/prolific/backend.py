@@ -98,9 +98,10 @@ class ProlificBackend(ExternalBackend):
             )
 
     def look_ahead(self, design: StudyDesign) -> None:
-        if not settings.PROLIFIC_TOKEN or not needs_the_list(design.workers):
+        if not settings.PROLIFIC_TOKEN or not (settings.PROLIFIC_WORKSPACE or needs_the_list(design.workers)):
             return
         with open_client() as client:
+            refuse_other_currency(client, design)
             filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
     def where(self, study: Study) -> str:

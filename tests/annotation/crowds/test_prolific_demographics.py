@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.prolific.demographics import fetch_demographics
@@ -18,6 +19,7 @@ from evaluation.export.exporting import export_judgments
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import LOST, Panel, panel_study
 from tests.fakes.prolific import Fault, ProlificEmulator
+from tests.judgments.desk import do, words
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +57,11 @@ def test_what_the_design_names_is_fetched_and_exported(described: Panel, tmp_pat
         f"{second.worker.name},,,",
     ]
     assert "aa1" not in json.dumps(lines)
+
+
+def test_the_page_fetches_them(described: Panel, designer: Client) -> None:
+    shown = designer.post(do(described.study, "fetch-demographics"), {"page": "crowd"}, follow=True)
+    assert "Prolific described 2 people." in words(shown)
 
 
 def test_they_are_forgotten_with_the_ids(described: Panel) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
 from annotation.crowds.base import Ability
 from annotation.crowds.panel.people import end_panel_session
@@ -14,6 +15,7 @@ from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
 from tests.annotation.crowds.prolific_panel import LOST, PLACES, PRICE, Panel, go_on, panel_study
 from tests.fakes.prolific import Fault, ProlificEmulator
+from tests.judgments.desk import do, words
 
 pytestmark = pytest.mark.django_db
 
@@ -91,12 +93,27 @@ def test_a_budget_that_does_not_reach_for_screen_outs_opens_nothing(prolific: Pr
         open_study(study=study)
 
 
-def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulator) -> None:
+@pytest.mark.parametrize("away", [False, True])
+def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulator, away: bool) -> None:
     study = panel_study(currency="USD")
-    open_study(study=study)
-    call = CrowdCall.objects.get(kind=Ability.PUBLISH)
-    assert "pays in GBP, and the study's amounts are in USD; set crowd.currency to 'GBP'" in call.problem
+    said = "pays in GBP, and the study's amounts are in USD; set crowd.currency to 'GBP'"
+    if away:  # then the message to publish finds it
+        prolific.faults.plan("get balance", Fault.ERROR_BEFORE)
+        open_study(study=study)
+        assert said in CrowdCall.objects.get(kind=Ability.PUBLISH).problem
+    else:
+        with pytest.raises(WrongState, match=said):
+            open_study(study=study)
+        assert not CrowdCall.objects.exists()
     assert not prolific.world.studies
+
+
+def test_the_page_pays_more_of_them(paying: Panel, designer: Client) -> None:
+    sent = {"page": "crowd", "count": "1", "why": "Many do not fit."}
+    shown = designer.post(do(paying.study, "more-screen-outs"), sent, follow=True)
+    assert "1 more people who are screened out will be paid." in words(shown)
+    go_on(paying.study)
+    assert paying.publication.screen_outs == 3
 
 
 def test_a_design_pays_less_than_the_work_and_says_how_many() -> None:
