@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from unfold.decorators import display
 
 from annotation.crowds import Ability, backend_of, operations
+from annotation.crowds.people import comes_by_the_link
 from annotation.crowds.sync import SYNC
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Qualification, Worker
 from annotation.money import operations as money_operations
@@ -35,6 +36,7 @@ from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
+from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
@@ -266,7 +268,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "latest": _lines(calls)[:SHOWN] if states else [],
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
         "compared": _compared(study),
-        "qualifications": _qualifications(study),
+        "qualifications": _qualifications(study, design.workers),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
         "names": _names(study) if asks else [],
@@ -346,11 +348,14 @@ def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[
     return [(str(label), found[value]) for value, label in words.choices if value in found]
 
 
-def _qualifications(study: Study) -> list[tuple[str, int]]:
-    """Return how many of the study's people have each qualification, for the first few names."""
-    rows = Qualification.objects.filter(worker__participations__study=study)
-    counted = rows.values_list("name").annotate(n=Count("pk")).order_by("name")
-    return list(counted[:SHOWN])
+def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
+    """Return how many people of the crowd have each qualification that the design names."""
+    names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
+    if not names:
+        return []
+    place = "" if comes_by_the_link(study.place) else study.place
+    rows = Qualification.objects.filter(name__in=names, worker__place=place)
+    return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
 
 
 def _compared(study: Study) -> dict[str, object] | None:

@@ -76,8 +76,11 @@ def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 def grant(*, assignment: Assignment) -> None:
     """Give who handed in what the study grants, within the transaction of the submission."""
     study = assignment.study
-    name, worker = design_of(study).workers.grants, assignment.worker
-    if not name or not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
+    name = design_of(study).workers.grants
+    if not name:
+        return
+    worker = assignment.worker
+    if not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
         return
     _record(worker, name, 1)
     if Ability.QUALIFY in backend_of(study).can and worker.place:

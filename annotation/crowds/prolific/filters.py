@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -125,7 +125,7 @@ def _choices(
     name: str,
     key: str,
     values: Iterable[str],
-    names: Any = lambda value: (value,),
+    names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
     """Return value -> id of Prolific's answer."""
     ids = {words.casefold(): choice for choice, words in _known(listed, name, key).choices.items()}
@@ -135,14 +135,10 @@ def _choices(
         choice = next((ids[one] for one in called if one in ids), None)
         if choice is None:
             near = difflib.get_close_matches(called[0], ids, n=1)
-            hint = f"; did you mean {_words(listed[name], ids[near[0]])!r}?" if near else ""
+            hint = f"; did you mean {listed[name].choices[ids[near[0]]]!r}?" if near else ""
             raise _refused(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
         found[value] = choice
     return found
-
-
-def _words(known: ListedFilter, choice: str) -> str:
-    return known.choices[choice]
 
 
 def _country_names(code: str) -> tuple[str, ...]:

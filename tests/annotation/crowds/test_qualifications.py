@@ -25,6 +25,7 @@ from tests.annotation.crowds.turking import Crowd, one_hit, sync, up
 from tests.annotation.test_requirements import answers_for
 from tests.fakes.mturk import MTurkEmulator
 from tests.fakes.prolific import Fault, ProlificEmulator, Refusal
+from tests.judgments.desk import page, words
 
 pytestmark = pytest.mark.django_db
 
@@ -102,9 +103,10 @@ def test_an_allow_list_of_ids_is_a_group_at_prolific(prolific: ProlificEmulator)
     assert not panel.came
 
 
-def test_a_panel_without_api_is_checked_here(client: Client) -> None:
+def test_a_panel_without_api_is_checked_here(designer: Client) -> None:
     study = paper_panel(preset="plain", workers=MAIN)
     give(study, "P1")
+    assert "pilot: 1" in words(designer.get(page(study, "crowd")))
     start(study, {"id": "P1"})
     start(study, {"id": "P2"})
     assert list(CrowdSession.objects.order_by("pk").values_list("status", flat=True)) == [
