@@ -28,7 +28,10 @@ from judgments.studies.studies import design_of
 def qualify(
     *, study: Study, workers: Collection[Worker], name: str, value: int = 1, by: User | None = None
 ) -> None:
-    """Give people a qualification, or take it away with the value 0, here and at their crowd."""
+    """Give people a qualification, or take it away with the value 0, here and at their crowd.
+
+    Before the study is first opened, its crowd hears of it when it is published.
+    """
     name = name.strip()
     if not is_qualification(name):
         raise WrongState(
@@ -37,7 +40,7 @@ def qualify(
         )
     for worker in workers:
         _record(worker, name, value)
-        if Ability.QUALIFY in backend_of(study).can and worker.place:
+        if Ability.QUALIFY in backend_of(study).can and worker.place and worker.place == study.place:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
     words = f"{people} {'got' if value else 'lost'} the qualification {name}."

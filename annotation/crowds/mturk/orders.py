@@ -41,7 +41,7 @@ from annotation.crowds.mturk.qualifications import (
 from annotation.crowds.mturk.questions import (
     external_question,
 )
-from annotation.crowds.people import installation_word
+from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
@@ -156,7 +156,7 @@ def _published(hit: TurkHIT) -> dict[str, Any]:
 def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign) -> str:
     crowd = design.crowd
     more = [is_master(live=place == LIVE)] if crowd.masters else []
-    more += _has_or_lacks(client, design.workers)
+    more += _has_or_lacks(client, design.workers, place=place)
     if is_tested_there(design):
         test = qualification_test(design.quiz, seed=design.seed, title=title_of(design))
         more.append(score_at_least(_test(client, study, design), test.needed))
@@ -358,20 +358,24 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {"qualification": qualification}
 
 
-def _has_or_lacks(client: TurkClient, workers: Workers) -> list[Requirement]:
-    """Return what is asked of our qualifications. One that keeps people out is made if it is missing."""
-    needed = [client.own_qualification(_own_name(name)) for name in workers.requires]
-    for name, found in zip(workers.requires, needed, strict=True):
-        if found is None:
+def _has_or_lacks(client: TurkClient, workers: Workers, *, place: str) -> list[Requirement]:
+    """Return what is asked of our qualifications, once the service knows who has them.
+
+    One that keeps people out is made if it is missing.
+    """
+    asked = []
+    for name in (*workers.requires, *workers.forbids):
+        wanted, people = name in workers.requires, ids_not_passed_on(place, name)
+        if wanted and not people and client.own_qualification(_own_name(name)) is None:
             raise Refused(
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-    unwanted = [_given_by_us(client, name) for name in workers.forbids]
-    return [
-        *(has(one, wanted=True) for one in needed if one is not None),
-        *(has(one, wanted=False) for one in unwanted),
-    ]
+        qualification = _given_by_us(client, name)
+        for worker in people:
+            client.qualify(qualification, worker, 1)
+        asked.append(has(qualification, wanted=wanted))
+    return asked
 
 
 def _given_by_us(client: TurkClient, wanted: str) -> str:

@@ -20,7 +20,7 @@ from django.db.models import Count, Max
 
 from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
-from annotation.crowds.people import session_pseudonym
+from annotation.crowds.people import ids_not_passed_on, session_pseudonym
 from annotation.crowds.prolific.client import ProlificClient, open_client
 from annotation.crowds.prolific.filters import filters_of, needs_the_list
 from annotation.crowds.prolific.people import (
@@ -44,6 +44,7 @@ from annotation.crowds.prolific.shapes import (
     SubmissionState,
 )
 from annotation.models import CrowdCall, CrowdSession, Publication
+from common.downloads import batched
 from common.errors import WrongState
 from common.markup import plain_text
 from judgments.design.study_design import StudyDesign
@@ -53,6 +54,7 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
 FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
+MEMBERS_AT_ONCE = 500
 VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
 NOT_PAID = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",
@@ -91,6 +93,12 @@ class ProlificBackend(ExternalBackend):
             raise WrongState(
                 f"Study {study.slug!r} was not opened: PUBLIC_URL is {settings.PUBLIC_URL!r}; expected the https "
                 "address under which people at Prolific reach this server."
+            )
+        asked = design.workers
+        if not settings.PROLIFIC_WORKSPACE and (asked.requires or asked.forbids or asked.grants):
+            raise WrongState(
+                f"Study {study.slug!r} was not opened: qualifications are groups of a workspace at Prolific; set "
+                "PROLIFIC_WORKSPACE."
             )
         if not design.crowd.reward_cents:
             raise WrongState(
@@ -247,7 +255,7 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
     earlier = (
         Publication.objects.filter(study=study, place=study.place).exclude(external_id="").order_by("pk")
     )
-    blocked, needed = groups_of(client, design)
+    blocked, needed = groups_of(client, design, place=publication.place)
     return StudyDraft(
         name=design.crowd.title or design.name,
         internal_name=publication.token,
@@ -267,10 +275,13 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
     )
 
 
-def groups_of(client: ProlificClient, design: StudyDesign) -> tuple[list[str], list[list[str]]]:
+def groups_of(
+    client: ProlificClient, design: StudyDesign, *, place: str
+) -> tuple[list[str], list[list[str]]]:
     """Return the groups whose members are kept out, and for each qualification needed the groups of its name.
 
-    A group that keeps people out is made if it is missing, as people may get into it while the study runs.
+    People who got a qualification before any study of theirs was open are added now. A group that keeps people out
+    is made if it is missing, as people may get into it while the study runs.
     """
     workers, workspace = design.workers, str(settings.PROLIFIC_WORKSPACE)
     if not workspace:
@@ -282,15 +293,19 @@ def groups_of(client: ProlificClient, design: StudyDesign) -> tuple[list[str], l
     by_name: dict[str, list[str]] = {}
     for group in client.groups(workspace):
         by_name.setdefault(group.name, []).append(group.id)
-    for name in workers.requires:
-        if name not in by_name:
+    for name in (blocked_group_name(), *workers.forbids, *workers.requires):
+        people = ids_not_passed_on(place, name)
+        if name in workers.requires and name not in by_name and not people:
             raise Refused(
                 f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
                 "so that nobody could take part; give the qualification to somebody first."
             )
-    blocked = []
-    for name in (blocked_group_name(), *workers.forbids):
-        blocked += by_name.get(name) or [client.create_group(workspace, name=name).id]
+        if name not in by_name:
+            by_name[name] = [client.create_group(workspace, name=name).id]
+        for some in batched(people, MEMBERS_AT_ONCE):
+            for group_id in by_name[name]:
+                client.add_to_group(group_id, some)
+    blocked = [group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]]
     return blocked, [by_name[name] for name in workers.requires]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from annotation.crowds.publishing import open_study
 from annotation.crowds.qualifications import people_by_ids, qualify
@@ -101,6 +102,36 @@ def test_an_allow_list_of_ids_is_a_group_at_prolific(prolific: ProlificEmulator)
     with pytest.raises(Refusal, match="aa2 does not see"):
         prolific.enter(panel_there.external_id, "aa2")
     assert not panel.came
+
+
+def test_a_list_of_ids_may_be_there_before_the_study_is_opened(prolific: ProlificEmulator) -> None:
+    study = panel_study(workers={"requires": ["chosen"], "forbids": ["pilot"]})
+    give(study, "aa1", "aa2", name="chosen")
+    give(study, "aa2")
+    prolific.faults.plan("add members", Fault.DROP_AFTER)
+    open_study(study=study)
+    go_on(study)
+    panel = Panel(study, prolific)
+    panel.arrive("aa1")
+    for name in ("aa2", "aa3"):
+        with pytest.raises(Refusal, match=f"{name} does not see"):
+            panel.arrive(name)
+
+
+def test_such_a_list_at_mechanical_turk(turk: MTurkEmulator) -> None:
+    study = one_hit(workers={"requires": ["chosen"]})
+    give(study, "AADA", name="chosen")
+    open_study(study=study)
+    there = Crowd(turk, study)
+    with pytest.raises(Exception, match="qualif"):
+        there.accept(up(study)[0], "bob")
+    there.accept(up(study)[0], "ada")
+
+
+def test_groups_need_a_workspace(prolific: ProlificEmulator, settings: Settings) -> None:
+    settings.PROLIFIC_WORKSPACE = ""
+    with pytest.raises(WrongState, match="set PROLIFIC_WORKSPACE"):
+        open_study(study=panel_study(workers=PILOT))
 
 
 def test_a_panel_without_api_is_checked_here(designer: Client) -> None:
