@@ -63,6 +63,7 @@ RETRY_SECONDS = 3600  # between two attempts at a test
 LONGEST_FEEDBACK = 1024
 
 _types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
+_qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
 
 
 def annotation_of(token: str, study: Study) -> str:
@@ -137,6 +138,7 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         made = found
     except NotAtTurk as problem:  # the HIT type was removed meanwhile
         _types.clear()
+        _qualifications.clear()
         raise TryLater(str(problem), undone=True) from None
     return _published(made)
 
@@ -172,6 +174,7 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
         properties["Keywords"] = crowd.keywords
     key = (f"{place} {settings.MTURK_ENDPOINT}", json.dumps(properties, sort_keys=True))
     if key not in _types:
+        _pass_on(client, design.workers, place=place)
         made = client.hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE, events=EVENTS)
@@ -359,23 +362,34 @@ def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _has_or_lacks(client: TurkClient, workers: Workers, *, place: str) -> list[Requirement]:
-    """Return what is asked of our qualifications, once the service knows who has them.
-
-    One that keeps people out is made if it is missing.
-    """
+    """Return what is asked of our qualifications. One that keeps people out is made if it is missing."""
     asked = []
     for name in (*workers.requires, *workers.forbids):
-        wanted, people = name in workers.requires, ids_not_passed_on(place, name)
-        if wanted and not people and client.own_qualification(_own_name(name)) is None:
+        wanted = name in workers.requires
+        if wanted and not ids_not_passed_on(place, name) and not _ours(client, place, name):
             raise Refused(
                 f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
                 "qualification to somebody first."
             )
-        qualification = _given_by_us(client, name)
-        for worker in people:
-            client.qualify(qualification, worker, 1)
-        asked.append(has(qualification, wanted=wanted))
+        asked.append(has(_ours(client, place, name) or _given_by_us(client, name), wanted=wanted))
     return asked
+
+
+def _ours(client: TurkClient, place: str, name: str) -> str | None:
+    key = (f"{place} {settings.MTURK_ENDPOINT}", name)
+    if key not in _qualifications:
+        found = client.own_qualification(_own_name(name))
+        if found is None:
+            return None
+        _qualifications[key] = found
+    return _qualifications[key]
+
+
+def _pass_on(client: TurkClient, workers: Workers, *, place: str) -> None:
+    """Tell the service of people who got a qualification before any study of theirs was open."""
+    for name in (*workers.requires, *workers.forbids):
+        for worker in ids_not_passed_on(place, name):
+            client.qualify(_given_by_us(client, name), worker, 1)
 
 
 def _given_by_us(client: TurkClient, wanted: str) -> str:
