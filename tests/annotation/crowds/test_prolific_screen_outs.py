@@ -13,6 +13,7 @@ from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.costs import forecast_of
 from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
+from tests.annotation.crowds.panels import entry
 from tests.annotation.crowds.prolific_panel import LOST, PLACES, PRICE, Panel, go_on, panel_study
 from tests.fakes.prolific import Fault, ProlificEmulator
 from tests.judgments.desk import do, words
@@ -106,6 +107,12 @@ def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulat
             open_study(study=study)
         assert not CrowdCall.objects.exists()
     assert not prolific.world.studies
+
+
+def test_who_is_screened_out_reads_what_they_get(paying: Panel) -> None:
+    screened_out(paying, "aa1")
+    ids = {"PROLIFIC_PID": "aa1", "SESSION_ID": paying.came["aa1"], "STUDY_ID": "s"}
+    assert "You get 0.40 GBP for your time" in words(entry(paying.study, ids))
 
 
 def test_the_page_pays_more_of_them(paying: Panel, designer: Client) -> None:
