@@ -39,6 +39,7 @@ urlpatterns = [
     path("s/<slug:slug>/mturk/", mturk_views.arrive, name="mturk"),
     path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
     path("hooks/mturk/", hooks.mturk, name="mturk-hook"),
+    path("hooks/prolific/", hooks.prolific, name="prolific-hook"),
     path("look/<slug:key>/", preview.look, name="look"),
     path("me/", joining.me, name="me"),
     path("me/resume/", joining.renew_resume, name="my-resume"),

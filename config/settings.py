@@ -103,6 +103,7 @@ SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
 PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
 PROLIFIC_TOKEN = env.str("PROLIFIC_TOKEN", default="")
 PROLIFIC_WORKSPACE = env.str("PROLIFIC_WORKSPACE", default="")  # for its balance and its groups
+PROLIFIC_HOOK_SECRET = env.str("PROLIFIC_HOOK_SECRET", default="")  # subscribe_prolific prints it
 PROLIFIC_PROJECT = env.str(
     "PROLIFIC_PROJECT", default=""
 )  # the project of new studies; default: the first one

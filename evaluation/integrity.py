@@ -90,7 +90,8 @@ def budgets_are_what_their_ledger_says() -> Sentences:
 
 def money_is_kept_within_a_budget() -> Sentences:
     own = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
-    for rows in (Publication.objects.filter(held__gt=0), CrowdCall.objects.filter(reserved_cents__gt=0)):
+    holding = Publication.objects.filter(Q(held__gt=0) | Q(screen_outs_held__gt=0))
+    for rows in (holding, CrowdCall.objects.filter(reserved_cents__gt=0)):
         for slug, pk in rows.exclude(Exists(own)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
             name = rows.model._meta.verbose_name
             yield f"Study {slug}: {name} {pk} keeps money, and the study has no budget there."
@@ -132,8 +133,12 @@ def bonuses_that_are_done_are_spent() -> Sentences:
 def unpublished_hits_hold_no_money() -> Sentences:
     """Slots hold money from publication to decision; dropped calls hold none."""
     idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
-    rows = Publication.objects.filter(state__in=idle, held__gt=0)
-    yield from _sentences(rows, "publication {pk} is {state}, and holds {held} slots.")
+    rows = Publication.objects.filter(state__in=idle)
+    yield from _sentences(rows.filter(held__gt=0), "publication {pk} is {state}, and holds {held} slots.")
+    yield from _sentences(
+        rows.filter(screen_outs_held__gt=0),
+        "publication {pk} is {state}, and holds {screen_outs_held} screen-outs.",
+    )
     dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
     yield from _sentences(dropped, "call {key} was dropped, and keeps money.")
 

@@ -11,7 +11,15 @@ from django.utils.translation import gettext as _
 from annotation.crowds import backend_of
 from annotation.crowds.people import pseudonym, remove_ids
 from annotation.errors import ArrivalRefused, RequirementNotMet, SlotTaken
-from annotation.models import Assignment, CrowdSession, Participation, Publication, RawId, Worker
+from annotation.models import (
+    Assignment,
+    CrowdSession,
+    Demographics,
+    Participation,
+    Publication,
+    RawId,
+    Worker,
+)
 from annotation.models.assignments import LIVE
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
 from annotation.work.claims import (
@@ -271,7 +279,10 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
 
 @transaction.atomic
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
-    """Delete raw ids of the study's people who are in no other study; nobody can pay or message them any more."""
+    """Delete raw ids of the study's people who are in no other study, and the study's demographics.
+
+    Nobody can pay or message them any more.
+    """
     if study.state == Study.State.OPEN:
         raise WrongState(
             f"Nothing was deleted: study {study.slug!r} is open, and people who come leave their ids again; close it "
@@ -287,6 +298,7 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     ).values("pk")
     people = RawId.objects.filter(worker__in=here).exclude(worker__in=elsewhere)
     rows = list(people | RawId.objects.filter(session__study=study))
+    Demographics.objects.filter(study=study).delete()
     remove_ids(rows)
     RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
     gone = len(rows)

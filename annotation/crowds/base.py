@@ -179,8 +179,20 @@ class CrowdBackend(ABC):
         """Return the place of a study's rows: the crowd, and sandbox or live."""
         return self.name
 
+    def person_of(self, design: StudyDesign) -> str:
+        """Return the name of a person's raw id."""
+        return self.person
+
     def refuse(self, study: Study, design: StudyDesign) -> None:
         """Raise WrongState, with one sentence, if a study cannot be opened here."""
+        return
+
+    def look_ahead(self, design: StudyDesign) -> None:
+        """Ask the crowd whether it can state the design, before it is opened. No transaction is open.
+
+        Raises:
+            Refused: it cannot. TryLater: it does not say; publishing asks again.
+        """
         return
 
     @abstractmethod
@@ -193,6 +205,10 @@ class CrowdBackend(ABC):
 
     def bonus_fee(self, cents: int) -> int:
         return 0
+
+    def screen_out_price(self, design: StudyDesign) -> Price:
+        """Return what a person gets who is screened out, if the crowd pays that."""
+        return Price(reward_cents=0, fee_cents=0)
 
     def plans(self, study: Study) -> Iterable[Plan]:
         """Yield what to publish; nothing if workers join by a link."""

@@ -27,6 +27,7 @@ from annotation.crowds.people import pseudonym
 from annotation.errors import KeptApart, TooLate
 from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.models.assignments import LIVE
+from annotation.money.ledger import pay_screen_out
 from annotation.work.claims import release_slots
 from annotation.work.presentation import places_of
 from annotation.work.stopping import lock_for_settling, reopen_slots, update_outcomes
@@ -72,6 +73,8 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: SeenWo
             problem = IncompleteWork(str(error))
     elif work.status in LEFT:
         end_session(session=session, status=work.status)
+        if work.status == Status.SCREENED_OUT:
+            pay_screen_out(session=session)
     if work.status in DECIDED:
         settle_session(
             session=session,

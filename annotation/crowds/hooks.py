@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -11,6 +12,7 @@ from django.views.decorators.http import require_POST
 from annotation.crowds.mturk import notifications
 from annotation.crowds.mturk.notifications import Subscription, read_sns
 from annotation.crowds.mturk.pages import SITES
+from annotation.crowds.prolific.notifications import studies_with_news
 from annotation.crowds.sync import note_hint
 from common.errors import QuorumError
 
@@ -37,4 +39,25 @@ def mturk(request: HttpRequest) -> HttpResponse:
     for hit in message:
         for place in SITES:
             note_hint(place=place, external_id=hit)
+    return HttpResponse(status=204)
+
+
+@csrf_exempt  # signed by its sender
+@never_cache
+@require_POST
+def prolific(request: HttpRequest) -> HttpResponse:
+    """Receive a webhook of Prolific's."""
+    if not settings.PROLIFIC_HOOK_SECRET:
+        raise Http404("No secret is set.")
+    try:
+        studies = studies_with_news(
+            request.body,
+            signature=request.headers.get("X-Prolific-Request-Signature", ""),
+            timestamp=request.headers.get("X-Prolific-Request-Timestamp", ""),
+            now=timezone.now(),
+        )
+    except QuorumError as problem:
+        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
+    for study in studies:
+        note_hint(place="prolific", external_id=study)
     return HttpResponse(status=204)

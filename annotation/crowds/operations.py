@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import User
 from rest_framework import serializers
 
-from annotation.crowds import outbox
+from annotation.crowds import outbox, qualifications
 from annotation.crowds.delivery import carry_out_calls
-from annotation.crowds.publishing import begin_closing, begin_opening, carry_out_opening, unfinished_calls
+from annotation.crowds.prolific.demographics import fetch_demographics
+from annotation.crowds.publishing import (
+    begin_closing,
+    begin_opening,
+    carry_out_opening,
+    look_ahead,
+    pay_more_screen_outs,
+    unfinished_calls,
+)
+from annotation.crowds.qualifications import people_by_ids
 from annotation.crowds.sync import SYNC, ask_to_sync, sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.money.confirming import confirmable
 from annotation.work.joining import worker_of
 from common.errors import WrongState
-from common.parameters import Parameters
+from common.parameters import KeysField, Parameters, Reason
 from judgments.access.roles import Right
+from judgments.design.requirements import LONGEST_QUALIFICATION
 from judgments.models import Study
 from judgments.studies.log import note_event
 from judgments.study_operations import FollowUp, Outcome, operation
@@ -41,9 +53,14 @@ SYNC_LATER = FollowUp(now=lambda study: "", later=_ask_later)
     orders=True,
     then=FollowUp(now=lambda study: carry_out_opening(study=study), later=_ask_later),
 )
-@confirmable("open")
 def open_to_workers(*, study: Study, by: User | None) -> Outcome:
     """Publish the study to its crowd; twice is harmless."""
+    look_ahead(study=study)
+    return _open(study=study, by=by)
+
+
+@confirmable("open")
+def _open(*, study: Study, by: User | None) -> Outcome:
     return Outcome(begin_opening(study=study, by=by))
 
 
@@ -65,6 +82,7 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     return Outcome(words, synced)
 
 
+MOST_IDS = 5_000
 WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
 
 
@@ -116,11 +134,21 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
 
 
 class QualifyRequest(Parameters):
-    """Whom, and what the crowd calls the qualification."""
+    """Whom, and the qualification's name; studies require or forbid it (``workers.requires``, ``workers.forbids``)."""
 
-    worker = serializers.CharField(max_length=80, style=WORKERS)
-    qualification = serializers.CharField(max_length=80)
-    value = serializers.IntegerField(min_value=0, max_value=999_999_999, initial=1)
+    one_of = (("worker", "ids"),)
+
+    worker = serializers.CharField(max_length=80, required=False, style=WORKERS)
+    ids = KeysField(
+        max_length=MOST_IDS,
+        required=False,
+        label="Or ids at the crowd",
+        help_text="One a line; also of people who never came.",
+    )
+    qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)
+    value = serializers.IntegerField(
+        min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 takes it away."
+    )
 
 
 @operation(
@@ -130,11 +158,47 @@ class QualifyRequest(Parameters):
     scope="workers",
     then=SYNC_LATER,
 )
-def qualify(*, study: Study, by: User | None, worker: str, qualification: str, value: int) -> Outcome:
-    """Ask the crowd to give a worker a qualification. Studies may require it by its name."""
-    found = worker_of(study, worker)
-    outbox.ask_to_qualify(study=study, worker=found, qualification=qualification, value=value, by=by)
-    return Outcome(f"The crowd is asked to give {found} the qualification.")
+def qualify(
+    *,
+    study: Study,
+    by: User | None,
+    qualification: str,
+    value: int,
+    worker: str = "",
+    ids: Collection[str] = (),
+) -> Outcome:
+    """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
+    found = [worker_of(study, worker)] if worker else people_by_ids(study=study, ids=ids)
+    qualifications.qualify(study=study, workers=found, name=qualification, value=value, by=by)
+    who = str(found[0]) if len(found) == 1 else f"{len(found)} people"
+    return Outcome(f"{who} {'got' if value else 'lost'} the qualification {qualification}.")
+
+
+class ScreenOutsRequest(Reason):
+    """How many more people who are screened out get something."""
+
+    count = serializers.IntegerField(min_value=1, max_value=100_000, label="More paid screen-outs")
+
+
+@operation(
+    "more-screen-outs",
+    "Pay more people who are screened out",
+    parameters=ScreenOutsRequest,
+    orders=True,
+    then=SYNC_LATER,
+)
+@confirmable("more-screen-outs")
+def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
+    """Raise the number of people who are paid when they are screened out; Prolific pauses a study that reached it."""
+    pay_more_screen_outs(study=study, count=count, by=by, why=why)
+    return Outcome(f"{count} more people who are screened out will be paid.")
+
+
+@operation("fetch-demographics", "Fetch demographics", scope="exports")
+def demographics(*, study: Study, by: User | None) -> Outcome:
+    """Fetch what the design names (``crowd.demographics``) of the people whose work was handed in, from Prolific."""
+    count = fetch_demographics(study=study, by=by)
+    return Outcome("Prolific described one person." if count == 1 else f"Prolific described {count} people.")
 
 
 class MessageRequest(Parameters):

@@ -147,14 +147,20 @@ def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
     """Ask to give the worker one of our qualifications, which studies may require by name."""
-    if not qualification.strip():
+    name = qualification.strip()
+    if not name:
         raise WrongState("Nobody was qualified: say which qualification.")
+    before = CrowdCall.objects.filter(
+        place=study.place, worker=worker, kind=Ability.QUALIFY, payload__qualification=name
+    )
+    changes = before.exclude(payload__value=value).count()  # given again after it was taken away
+    again = [changes] if changes else []
     return write_message(
         study=study,
         kind=Ability.QUALIFY,
-        key=call_key(Ability.QUALIFY, study.place, worker.pk, qualification.strip(), value),
+        key=call_key(Ability.QUALIFY, study.place, worker.pk, name, value, *again),
         worker=worker,
-        payload={"qualification": qualification.strip(), "value": value},
+        payload={"qualification": name, "value": value},
         by=by,
     )
 
@@ -234,7 +240,12 @@ def _published(call: CrowdCall) -> None:
         expires_at=until or publication.expires_at,
     )
     _reserve_again(call)
-    hold_places(call=call, publication=publication, places=publication.places)
+    hold_places(
+        call=call,
+        publication=publication,
+        places=publication.places,
+        screen_outs=publication.screen_outs,
+    )
     if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
         ask_to_take_down(publication=publication, by=call.made_by)
 
@@ -247,18 +258,27 @@ def _extended(call: CrowdCall) -> None:
     """Apply more slots or time. The external HIT is open again, with the slots that were released."""
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
+    more, again = int(call.payload.get("screen_outs", 0)), int(call.payload.get("screen_outs_again", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     decided = publication.sessions.exclude(booked="").count()
     # a second request before the first was sent finds the slots reserved
     empty = max(0, publication.places + places - publication.held - decided)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
+        screen_outs=F("screen_outs") + more,
         expires_at=until or publication.expires_at,
         state=Publication.State.PUBLISHED,
     )
-    if places + reopened:
+    if places + reopened + more + again:
         _reserve_again(call)
-        hold_places(call=call, publication=publication, places=min(places + reopened, empty))
+        paid = publication.entries.filter(what="screened-out").count()
+        unpaid = max(0, publication.screen_outs + more - publication.screen_outs_held - paid)
+        hold_places(
+            call=call,
+            publication=publication,
+            places=min(places + reopened, empty),
+            screen_outs=min(more + again, unpaid),
+        )
 
 
 def _expired(call: CrowdCall) -> None:

@@ -14,8 +14,9 @@ from django.template.response import TemplateResponse
 from unfold.decorators import display
 
 from annotation.crowds import Ability, backend_of, operations
+from annotation.crowds.people import comes_by_the_link
 from annotation.crowds.sync import SYNC
-from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Worker
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, Publication, Qualification, Worker
 from annotation.money import operations as money_operations
 from annotation.money.costs import (
     Forecast,
@@ -35,6 +36,7 @@ from annotation.work.operations import extend
 from judgments.admin.base import ReadOnlyAdmin, short_time, study_column
 from judgments.admin.operations import add_operation
 from judgments.cached_figures import Figures, add_figures, cached_figures, required_figures
+from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.studies import design_of
 from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
@@ -53,7 +55,6 @@ CANNOT = {
     Ability.REJECT: "reject",
     Ability.BONUS: "pay bonuses",
     Ability.BLOCK: "block a worker",
-    Ability.QUALIFY: "give qualifications",
     Ability.MESSAGE: "write to workers",
     Ability.COST: "say what it costs",
 }
@@ -74,13 +75,14 @@ ASKED = {
 
 @dataclass(frozen=True, slots=True)
 class CrowdForm:
-    """The form of a step; ``needs`` is what the crowd must be able to do."""
+    """The form of a step; ``needs`` is what the crowd must be able to do, and ``key`` what the design must say."""
 
     step: str
     title: str
     help: str = ""
     needs: Ability | None = None
     button: str = ""
+    key: str = ""
 
 
 FORMS = (
@@ -99,10 +101,22 @@ FORMS = (
         Ability.BONUS,
     ),
     CrowdForm(
+        "more-screen-outs",
+        "Pay more people who are screened out",
+        "The study pauses at Prolific when as many were paid as the design says.",
+        Ability.EXTEND,
+        key="screen_outs",
+    ),
+    CrowdForm(
+        "fetch-demographics",
+        "Fetch demographics",
+        "What the design names of the people who handed in work. The file format demographics has it.",
+        key="demographics",
+    ),
+    CrowdForm(
         "qualify-worker",
         "Give a qualification",
-        "The qualification as the crowd names it.",
-        Ability.QUALIFY,
+        "Studies require or forbid it by its name. 0 takes it away.",
     ),
     CrowdForm(
         "block-worker",
@@ -218,8 +232,9 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     forms = [
         form
         for form in FORMS
-        if asks
+        if (asks or form.step == "qualify-worker")
         and (form.needs is None or form.needs in can)
+        and (not form.key or getattr(design.crowd, form.key))
         and STEPS[form.step].permission in context["rights"]
     ]
     states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
@@ -253,6 +268,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "latest": _lines(calls)[:SHOWN] if states else [],
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
         "compared": _compared(study),
+        "qualifications": _qualifications(study, design.workers),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
         "names": _names(study) if asks else [],
@@ -332,6 +348,16 @@ def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[
     return [(str(label), found[value]) for value, label in words.choices if value in found]
 
 
+def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
+    """Return how many people of the crowd have each qualification that the design names."""
+    names = {*workers.requires, *workers.forbids, *filter(None, [workers.grants])}
+    if not names:
+        return []
+    place = "" if comes_by_the_link(study.place) else study.place
+    rows = Qualification.objects.filter(name__in=names, worker__place=place)
+    return list(rows.values_list("name").annotate(n=Count("pk")).order_by("name"))
+
+
 def _compared(study: Study) -> dict[str, object] | None:
     """Return what the last comparison with the crowd found, without failed calls, which the page shows anyway."""
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
@@ -358,6 +384,8 @@ add_operation(
 add_operation(operations.block, label="Block")
 add_operation(operations.unblock, label="Take the block back")
 add_operation(operations.qualify, label="Qualify")
+add_operation(operations.more_screen_outs, label="Pay more")
+add_operation(operations.demographics, label="Fetch them")
 add_operation(operations.write, label="Send")
 add_operation(money_operations.retry, name="retry-call", label="Try again", fields=())
 add_operation(money_operations.was_done, name="call-was-done", label="It was done", fields=())

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from annotation.models import CrowdCall, CrowdSession, RawId
+from annotation.models import CrowdCall, CrowdSession, Qualification, RawId
 
 INSTEAD = "…"
 BY_THE_LINK = ("", "local")  # places of studies with a public link
@@ -74,6 +74,16 @@ def error_of_call(call: CrowdCall, words: str) -> str:
     elif call.worker_id is not None:
         rows = RawId.objects.filter(worker=call.worker_id, session=None)
     return without_ids(words, rows.values_list("value", flat=True))
+
+
+def ids_not_passed_on(place: str, qualification: str) -> list[str]:
+    """Return the ids of people who have a qualification here that their crowd was never asked to give them."""
+    asked = CrowdCall.objects.filter(
+        worker=OuterRef("worker"), place=place, kind="qualify", payload__qualification=qualification
+    )
+    people = Qualification.objects.filter(~Exists(asked), name=qualification, worker__place=place)
+    rows = RawId.objects.filter(worker__in=people.values("worker"), session=None).order_by("pk")
+    return list(rows.values_list("value", flat=True))
 
 
 def remove_ids(rows: Collection[RawId]) -> None:

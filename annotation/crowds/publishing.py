@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
+from annotation.crowds.base import CrowdProblem, Refused
 from annotation.crowds.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.outbox import apply_failure, ask_to_take_down, call_key, write_message
 from annotation.models import CrowdCall, Publication
@@ -47,7 +48,12 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     up = {*rows.filter(state__in=OPEN_THERE).values_list("hit", flat=True), *besides}
     wanted = [plan for plan in backend.plans(study) if plan.hit not in up and plan.places > 0]
     prices = [backend.price(design, places=plan.places) for plan in wanted]
-    total = sum(plan.places * price.cents for plan, price in zip(wanted, prices, strict=True))
+    screen_out, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
+    sums = [
+        plan.places * price.cents + screen_outs * screen_out
+        for plan, price in zip(wanted, prices, strict=True)
+    ]
+    total = sum(sums)
     budget = budget_of(study, study.place)
     if total > budget.left_cents:
         raise WrongState(
@@ -57,7 +63,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
         )
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
-    for plan, price in zip(wanted, prices, strict=True):
+    for plan, price, cents in zip(wanted, prices, sums, strict=True):
         number = numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.place, study.pk, study.slug, plan.hit, number)
         publication = Publication.objects.create(
@@ -69,6 +75,8 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             places=plan.places,
             reward_cents=price.reward_cents,
             fee_cents=price.fee_cents,
+            screen_outs=screen_outs,
+            screen_out_cents=screen_out,
             expires_at=until,
         )
         write_message(
@@ -76,7 +84,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             kind=Ability.PUBLISH,
             key=token,
             publication=publication,
-            cents=plan.places * price.cents,
+            cents=cents,
             by=by,
         )
     if wanted:
@@ -95,11 +103,12 @@ def ask_to_extend(
     *,
     publication: Publication,
     places: int = 0,
+    screen_outs: int = 0,
     until: datetime | None = None,
     by: User | None = None,
     why: str = "",
 ) -> None:
-    """Ask for more slots, more time, or both."""
+    """Ask for more slots, more paid screen-outs, or more time."""
     if publication.state not in (*PUBLISHED_THERE, Publication.State.FINISHED):
         raise WrongState(
             f"Nothing was changed: publication {publication} is {publication.get_state_display()}."
@@ -110,7 +119,8 @@ def ask_to_extend(
             "another one."
         )
     backend_of(publication.study).refuse_places(publication, places)
-    reopened = _given_back(publication) if until else 0
+    reopened = _given_back(publication) if until or screen_outs else 0
+    again = _screen_outs_given_back(publication)
     number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
     write_message(
         study=publication.study,
@@ -120,9 +130,12 @@ def ask_to_extend(
         payload={
             "places": places,
             "reopened": reopened,
+            "screen_outs": screen_outs,
+            "screen_outs_again": again,
             "expires_at": until.isoformat() if until else "",
         },
-        cents=(places + reopened) * publication.price_cents,
+        cents=(places + reopened) * publication.price_cents
+        + (screen_outs + again) * publication.screen_out_cents,
         by=by,
         why=why,
     )
@@ -151,6 +164,25 @@ def _given_back(publication: Publication) -> int:
     """Return the released slots that reopen with more time."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held - decided)
+
+
+def _screen_outs_given_back(publication: Publication) -> int:
+    """Return the paid screen-outs whose reservation was released, and which may come again."""
+    paid = publication.entries.filter(what="screened-out").count()
+    return max(0, publication.screen_outs - publication.screen_outs_held - paid)
+
+
+@as_one_order
+def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
+    """Ask to pay ``count`` more people who are screened out; a study that paused for want of them goes on."""
+    rows = Publication.objects.filter(study=study, place=study.place).exclude(screen_out_cents=0)
+    up = rows.filter(state__in=(*PUBLISHED_THERE, Publication.State.FINISHED))
+    publication = up.select_related("study").last()
+    if publication is None or study.state != Study.State.OPEN:
+        raise WrongState(
+            f"Nothing was changed: study {study.slug!r} is not open at a crowd that pays people who are screened out."
+        )
+    ask_to_extend(publication=publication, screen_outs=count, by=by, why=why)
 
 
 @transaction.atomic
@@ -206,6 +238,7 @@ def _keep_down(study: Study) -> None:
 
 def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
     """Open the study, send its outbox messages, and return where workers go."""
+    look_ahead(study=study)
     words = begin_opening(study=study, by=by)
     return f"{words} {carry_out_opening(study=study, progress=progress)}".rstrip()
 
@@ -227,11 +260,22 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
     return f"{refused} {later}".strip()
 
 
+def look_ahead(*, study: Study) -> None:
+    """Ask the crowd whether it can state the design, before a transaction opens the study."""
+    design = design_of(study)
+    try:
+        backend_for(design).look_ahead(design)
+    except Refused as problem:
+        raise WrongState(f"Study {study.slug!r} was not opened. {problem}") from problem
+    except CrowdProblem:
+        return  # the crowd is away: the message to publish asks again
+
+
 @as_one_order
 def begin_opening(*, study: Study, by: User | None = None) -> str:
     """Open the study here and write the messages for its crowd. Reopening publishes what is missing."""
     design = design_of(study)
-    unsaid = not_stated(design.workers, design.crowd.backend)
+    unsaid = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     if unsaid:
         raise WrongState(
             f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "

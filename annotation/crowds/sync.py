@@ -28,7 +28,13 @@ from annotation.crowds.handing_in import (
 from annotation.crowds.outbox import ask_to_delete
 from annotation.crowds.panel.people import tidy_up
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
-from annotation.money.ledger import OverBudget, ledger_sums, release_places, reserved_cents
+from annotation.money.ledger import (
+    OverBudget,
+    ledger_sums,
+    release_places,
+    release_screen_outs,
+    reserved_cents,
+)
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
 from annotation.words import spell_cents
@@ -425,6 +431,8 @@ def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> No
         release_places(publication=locked, places=free)
         locked.refresh_from_db()
     finished = not locked.held and not undecided
+    if finished:
+        release_screen_outs(publication=locked)
     locked.state = State.FINISHED if finished else State.EXPIRED
     locked.save(update_fields=["state"])
 

@@ -1,7 +1,7 @@
 """Workers, assignments, judgments, quality control, crowds and money."""
 
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport, WrittenCaption
-from annotation.models.crowds import CrowdCall, CrowdSession, Publication, RawId
+from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId
 from annotation.models.money import (
     Budget,
     Commitment,
@@ -20,7 +20,7 @@ from annotation.models.quality import (
     StudyAlarm,
 )
 from annotation.models.webhooks import Webhook, WebhookDelivery
-from annotation.models.workers import Invitation, Participation, Worker
+from annotation.models.workers import Invitation, Participation, Qualification, Worker
 
 __all__ = [
     "Adjudication",
@@ -32,6 +32,7 @@ __all__ = [
     "Commitment",
     "CrowdCall",
     "CrowdSession",
+    "Demographics",
     "Exclusion",
     "Invitation",
     "Judgment",
@@ -40,6 +41,7 @@ __all__ = [
     "Participation",
     "ProblemReport",
     "Publication",
+    "Qualification",
     "QualityRule",
     "QuizAttempt",
     "RawId",

@@ -57,6 +57,15 @@ class Publication(models.Model):
     held = models.PositiveIntegerField(default=0, help_text="Places whose price is reserved still.")
     reward_cents = models.PositiveIntegerField(help_text="Paid to a person.")
     fee_cents = models.PositiveIntegerField(help_text="The crowd's fee on it.")
+    screen_outs = models.PositiveIntegerField(
+        default=0, help_text="How many people who are screened out get something."
+    )
+    screen_outs_held = models.PositiveIntegerField(
+        default=0, help_text="Those whose price is reserved still."
+    )
+    screen_out_cents = models.PositiveIntegerField(
+        default=0, help_text="The price of one, with the crowd's fee."
+    )
     expires_at = models.DateTimeField(null=True, blank=True)
     seen = models.JSONField(
         default=dict,
@@ -83,6 +92,9 @@ class Publication(models.Model):
                 fields=["study", "place", "hit", "number"], name="publications_of_a_hit_are_numbered"
             ),
             models.CheckConstraint(condition=Q(held__lte=F("places")), name="held_places_are_places"),
+            models.CheckConstraint(
+                condition=Q(screen_outs_held__lte=F("screen_outs")), name="held_screen_outs_are_screen_outs"
+            ),
             models.CheckConstraint(
                 condition=~Q(state="published") | ~Q(external_id=""), name="what_is_published_has_an_id"
             ),
@@ -284,3 +296,22 @@ class RawId(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Demographics(models.Model):
+    """What a crowd says of a person who took part in a study: personal data, deleted with the raw ids."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="demographics")
+    answers = models.JSONField(help_text="By the names of the design's crowd.demographics.")
+    fetched_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "demographics"
+        constraints = [
+            models.UniqueConstraint(fields=["study", "worker"], name="demographics_once_per_study_and_worker")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} in {self.study}"

@@ -58,7 +58,7 @@ class LedgerEntry(AppendOnlyRow):
         max_length=160, unique=True, help_text="Of a payment: place, worker, session, what for."
     )
     what = models.CharField(
-        max_length=12, help_text="reserve, release, move, reward, bonus, unmatched, matched"
+        max_length=12, help_text="reserve, release, move, reward, bonus, screened-out, unmatched, matched"
     )
     reserved_cents = models.BigIntegerField(default=0, help_text="Change of what is reserved.")
     spent_cents = models.BigIntegerField(default=0, help_text="Change of what is spent.")

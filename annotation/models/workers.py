@@ -127,6 +127,28 @@ class Participation(models.Model):
         return f"{self.worker} in {self.study}"
 
 
+class Qualification(models.Model):
+    """Something that a person has: studies require or forbid it by its name (``workers.requires``, ``forbids``).
+
+    Crowds that have such lists get a copy of it: a qualification at Mechanical Turk, a group at Prolific.
+    """
+
+    of_study = ("worker__participations__study",)
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="qualifications")
+    name = models.CharField(max_length=80)
+    given_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name", "worker_id"]
+        constraints = [
+            models.UniqueConstraint(fields=["worker", "name"], name="a_qualification_once_per_worker")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker}: {self.name}"
+
+
 class Invitation(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
     code = models.CharField(max_length=40, unique=True)

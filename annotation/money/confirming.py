@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -35,18 +36,23 @@ NOT_ABOUT = ("why", "confirm", "seen")  # parameters that a preview does not tak
 class _Confirmable:
     do: Callable[..., Outcome]
     preview: Callable[..., Preview] | None
+    right: Right
 
 
 _confirmable: dict[str, _Confirmable] = {}
 
 
 def confirmable(
-    name: str, *, preview: Callable[..., Preview] | None = None
+    name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Let an operation that asks for much money wait for a second person; its outcome then ``waits``."""
+    """Let an operation that asks for much money wait for a second person; its outcome then ``waits``.
+
+    Args:
+        right: what who asked must still have when it is confirmed.
+    """
 
     def declare(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
-        _confirmable[name] = _Confirmable(do, preview)
+        _confirmable[name] = _Confirmable(do, preview, right)
 
         @wraps(do)
         def ask_or_do(*, study: Study, by: User | None, **values: Any) -> Outcome:
@@ -67,7 +73,7 @@ def _ask(
 ) -> Outcome:
     # as stored, since the refused service has changed the caller's; the same order asked for twice is one request
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    kept = json.loads(json.dumps(values, default=list))
+    kept = json.loads(json.dumps(values, default=_stored))
     request, created = SpendingRequest.objects.get_or_create(
         study=study,
         operation=name,
@@ -93,6 +99,10 @@ def _ask(
         "calls": [],
     }
     return Outcome(words, value, waits=True)
+
+
+def _stored(value: Any) -> Any:
+    return str(value) if isinstance(value, UUID) else list(value)
 
 
 def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
@@ -158,7 +168,7 @@ def _waiting(pk: int) -> SpendingRequest:
 
 def _carry_out(found: SpendingRequest) -> Outcome:
     study, asker, act = found.study, found.asked_by, current_act()
-    if asker is not None and not has_right(asker, Right.CHANGE, study):
+    if asker is not None and not has_right(asker, _confirmable[found.operation].right, study):
         raise WrongState(
             f"{asker.get_username()}, who asked, may not spend money of study {study.slug!r} any more."
         )

@@ -16,7 +16,7 @@ from statistics import median
 from django.db.models import Count, Q, QuerySet, Sum
 
 from annotation.crowds import CrowdBackend, backend_for, backend_of
-from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
 from annotation.words import spell_seconds
 from annotation.work.leases import paid_times
 from judgments.design.study_design import StudyDesign
@@ -32,6 +32,7 @@ class Forecast:
 
     Attributes:
         places: paid sessions.
+        screen_out_cents: what is kept for people who are screened out, with fees.
         seconds: active time of a session, by the design's ``seconds_per_unit``.
         wage_cents: the hourly reward at that pace.
     """
@@ -41,10 +42,11 @@ class Forecast:
     fee_cents: int
     seconds: float
     wage_cents: int | None
+    screen_out_cents: int = 0
 
     @property
     def cents(self) -> int:
-        return self.reward_cents + self.fee_cents
+        return self.reward_cents + self.fee_cents + self.screen_out_cents
 
 
 def forecast_of(study: Study) -> Forecast:
@@ -54,13 +56,18 @@ def forecast_of(study: Study) -> Forecast:
         state=Publication.State.WITHDRAWN
     )
     paid = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
-    rewards = fees = places = 0
+    rewards = fees = places = screen_outs = 0
     for publication in up.annotate(paid=paid):
         planned = publication.state == Publication.State.PLANNED
         count = publication.places if planned else publication.held + publication.paid
         reward, fee = publication.reward_cents, publication.fee_cents
         places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
+        kept = publication.screen_outs if planned else publication.screen_outs_held
+        screen_outs += kept * publication.screen_out_cents
+    paid_out = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
+    screen_outs += paid_out.aggregate(cents=Sum("spent_cents"))["cents"] or 0
     if not places:
+        screen_outs = _screen_outs(design, backend)
         for count, reward, fee in _planned(study, backend):
             places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
     seconds = _seconds_of_a_hit(study)
@@ -70,7 +77,12 @@ def forecast_of(study: Study) -> Forecast:
         fee_cents=fees,
         seconds=seconds,
         wage_cents=_wage(design, seconds),
+        screen_out_cents=screen_outs,
     )
+
+
+def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
+    return design.crowd.screen_outs * backend.screen_out_price(design).cents
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
@@ -85,6 +97,7 @@ def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecas
         fee_cents=sum(count * times * prices[count].fee_cents for count, times in counts.items()),
         seconds=seconds,
         wage_cents=_wage(design, seconds),
+        screen_out_cents=_screen_outs(design, backend),
     )
 
 

@@ -7,8 +7,8 @@ the counters can be recomputed from the entries. Call what books inside a transa
 Orders stay within the budget and the limits above it (``annotation.money.limits``). What a crowd paid without being
 asked is booked all the same; the budget then knows by how much it is exceeded.
 
-    reserved = the price of held slots of external HITs + reservations of open calls
-    spent    = rewards of approved sessions + bonuses, fees included
+    reserved = the price of held slots and screen-outs of external HITs + reservations of open calls
+    spent    = rewards of approved sessions + paid screen-outs + bonuses, fees included
 """
 
 from __future__ import annotations
@@ -225,10 +225,12 @@ def spend_call(*, call: CrowdCall) -> None:
     _keep(call, 0)
 
 
-def hold_places(*, call: CrowdCall, publication: Publication, places: int) -> None:
-    """Turn a call's reservation into held slots and release the rest."""
-    Publication.objects.filter(pk=publication.pk).update(held=F("held") + places)
-    more = call.reserved_cents - places * publication.price_cents
+def hold_places(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
+    """Turn a call's reservation into held slots and screen-outs, and release the rest."""
+    Publication.objects.filter(pk=publication.pk).update(
+        held=F("held") + places, screen_outs_held=F("screen_outs_held") + screen_outs
+    )
+    more = call.reserved_cents - places * publication.price_cents - screen_outs * publication.screen_out_cents
     if more > 0:
         _book_for(call, "release", -more, budget_of(call.study, call.place))
     _keep(call, 0)
@@ -248,6 +250,48 @@ def release_places(*, publication: Publication, places: int) -> bool:
         publication=locked,
     )
     return bool(Publication.objects.filter(pk=locked.pk).update(held=F("held") - places))
+
+
+def release_screen_outs(*, publication: Publication) -> None:
+    """Release the money of screen-outs that will not come any more. The row is locked by the caller."""
+    held = publication.screen_outs_held
+    if not held:
+        return
+    number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
+    book(
+        budget=budget_of(publication.study, publication.place),
+        key=f"unfilled:{publication.token}:{number}",
+        what="release",
+        reserved=-held * publication.screen_out_cents,
+        publication=publication,
+    )
+    Publication.objects.filter(pk=publication.pk).update(screen_outs_held=F("screen_outs_held") - held)
+    publication.screen_outs_held = 0
+
+
+@transaction.atomic
+def pay_screen_out(*, session: CrowdSession) -> bool:
+    """Spend what the crowd paid to a person who was screened out. Return False if it was booked, or pays nothing."""
+    publication = session.publication
+    key = _key(session, "screen-out")
+    if not publication.screen_out_cents:
+        return False
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a sync at the same moment waits
+    if _is_booked(key):
+        return False
+    held = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
+        screen_outs_held=F("screen_outs_held") - 1
+    )
+    return book(
+        budget=budget_of(session.study, session.place),
+        key=key,
+        what="screened-out",
+        reserved=-publication.screen_out_cents * held,
+        spent=publication.screen_out_cents,
+        publication=publication,
+        session=session,
+        fact=True,
+    )
 
 
 def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
@@ -348,8 +392,11 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 def reserved_cents(budget: Budget) -> int:
     """Return reserved, recomputed from held slots and open calls."""
     here = {"study": budget.study, "place": budget.place}
-    places = Publication.objects.filter(**here, held__gt=0).aggregate(
-        kept=Sum(F("held") * (F("reward_cents") + F("fee_cents")))
+    rows = Publication.objects.filter(**here)
+    places = rows.filter(Q(held__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
+        kept=Sum(
+            F("held") * (F("reward_cents") + F("fee_cents")) + F("screen_outs_held") * F("screen_out_cents")
+        )
     )["kept"]
     calls = CrowdCall.objects.filter(**here).aggregate(kept=Sum("reserved_cents"))["kept"]
     return (places or 0) + (calls or 0)

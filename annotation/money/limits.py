@@ -10,7 +10,7 @@ it is committed. The check locks the installation's row, so that two orders at o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ from datetime import datetime, time
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import F, Q, QuerySet, Sum
 from django.utils import timezone
@@ -26,7 +28,7 @@ from django.utils import timezone
 from annotation.models import Budget, Commitment, LedgerEntry, SpendingLimit
 from annotation.words import spell_cents
 from common.audit import acting_person
-from common.errors import QuorumError, WrongState
+from common.errors import NotThere, QuorumError, WrongState
 from judgments.models import Study
 
 MOST_SHOWN = 30
@@ -222,6 +224,46 @@ def _of_today() -> QuerySet[Any]:
     rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
     given_back = Q(call__made_at__gte=midnight) | Q(what="matched")  # work that turned out to be paid already
     return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)
+
+
+FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
+SUMS = ("day_cents", "total_cents", *FOR_ALL)
+
+
+def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
+    if account is not None and any(sums.get(name) is not None for name in FOR_ALL):
+        raise WrongState("What holds for each account belongs to the limits of the installation.")
+
+
+@transaction.atomic
+def set_limits(
+    *, account: str = "", currency: str, by: User | None = None, **sums: int | None
+) -> SpendingLimit:
+    """Set all limits of an account, or of the installation (""), in one currency; what is left out limits nothing."""
+    whose = User.objects.filter(username=account, is_staff=True).first() if account else None
+    if account and whose is None:
+        raise NotThere(f"Nothing was changed: there is no account of staff {account[:80]!r}.")
+    refuse_rules_of_one_account(whose, sums)
+    lock_row(currency)
+    row, created = SpendingLimit.objects.update_or_create(
+        account=whose, currency=currency, defaults={name: sums.get(name) for name in SUMS}
+    )
+    if by is not None:  # as the admin's own form does
+        LogEntry.objects.create(
+            user=by,
+            content_type=ContentType.objects.get_for_model(SpendingLimit),
+            object_id=str(row.pk),
+            object_repr=str(row),
+            action_flag=ADDITION if created else CHANGE,
+            change_message=", ".join(f"{name} {sums.get(name)}" for name in SUMS),
+        )
+    return row
+
+
+def lock_row(currency: str) -> None:
+    """Make the installation's row, which orders lock, and lock it."""
+    SpendingLimit.objects.get_or_create(account=None, currency=currency)
+    SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,11 @@ from django.views.decorators.http import require_POST
 
 from annotation.models import SpendingLimit, SpendingRequest
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
-from annotation.money.limits import standings
-from common.errors import QuorumError
+from annotation.money.limits import SUMS, lock_row, refuse_rules_of_one_account, standings
+from common.errors import QuorumError, WrongState
 from judgments.admin.base import QuorumAdmin, signed_in
 
 LATEST = 20
-FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
 
 
 if TYPE_CHECKING:
@@ -66,14 +65,14 @@ class LimitForm(_Form):
 
     class Meta:
         model = SpendingLimit
-        fields = ["account", "currency", "day_cents", "total_cents", *FOR_ALL]
+        fields = ["account", "currency", *SUMS]
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
-        if found.get("account") and any(found.get(name) is not None for name in FOR_ALL):
-            raise forms.ValidationError(
-                "What holds for each account belongs to the limits of the installation."
-            )
+        try:
+            refuse_rules_of_one_account(found.get("account"), found)
+        except WrongState as problem:
+            raise forms.ValidationError(str(problem)) from problem
         same = SpendingLimit.objects.filter(account=found.get("account"), currency=found.get("currency"))
         if same.exclude(pk=self.instance.pk).exists():
             raise forms.ValidationError("There are such limits already; change those.")
@@ -114,8 +113,8 @@ class SpendingLimitAdmin(QuorumAdmin):
 
     def save_model(self, request: HttpRequest, obj: SpendingLimit, form: Any, change: bool) -> None:
         with transaction.atomic():
-            if obj.account is not None:  # orders lock the installation's row
-                SpendingLimit.objects.get_or_create(account=None, currency=obj.currency)
+            if obj.account is not None:
+                lock_row(obj.currency)
             super().save_model(request, obj, form, change)
 
     def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:

@@ -36,6 +36,7 @@ from judgments.models import Study
 from judgments.study_operations import Outcome, operation, row_of
 
 MOST_CENTS = 10**9
+MOST_LIMIT = 10**14
 LONGEST_WHY = 1000
 
 
@@ -102,6 +103,33 @@ class BudgetRequest(ConfirmRequest):
     """All that may be spent."""
 
     cents = CentsField(min_value=0, label="All that may be spent", help_text="Fees and bonuses included.")
+
+
+class LimitsRequest(Parameters):
+    """The limits of an account, or of the whole installation; a sum that is left out limits nothing."""
+
+    account = serializers.CharField(
+        required=False, default="", allow_blank=True, help_text="Of staff; empty: the whole installation."
+    )
+    currency = serializers.RegexField(r"^[A-Z]{3}$", help_text="Three letters, such as USD.")
+    day_cents = serializers.IntegerField(
+        required=False, min_value=0, max_value=MOST_LIMIT, help_text="A day, in cents."
+    )
+    total_cents = serializers.IntegerField(
+        required=False, min_value=0, max_value=MOST_LIMIT, help_text="In all: reserved and spent."
+    )
+    account_day_cents = serializers.IntegerField(
+        required=False, min_value=0, max_value=MOST_LIMIT, help_text="Each account without its own, a day."
+    )
+    account_total_cents = serializers.IntegerField(
+        required=False, min_value=0, max_value=MOST_LIMIT, help_text="Each account without its own, in all."
+    )
+    confirm_cents = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MOST_LIMIT,
+        help_text="A second person confirms an order above it.",
+    )
 
 
 @operation(

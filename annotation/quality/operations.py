@@ -15,6 +15,7 @@ from rest_framework.utils.html import is_html_input
 from annotation.crowds import backend_of
 from annotation.crowds.operations import SYNC_LATER
 from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
+from annotation.money.confirming import confirmable
 from annotation.money.wages import approve_unopposed as approve_all_unopposed
 from annotation.quality import flags, reviews
 from annotation.quality import rules as rule_services
@@ -177,10 +178,13 @@ class DecisionRequest(Parameters):
     right=Right.REVIEW,
     scope="workers",
     then=SYNC_LATER,
+    orders=True,
 )
-def approve(*, study: Study, by: User | None, assignments: Collection[UUID]) -> Outcome:
-    """Approve all of the assignments or none; twice is harmless."""
-    count = reviews.approve_assignments(study=study, assignments=assignments, by=by)
+@confirmable("approve", right=Right.REVIEW)
+def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str]) -> Outcome:
+    """Approve all of the assignments or none; twice is harmless. Rejected work costs its pay anew."""
+    chosen = [UUID(str(one)) for one in assignments]
+    count = reviews.approve_assignments(study=study, assignments=chosen, by=by)
     return Outcome(_decided(study, count, "approved"), {"changed": count})
 
 

@@ -28,6 +28,7 @@ from annotation.models import (
     Worker,
 )
 from annotation.models.assignments import AssignmentQuerySet
+from annotation.money.limits import as_one_order
 from annotation.money.payments import decide_session
 from annotation.quality.controls import ControlTally, control_tallies, tallied_records
 from annotation.quality.detectors import RULES
@@ -86,7 +87,7 @@ def reasons_against(
     return dict(found)
 
 
-@transaction.atomic
+@as_one_order
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 

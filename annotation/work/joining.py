@@ -65,6 +65,7 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
                 _("This study is for people who live in other countries than %(country)s.")
                 % {"country": country_name(code)}
             )
+    _refuse_unqualified_people(asked, worker)
     if not asked.approval_above and not asked.approved_at_least:
         return
     approved, rejected = _record_of(worker) if worker is not None else (0, 0)
@@ -82,6 +83,16 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
         )
 
 
+def _refuse_unqualified_people(asked: Workers, worker: Worker | None) -> None:
+    if not asked.requires and not asked.forbids:
+        return
+    has = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
+    if not has.issuperset(asked.requires):
+        raise RequirementNotMet(_("This study is for people whom the researchers chose before."))
+    if has.intersection(asked.forbids):
+        raise RequirementNotMet(_("This study is for people who did not take part in an earlier one."))
+
+
 def _record_of(worker: Worker) -> tuple[int, int]:
     counts = Assignment.objects.filter(worker=worker).aggregate(
         approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
@@ -93,7 +104,7 @@ def _record_of(worker: Worker) -> tuple[int, int]:
 def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
     if not worker.is_person:
         return
-    refuse_unfit(asked=design.workers, worker=worker)
+    refuse_unfit(asked=design.checked_here, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
         return
     standing = quiz_status(study=study, worker=worker)

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.backend import note_page
+from annotation.crowds.qualifications import grant
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, TooLateToChange
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, QualityRule, Worker
 from annotation.quality.flags import is_stopped, refuse_stopped, run_detectors
@@ -281,6 +282,7 @@ def _store_judgments(
     Judgment.objects.bulk_create(judgments)
     settle_submission(assignment=assignment)
     note_page(assignment=assignment)
+    grant(assignment=assignment)
     if assignment.heard_of:
         assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
         note_submission(assignment=assignment, judgments=len(judgments))

@@ -7,7 +7,7 @@ from rest_framework.routers import SimpleRouter
 
 from annotation.api import resources as annotation
 from annotation.api import work
-from annotation.crowds.operations import close, open_to_workers
+from annotation.crowds.operations import close, demographics, open_to_workers, qualify
 from annotation.money import operations as money
 from annotation.money.api import SpendingRequestResource, SpendingView, money_path
 from annotation.quality import api as quality_api
@@ -105,6 +105,8 @@ urlpatterns = [
             generate,
             open_to_workers,
             close,
+            qualify,
+            demographics,
             pause,
             resume,
             extend,

@@ -82,6 +82,15 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield (
             f"stopping.minimum is {design.stopping.minimum}, more than judgments_per_unit = {design.judgments_per_unit}"
         )
+    if not design.panel.api:
+        for key in ("screen_out_cents", "demographics"):
+            if getattr(design.crowd, key):
+                yield f"crowd.{key} is for Prolific by its API (panel.api = true) alone"
+    elif design.crowd.screen_out_cents >= max(1, design.crowd.reward_cents * design.panel.hits):
+        yield (
+            f"crowd.screen_out_cents is {design.crowd.screen_out_cents}; expected less than the pay of a session, "
+            f"{design.crowd.reward_cents * design.panel.hits}"
+        )
     if design.panel.api and (design.crowd.backend != "external" or design.panel.preset != "prolific"):
         yield 'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
 

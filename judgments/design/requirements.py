@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -36,6 +40,7 @@ class Part(BaseModel):
 
 
 COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
+LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications", "quotas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +58,18 @@ class CrowdWords:
     currency: str = ""
 
 
-EVERY_REQUIREMENT = frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
+COMMON_REQUIREMENTS = frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
+BY_PROLIFIC = COMMON_REQUIREMENTS | {LANGUAGES, DEVICES, QUOTAS}  # with panel.api
 CROWDS: dict[str, CrowdWords] = {
-    "local": CrowdWords("People who come by the link", EVERY_REQUIREMENT),
+    "local": CrowdWords("People who come by the link", COMMON_REQUIREMENTS),
     "external": CrowdWords(
         "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
-        frozenset({COUNTRIES, HITS_AT_MOST}),
+        frozenset({COUNTRIES, HITS_AT_MOST, QUALIFIED}),
     ),
-    "mturk": CrowdWords("Amazon Mechanical Turk", EVERY_REQUIREMENT, currency="USD"),
+    "mturk": CrowdWords("Amazon Mechanical Turk", COMMON_REQUIREMENTS, currency="USD"),
 }
+MOST_GROUPS = 75  # of a quota at Prolific ("How do I balance my sample within demographics?")
+DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,39 @@ REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
 }
 
 
+class Quota(Part):
+    """A group of people and its share: the shares of one trait stand to each other as the numbers of people do."""
+
+    by: Literal["sex", "age", "country"]
+    value: Annotated[str, Field(min_length=1, max_length=60)] = Field(
+        description="As the crowd lists it, such as Female; for age from-to, such as 18-34; a country's ISO code."
+    )
+    share: Annotated[int, Field(ge=1, le=100_000)] = 1
+
+    @property
+    def ages(self) -> tuple[int, int]:
+        first, _, last = self.value.partition("-")
+        return int(first), int(last)
+
+    @model_validator(mode="after")
+    def _its_trait_has_such_values(self) -> Quota:
+        if self.by == "age" and (
+            not re.fullmatch(r"[1-9]\d-[1-9]\d{1,2}", self.value) or self.ages[0] > self.ages[1]
+        ):
+            raise ValueError(f"{self.value!r} is no range of ages; expected from-to, such as 18-34")
+        if self.by == "country" and self.value not in KNOWN_COUNTRIES:
+            raise ValueError(f"{self.value!r} is no country of ISO 3166-1")
+        return self
+
+
+LONGEST_QUALIFICATION = 80
+QualificationName = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_.]+$", max_length=LONGEST_QUALIFICATION)]
+
+
+def is_qualification(name: str) -> bool:
+    return re.fullmatch(r"[-a-zA-Z0-9_.]+", name) is not None and len(name) <= LONGEST_QUALIFICATION
+
+
 class Workers(Part):
     """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
 
@@ -106,6 +147,40 @@ class Workers(Part):
     )
     approved_at_least: Count = Field(0, title="Approved HITs at least", description="0: not asked.")
     hits_at_most: Count = Field(0, title="HITs a worker may do", description="0: no limit.")
+    languages: Listed[Annotated[str, Field(pattern=r"^[^\W\d_][^\n]*$", max_length=60)]] = Field(
+        (),
+        title="Fluent in one of these languages",
+        description="In English, as the crowd lists them, one a line. Empty: any.",
+        json_schema_extra={"rows": 2},
+    )
+    devices: Listed[Literal["desktop", "tablet", "mobile"]] = Field(
+        (), title="Devices", description="None chosen: any.", json_schema_extra={"words": {**DEVICE_WORDS}}
+    )
+    requires: Listed[QualificationName] = Field(
+        (),
+        title="Qualifications needed",
+        description="One a line; all are needed. People get them by a study that grants them, or on the page Crowd.",
+        json_schema_extra={"rows": 2},
+    )
+    forbids: Listed[QualificationName] = Field(
+        (),
+        title="Qualifications that keep people out",
+        description="One a line; for instance what a pilot grants.",
+        json_schema_extra={"rows": 2},
+    )
+    grants: str = Field(
+        "",
+        pattern=r"^[-a-zA-Z0-9_.]*$",
+        max_length=80,
+        title="Qualification granted",
+        description="To everybody who hands in a HIT.",
+    )
+    quotas: Listed[Quota] = Field(
+        (),
+        title="Quotas",
+        description="As [[quotas]] tables: by (sex, age, country), value, share.",
+        json_schema_extra={"rows": 4},
+    )
     show_accuracy: bool = Field(False, title="Workers see their accuracy")
 
     @field_validator("requirements")
@@ -124,6 +199,33 @@ class Workers(Part):
             raise ValueError(f"{unknown[0]!r} is no country of ISO 3166-1")
         return codes
 
+    @model_validator(mode="after")
+    def _nobody_is_needed_and_kept_out(self) -> Workers:
+        both = set(self.requires) & set(self.forbids)
+        if both:
+            raise ValueError(f"requires and forbids both name {min(both)!r}")
+        if self.grants and self.grants in self.requires:
+            raise ValueError(f"grants names {self.grants!r}, which requires asks for already")
+        return self
+
+    @model_validator(mode="after")
+    def _its_quotas_make_groups(self) -> Workers:
+        named = [(one.by, one.value) for one in self.quotas]
+        if len(set(named)) < len(named):
+            twice = next(one for one in named if named.count(one) > 1)
+            raise ValueError(f"quotas has {twice[0]} {twice[1]!r} twice")
+        ages = sorted(one.ages for one in self.quotas if one.by == "age")
+        for (_, last), (first, _) in pairwise(ages):
+            if first != last + 1:
+                raise ValueError(f"quotas has ages to {last} and from {first}; expected from {last + 1}")
+        countries = {one.value for one in self.quotas if one.by == "country"}
+        if countries and self.countries and countries != set(self.countries):
+            raise ValueError("quotas names other countries than countries; leave countries empty")
+        groups = math.prod(Counter(one.by for one in self.quotas).values())
+        if groups > MOST_GROUPS:
+            raise ValueError(f"quotas makes {groups} groups; expected {MOST_GROUPS} at most")
+        return self
+
 
 def requirements_of(workers: Workers) -> dict[str, str]:
     asked: dict[str, str] = {}
@@ -138,6 +240,16 @@ def requirements_of(workers: Workers) -> dict[str, str]:
         asked[APPROVED] = f"at least {workers.approved_at_least} pages approved"
     if workers.hits_at_most:
         asked[HITS_AT_MOST] = f"at most {workers.hits_at_most} pages in this study"
+    if workers.languages:
+        asked[LANGUAGES] = f"fluent {' or '.join(workers.languages)}"
+    if workers.devices:
+        asked[DEVICES] = " or ".join(DEVICE_WORDS[name].lower() for name in workers.devices)
+    if workers.requires or workers.forbids:
+        wanted = [f"the qualification {name}" for name in workers.requires]
+        unwanted = [f"no qualification {name}" for name in workers.forbids]
+        asked[QUALIFIED] = " and ".join([*wanted, *unwanted])
+    if workers.quotas:
+        asked[QUOTAS] = f"shares by {' and '.join(dict.fromkeys(one.by for one in workers.quotas))}"
     return asked
 
 
@@ -159,9 +271,11 @@ def own_record_needed(workers: Workers, backend: str) -> str:
     )
 
 
-def not_stated(workers: Workers, backend: str) -> list[str]:
-    """Return the words of the requirements that the crowd can neither state nor check."""
+def not_stated(workers: Workers, backend: str, *, api: bool = False) -> list[str]:
+    """Return the words of the requirements that the crowd, with the panel's ``api``, can neither state nor check."""
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
+    if api:
+        can = BY_PROLIFIC
     return [words for name, words in requirements_of(workers).items() if name not in can]
 
 

@@ -130,6 +130,13 @@ class StudyDesign(Part):
         return self.judged == CAPTION and not self.source.show
 
     @property
+    def checked_here(self) -> Workers:
+        """Return what is asked of workers without what Prolific's API states there: it sends nobody else."""
+        if not self.panel.api:
+            return self.workers
+        return Workers(hits_at_most=self.workers.hits_at_most, show_accuracy=self.workers.show_accuracy)
+
+    @property
     def currency(self) -> str:
         """Return the currency of all amounts."""
         return self.named_currency or USUAL_CURRENCY

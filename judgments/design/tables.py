@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from judgments.design.requirements import CROWDS, AllOrCount, Count, Listed, Part
 from judgments.design.wordings import JUDGED
@@ -306,6 +306,19 @@ class Template(Part):
     )
 
 
+DEMOGRAPHICS = {
+    "age": "Age",
+    "sex": "Sex",
+    "ethnicity": "Ethnicity",
+    "first-language": "First language",
+    "country": "Country of residence",
+    "nationality": "Nationality",
+    "country-of-birth": "Country of birth",
+    "student": "Student status",
+    "employment": "Employment status",
+}
+
+
 class Crowd(Part):
     """Where the workers come from and what they are paid."""
 
@@ -357,6 +370,25 @@ class Crowd(Part):
     fee_percent: Annotated[float, Field(ge=0, le=200)] = Field(
         0.0, title="The panel's fee, in percent of the pay", description="For the budget."
     )
+    screen_out_cents: Count = Field(
+        0,
+        title="Pay of people who are screened out, in cents",
+        description="By Prolific's API, where the workspace may. 0: they are asked to return the submission.",
+    )
+    screen_outs: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, title="How many are paid so", description="Then Prolific pauses the study; their pay is reserved."
+    )
+    demographics: Listed[
+        Literal[
+            "age", "sex", "ethnicity", "first-language", "country", "nationality", "country-of-birth",
+            "student", "employment",
+        ]
+    ] = Field(
+        (),
+        title="Demographics to fetch",
+        description="By Prolific's API; personal data: say so in the consent text.",
+        json_schema_extra={"words": {**DEMOGRAPHICS}},
+    )  # fmt: skip
     masters: bool = Field(False, title="Masters only", description="For a higher fee.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
         60, title="Minutes a HIT may be held", description="Then its place is given to somebody else."
@@ -365,6 +397,15 @@ class Crowd(Part):
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
         10, title="Minutes answers may be revised after submitting", description="0: not at all."
     )
+
+    @model_validator(mode="after")
+    def _paid_screen_outs_have_a_sum_and_a_number(self) -> Crowd:
+        if bool(self.screen_out_cents) != bool(self.screen_outs):
+            raise ValueError(
+                f"screen_out_cents is {self.screen_out_cents} and screen_outs {self.screen_outs}; expected both, or "
+                "neither"
+            )
+        return self
 
     @field_validator("backend")
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from annotation.models import Judgment
+from annotation.models import Demographics, Judgment, Worker
 from evaluation.export.formats import FORMATS
 from judgments.models import Item, Output, System, Unit
 from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
@@ -13,9 +13,13 @@ from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
 FORMS = tuple(FORMATS)
 PROTOCOLS = {"captions": "caption", "keywords": "keywords", "grounding": "grounding"}
 UNITS_A_PART = 2
-# nine units two at a time; three HITs, one at a time; the units, and then three systems, one at a time
-PARTS = dict.fromkeys(FORMS, 5) | {"mturk": 3, "mtme": 8}
+# nine units or three people two at a time; three HITs, one at a time; the units, and then three systems, singly
+PARTS = dict.fromkeys(FORMS, 5) | {"demographics": 2, "mturk": 3, "mtme": 8}
 IMAGES = {"a.jpg": ["a dog runs", "a brown dog"], "b.jpg": ["a cat"], "c.jpg": ["a red car", "a car"]}
+DESCRIBED: dict[str, Any] = {
+    "crowd": {"backend": "external", "reward_cents": 100, "demographics": ["age"]},
+    "panel": {"preset": "prolific", "api": True},
+}
 WORDS = ("dog", "barn", "oak")
 BOXES = [
     {"id": "b1", "label": "dog", "box": [0, 0, 9, 9]},
@@ -27,7 +31,7 @@ def study_for(form: str, dataset: str = "toy") -> StudyOf:
     """Nine units on three images in three HITs, three workers, of whom one revised an answer. Set
     ``parts.UNITS_A_PART`` to the one here."""
     protocol = PROTOCOLS.get(form, "relevance")
-    made = StudyOf(make_dataset(dataset, IMAGES), protocol)
+    made = StudyOf(make_dataset(dataset, IMAGES), protocol, **(DESCRIBED if form == "demographics" else {}))
     units = [_unit(made, place) for place in range(9)]
     if protocol == "relevance":
         _systems(made, units)
@@ -36,6 +40,11 @@ def study_for(form: str, dataset: str = "toy") -> StudyOf:
         for at, hit in enumerate(hits):
             made.answer(hit, worker, [_answer(protocol, 3 * at + place, number) for place in range(3)])
     own = Judgment.objects.filter(assignment__worker__name="zoe", unit=units[8]).get()
+    if form == "demographics":
+        people = Worker.objects.filter(assignments__study=made.study).order_by("pk").distinct()
+        Demographics.objects.bulk_create(
+            Demographics(study=made.study, worker=one, answers={"age": "31"}) for one in people
+        )
     Judgment.objects.create(
         assignment=own.assignment, unit=own.unit, replaces=own, **given(_answer(protocol, 8, 1))
     )

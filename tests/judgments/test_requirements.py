@@ -96,6 +96,17 @@ def test_what_only_this_site_s_record_can_meet_is_said(
         ({"requirements": "v15"}, "there are no requirements 'v15'; there are vedantam-2015, hodosh-2013"),
         ({"countries": ["UK"]}, "'UK' is no country of ISO 3166-1"),
         ({"approval_above": 95.0}, "less than or equal to 1"),
+        ({"quotas": [{"by": "age", "value": "old"}]}, "'old' is no range of ages; expected from-to"),
+        ({"quotas": [{"by": "country", "value": "UK"}]}, "'UK' is no country of ISO 3166-1"),
+        ({"quotas": [{"by": "sex", "value": "Male"}] * 2}, "quotas has sex 'Male' twice"),
+        (
+            {"quotas": [{"by": "age", "value": "18-29"}, {"by": "age", "value": "40-49"}]},
+            "quotas has ages to 29 and from 40; expected from 30",
+        ),
+        (
+            {"countries": ["US"], "quotas": [{"by": "country", "value": "GB"}]},
+            "quotas names other countries than countries",
+        ),
     ],
 )
 def test_requirements_that_cannot_be_are_refused_by_name(workers: dict[str, Any], said: str) -> None:
@@ -107,6 +118,7 @@ def test_a_crowd_of_another_site_cannot_tell_what_was_approved_there() -> None:
     asked = design(requirements="vedantam-2015").workers
     assert not_stated(asked, "mturk") == []
     assert not_stated(asked, "local") == []
+    assert not_stated(asked, "external", api=True) == []
     assert not_stated(asked, "external") == [
         "more than 95 % of their reviewed pages approved",
         "at least 500 pages approved",

@@ -436,6 +436,17 @@ class TurkClient:
             SendNotification=False,
         )
 
+    def disqualify(self, qualification: str, worker: str) -> None:
+        """Take a qualification away; who has none is left alone."""
+        try:
+            self._ask(
+                "disassociate_qualification_from_worker",
+                QualificationTypeId=qualification,
+                WorkerId=worker,
+            )
+        except (NotAtTurk, WrongStateAtTurk):
+            return
+
     def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         token: dict[str, str] = {}
         while True:

@@ -31,6 +31,8 @@ from annotation.crowds.mturk.client import (
 )
 from annotation.crowds.mturk.pages import html_question, sites_of
 from annotation.crowds.mturk.qualifications import (
+    Requirement,
+    has,
     is_master,
     qualification_test,
     requirements_of,
@@ -39,11 +41,11 @@ from annotation.crowds.mturk.qualifications import (
 from annotation.crowds.mturk.questions import (
     external_question,
 )
-from annotation.crowds.people import installation_word
+from annotation.crowds.people import ids_not_passed_on, installation_word
 from annotation.models import CrowdCall, CrowdSession, RawId, Worker
 from annotation.work.presentation import units_of_hit, worked_examples
 from common.markup import plain_text
-from judgments.design.requirements import asks_anything
+from judgments.design.requirements import Workers, asks_anything
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.studies import design_of
@@ -61,6 +63,7 @@ RETRY_SECONDS = 3600  # between two attempts at a test
 LONGEST_FEEDBACK = 1024
 
 _types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
+_qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
 
 
 def annotation_of(token: str, study: Study) -> str:
@@ -135,6 +138,7 @@ def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         made = found
     except NotAtTurk as problem:  # the HIT type was removed meanwhile
         _types.clear()
+        _qualifications.clear()
         raise TryLater(str(problem), undone=True) from None
     return _published(made)
 
@@ -154,6 +158,7 @@ def _published(hit: TurkHIT) -> dict[str, Any]:
 def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign) -> str:
     crowd = design.crowd
     more = [is_master(live=place == LIVE)] if crowd.masters else []
+    more += _has_or_lacks(client, design.workers, place=place)
     if is_tested_there(design):
         test = qualification_test(design.quiz, seed=design.seed, title=title_of(design))
         more.append(score_at_least(_test(client, study, design), test.needed))
@@ -169,6 +174,7 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
         properties["Keywords"] = crowd.keywords
     key = (f"{place} {settings.MTURK_ENDPOINT}", json.dumps(properties, sort_keys=True))
     if key not in _types:
+        _pass_on(client, design.workers, place=place)
         made = client.hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE, events=EVENTS)
@@ -346,18 +352,56 @@ def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Assign one of our qualifications; create it first if needed."""
-    wanted = call.payload["qualification"]
-    name = f"{wanted} ({installation_word()})"
-    qualification = _qualification(
-        client,
-        name,
-        {
-            "Description": f"Given by the requester: {wanted}",
-            "QualificationTypeStatus": "Active",
-        },
-    )
-    client.qualify(qualification, _raw_id_of(call), int(call.payload.get("value", 1)))
+    qualification = _given_by_us(client, call.payload["qualification"])
+    value = int(call.payload.get("value", 1))
+    if value:
+        client.qualify(qualification, _raw_id_of(call), value)
+    else:
+        client.disqualify(qualification, _raw_id_of(call))
     return {"qualification": qualification}
+
+
+def _has_or_lacks(client: TurkClient, workers: Workers, *, place: str) -> list[Requirement]:
+    """Return what is asked of our qualifications. One that keeps people out is made if it is missing."""
+    asked = []
+    for name in (*workers.requires, *workers.forbids):
+        wanted = name in workers.requires
+        if wanted and not ids_not_passed_on(place, name) and not _ours(client, place, name):
+            raise Refused(
+                f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
+                "qualification to somebody first."
+            )
+        asked.append(has(_ours(client, place, name) or _given_by_us(client, name), wanted=wanted))
+    return asked
+
+
+def _ours(client: TurkClient, place: str, name: str) -> str | None:
+    key = (f"{place} {settings.MTURK_ENDPOINT}", name)
+    if key not in _qualifications:
+        found = client.own_qualification(_own_name(name))
+        if found is None:
+            return None
+        _qualifications[key] = found
+    return _qualifications[key]
+
+
+def _pass_on(client: TurkClient, workers: Workers, *, place: str) -> None:
+    """Tell the service of people who got a qualification before any study of theirs was open."""
+    for name in (*workers.requires, *workers.forbids):
+        for worker in ids_not_passed_on(place, name):
+            client.qualify(_given_by_us(client, name), worker, 1)
+
+
+def _given_by_us(client: TurkClient, wanted: str) -> str:
+    properties = {
+        "Description": f"Given by the requester: {wanted}",
+        "QualificationTypeStatus": "Active",
+    }
+    return _qualification(client, _own_name(wanted), properties)
+
+
+def _own_name(wanted: str) -> str:
+    return f"{wanted} ({installation_word()})"
 
 
 def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:

@@ -83,6 +83,11 @@ def score_at_least(qualification: str, value: int) -> Requirement:
     }
 
 
+def has(qualification: str, *, wanted: bool) -> Requirement:
+    """Require one of our own qualifications, or that a worker lacks it."""
+    return _hidden(qualification, "Exists" if wanted else "DoesNotExist")
+
+
 def is_master(*, live: bool) -> Requirement:
     return _hidden(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
 

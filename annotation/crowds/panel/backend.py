@@ -71,6 +71,9 @@ class ExternalBackend(CrowdBackend):
     def serves(self, design: StudyDesign) -> bool:
         return design.crowd.backend == self.name and not design.panel.api
 
+    def person_of(self, design: StudyDesign) -> str:
+        return worker_parameter(design.panel)
+
     def refuse(self, study: Study, design: StudyDesign) -> None:
         hits = HIT.objects.filter(study=study).count()
         if hits < design.panel.hits:

@@ -247,7 +247,7 @@ def _settle_arrival(
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
         worker.country = country
     try:
-        refuse_unfit(asked=design.workers, worker=worker)
+        refuse_unfit(asked=design.checked_here, worker=worker)
     except RequirementNotMet as error:
         end_with(session=session, status=Status.SCREENED_OUT, why=str(error))
         return

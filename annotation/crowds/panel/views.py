@@ -96,7 +96,7 @@ def _entry_page(
     if KINDS[design.protocol].grouped:
         units = design.images_per_hit * design.captions_per_image
     hits = design.panel.hits
-    asks_country = bool(design.workers.countries) and known is None
+    asks_country = bool(design.checked_here.countries) and known is None
     context: dict[str, Any] = {
         "study": study,
         "design": design,
@@ -183,6 +183,7 @@ def _way_back(
         "done": pages_handed_in(session) if session is not None else 0,
         "pages": design.panel.hits,
         "recorded": session is not None,
+        "screen_out_pays": spell_money(design.crowd.screen_out_cents, design.named_currency),
         "again": session is not None and session.feedback.startswith("The person took part before"),
     }
     return render(request, "annotation/panel/outcome.html", context)

@@ -18,10 +18,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db.models import Count, Max
 
-from annotation.crowds.base import Ability, OutOfFunds, Refused, SeenPublication, SeenWork, TryLater
+from annotation.crowds.base import Ability, OutOfFunds, Price, Refused, SeenPublication, SeenWork, TryLater
 from annotation.crowds.panel.backend import ExternalBackend, code_for, entry_path
-from annotation.crowds.people import session_pseudonym
+from annotation.crowds.people import ids_not_passed_on, session_pseudonym
 from annotation.crowds.prolific.client import ProlificClient, open_client
+from annotation.crowds.prolific.filters import filters_of, needs_the_list
 from annotation.crowds.prolific.people import (
     STATUS,
     blocked_group_name,
@@ -29,10 +30,12 @@ from annotation.crowds.prolific.people import (
     decide,
     pay_bonus,
     refuse_dearer,
+    refuse_other_currency,
     send_message,
     store_facts,
 )
 from annotation.crowds.prolific.shapes import (
+    SCREEN_OUT,
     CompletionCode,
     PanelStudy,
     StudyAction,
@@ -41,6 +44,7 @@ from annotation.crowds.prolific.shapes import (
     SubmissionState,
 )
 from annotation.models import CrowdCall, CrowdSession, Publication
+from common.downloads import batched
 from common.errors import WrongState
 from common.markup import plain_text
 from judgments.design.study_design import StudyDesign
@@ -50,6 +54,7 @@ from judgments.studies.studies import design_of
 Status = CrowdSession.Status
 DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
 FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
+MEMBERS_AT_ONCE = 500
 VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
 NOT_PAID = {  # the return reasons of codes other than the completed one
     "screened-out": "You do not fulfil what this study asks of its participants.",
@@ -89,10 +94,23 @@ class ProlificBackend(ExternalBackend):
                 f"Study {study.slug!r} was not opened: PUBLIC_URL is {settings.PUBLIC_URL!r}; expected the https "
                 "address under which people at Prolific reach this server."
             )
+        asked = design.workers
+        if not settings.PROLIFIC_WORKSPACE and (asked.requires or asked.forbids or asked.grants):
+            raise WrongState(
+                f"Study {study.slug!r} was not opened: qualifications are groups of a workspace at Prolific; set "
+                "PROLIFIC_WORKSPACE."
+            )
         if not design.crowd.reward_cents:
             raise WrongState(
                 f"Study {study.slug!r} was not opened: crowd.reward_cents is 0; Prolific's people are paid."
             )
+
+    def look_ahead(self, design: StudyDesign) -> None:
+        if not settings.PROLIFIC_TOKEN or not (settings.PROLIFIC_WORKSPACE or needs_the_list(design.workers)):
+            return
+        with open_client() as client:
+            refuse_other_currency(client, design)
+            filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE)
 
     def where(self, study: Study) -> str:
         return f"People come from Prolific, whose study leads to {settings.PUBLIC_URL}/s/{study.slug}/panel/."
@@ -104,6 +122,10 @@ class ProlificBackend(ExternalBackend):
     def bonus_fee(self, cents: int) -> int:
         percent: Decimal = settings.PROLIFIC_FEE_PERCENT
         return math.ceil(Decimal(cents) * percent / 100)
+
+    def screen_out_price(self, design: StudyDesign) -> Price:
+        cents = design.crowd.screen_out_cents
+        return Price(reward_cents=cents, fee_cents=self.fee(design, cents))
 
     def balance(self, place: str) -> int | None:
         if not settings.PROLIFIC_WORKSPACE:
@@ -182,7 +204,7 @@ class ProlificBackend(ExternalBackend):
         with open_client() as client:
             for one in client.submissions(publication.external_id):
                 status, ours = STATUS[one.state], here.get(self.session_id(publication.place, one.id))
-                if ours is None and status not in DECIDED_THERE:
+                if ours is None and status not in (*DECIDED_THERE, Status.SCREENED_OUT):
                     continue
                 if status == Status.SUBMITTED and ours not in FINISHED_HERE:
                     status = Status.WORKING
@@ -205,9 +227,14 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         return {"external_id": up[0].id}
     chosen = call.answer.get("draft") or (found[0].id if found else "")
     if not chosen:
-        refuse_dearer(
-            client, reward_cents=publication.reward_cents, places=publication.places, kept=call.reserved_cents
-        )
+        reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
+        refuse_dearer(client, reward_cents=publication.reward_cents, places=publication.places, kept=reserved)
+        design = design_of(publication.study)
+        if publication.screen_outs:
+            kept = publication.screen_outs * publication.screen_out_cents
+            reward = design.crowd.screen_out_cents
+            refuse_dearer(client, reward_cents=reward, places=publication.screen_outs, kept=kept)
+        refuse_other_currency(client, design)
         chosen = client.create_study(draft_of(client, publication)).id
     store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
     try:
@@ -228,17 +255,13 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
     earlier = (
         Publication.objects.filter(study=study, place=study.place).exclude(external_id="").order_by("pk")
     )
-    blocked = []
-    if settings.PROLIFIC_WORKSPACE:
-        groups = client.groups(settings.PROLIFIC_WORKSPACE)
-        blocked = [group.id for group in groups if group.name == blocked_group_name()]
-        blocked = blocked or [client.create_group(settings.PROLIFIC_WORKSPACE, name=blocked_group_name()).id]
+    blocked, needed = groups_of(client, design, place=publication.place)
     return StudyDraft(
         name=design.crowd.title or design.name,
         internal_name=publication.token,
         description=f"<p>{html.escape(words)}</p>",
         external_study_url=settings.PUBLIC_URL + entry_path(study, design),
-        completion_codes=codes_there(study, design),
+        completion_codes=codes_there(study, design, screen_outs=publication.screen_outs),
         places=publication.places,
         minutes=minutes,
         reward_cents=publication.reward_cents,
@@ -246,18 +269,62 @@ def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
         project=settings.PROLIFIC_PROJECT,
         blocked_groups=blocked,
         blocked_studies=list(earlier.values_list("external_id", flat=True)),
+        needed_groups=needed,
+        devices=design.workers.devices,
+        filters=filters_of(client, design.workers, workspace=settings.PROLIFIC_WORKSPACE),
     )
 
 
-def codes_there(study: Study, design: StudyDesign) -> list[CompletionCode]:
+def groups_of(
+    client: ProlificClient, design: StudyDesign, *, place: str
+) -> tuple[list[str], list[list[str]]]:
+    """Return the groups whose members are kept out, and for each qualification needed the groups of its name.
+
+    People who got a qualification before any study of theirs was open are added now. A group that keeps people out
+    is made if it is missing, as people may get into it while the study runs.
+    """
+    workers, workspace = design.workers, str(settings.PROLIFIC_WORKSPACE)
+    if not workspace:
+        if workers.requires or workers.forbids:
+            raise Refused(
+                "Nothing was made at Prolific: qualifications are groups of a workspace there; set PROLIFIC_WORKSPACE."
+            )
+        return [], []
+    by_name: dict[str, list[str]] = {}
+    for group in client.groups(workspace):
+        by_name.setdefault(group.name, []).append(group.id)
+    for name in (blocked_group_name(), *workers.forbids, *workers.requires):
+        people = ids_not_passed_on(place, name)
+        if name in workers.requires and name not in by_name and not people:
+            raise Refused(
+                f"Nothing was made at Prolific: workers.requires names {name!r}, and the workspace has no such group, "
+                "so that nobody could take part; give the qualification to somebody first."
+            )
+        if name not in by_name:
+            by_name[name] = [client.create_group(workspace, name=name).id]
+        for some in batched(people, MEMBERS_AT_ONCE):
+            for group_id in by_name[name]:
+                client.add_to_group(group_id, some)
+    blocked = [group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]]
+    return blocked, [by_name[name] for name in workers.requires]
+
+
+def codes_there(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[CompletionCode]:
     """Return a code per outcome with Prolific's action.
 
-    Finished work waits for us. Otherwise a return is requested, which frees the slot and pays nothing.
+    Finished work waits for us. Up to ``screen_outs`` people who are screened out get the design's pay. Otherwise a
+    return is requested, which frees the slot and pays nothing.
     """
     review: dict[str, object] = {"action": "MANUALLY_REVIEW"}
     codes = [CompletionCode(code_for(study, design, "completed"), "COMPLETED", (review,))]
     for outcome, reason in NOT_PAID.items():
         back: dict[str, object] = {"action": "REQUEST_RETURN", "return_reason": reason}
+        if outcome == "screened-out" and screen_outs:
+            back = {
+                "action": SCREEN_OUT,
+                "fixed_screen_out_reward": design.crowd.screen_out_cents,
+                "slots": screen_outs,
+            }
         kind = outcome.replace("-", "_").upper()
         codes.append(CompletionCode(code_for(study, design, outcome), kind, (back,)))
     return codes
@@ -268,14 +335,27 @@ def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
+    screen_outs, again = (
+        int(call.payload.get("screen_outs", 0)),
+        int(call.payload.get("screen_outs_again", 0)),
+    )
+    if screen_outs:
+        study = publication.study
+        code = code_for(study, design_of(study), "screened-out")
+        client.set_screen_outs(
+            publication.external_id, code=code, slots=publication.screen_outs + screen_outs
+        )
     there = client.get_study(publication.external_id)
-    if not more and there.state is StudyState.COMPLETED:
+    if not more and not screen_outs and there.state is StudyState.COMPLETED:
         raise Refused(
             f"Study {there.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
         )
     if there.places < total:
         refuse_dearer(
-            client, reward_cents=publication.reward_cents, places=more + reopened, kept=call.reserved_cents
+            client,
+            reward_cents=publication.reward_cents,
+            places=more + reopened,
+            kept=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
         )
         client.increase_places(publication.external_id, total)
         there = client.get_study(publication.external_id)

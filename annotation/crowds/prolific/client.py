@@ -6,6 +6,8 @@ idempotent, and *paying bonuses not*: paying a set-up twice pays the people twic
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import ssl
@@ -21,8 +23,11 @@ from django.conf import settings
 
 from annotation.crowds.base import CrowdProblem, OutOfFunds, Refused, TryLater
 from annotation.crowds.prolific.shapes import (
+    SCREEN_OUT,
     SHORTEST_REJECTION,
     BonusSetUp,
+    Hook,
+    ListedFilter,
     PanelStudy,
     ParticipantGroup,
     StudyAction,
@@ -34,7 +39,7 @@ from annotation.crowds.prolific.shapes import (
     whole,
 )
 
-Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup)
+Row = TypeVar("Row", PanelStudy, Submission, ParticipantGroup, ListedFilter, Hook)
 Parameters = Mapping[str, str | int]
 
 PAGE_SIZE = 100
@@ -107,6 +112,12 @@ class ProlificClient:
         path = f"studies/{known_id(study, 'study')}/"
         self._ask("PATCH", path, json={"total_available_places": places})
 
+    def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
+        """Set the total of paid screen-outs ("FixedScreenOut": slots of a published study may be raised)."""
+        changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
+        path = f"studies/{known_id(study, 'study')}/"
+        self._ask("PATCH", path, json={"completion_codes": [changed]})
+
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
         """Return the cost of slots with this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
@@ -115,8 +126,19 @@ class ProlificClient:
 
     def balance_cents(self, workspace: str) -> int:
         """Return the money that is not reserved for running studies."""
-        answer = self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
-        return whole(answer.get("available_balance", 0), "available_balance")
+        return whole(self._balance(workspace).get("available_balance", 0), "available_balance")
+
+    def currency(self, workspace: str) -> str:
+        """Return the currency of all amounts of a workspace, such as GBP."""
+        return str(self._balance(workspace).get("currency_code") or "")
+
+    def _balance(self, workspace: str) -> dict[str, Any]:
+        return self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
+
+    def filters(self, *, workspace: str = "") -> list[ListedFilter]:
+        """Return the filters that studies may use, with the names of their answers."""
+        parameters = {"workspace_id": known_id(workspace, "workspace")} if workspace else {}
+        return self._listed("filters/", parameters, ListedFilter.read)
 
     def submissions(self, study: str) -> list[Submission]:
         """Return a study's submissions by start; bonuses are not included."""
@@ -182,6 +204,53 @@ class ProlificClient:
         }
         self._ask("POST", "messages/", json=body)
 
+    def demographics(self, study: str) -> list[dict[str, str]]:
+        """Return a row for each submission, by column names in lower case.
+
+        Without filters it is the basic export, which may be repeated. The reference promises JSON and says no more;
+        Prolific's own command-line client gets a CSV file. Both are read.
+        """
+        path = f"studies/{known_id(study, 'study')}/demographic-export/"
+        answer = self._ask("POST", path, json={"filters": []})
+        text = answer.content.decode("utf-8-sig", errors="replace")
+        if text.lstrip()[:1] in ("[", "{"):
+            rows = _object_rows(answer, path)
+        else:
+            rows = list(csv.DictReader(io.StringIO(text)))
+        if any(
+            None in row or None in row.values() or len(row) < 2 for row in rows
+        ):  # a file that was cut short, or none
+            raise TryLater(f"Prolific's answer to POST {path} is no table of demographics.")
+        return [{_column(name): str(value or "") for name, value in row.items()} for row in rows]
+
+    def hook_secret(self, workspace: str) -> str:
+        """Return the secret that signs the workspace's webhooks; "" if there is none."""
+        parameters = {"workspace_id": known_id(workspace, "workspace")}
+        rows = self._answered("GET", "hooks/secrets/", params=parameters).get("results") or []
+        values = [str(row.get("value") or "") for row in rows if row.get("workspace_id") == workspace]
+        return values[0] if values else ""
+
+    def create_hook_secret(self, workspace: str) -> str:
+        """Make the secret. One that was there before is replaced, for all subscriptions."""
+        body = {"workspace_id": known_id(workspace, "workspace")}
+        return str(self._answered("POST", "hooks/secrets/", json=body).get("value") or "")
+
+    def hooks(self, workspace: str) -> list[Hook]:
+        parameters = {"workspace_id": known_id(workspace, "workspace"), "is_enabled": "true"}
+        return self._listed("hooks/subscriptions/", parameters, Hook.read)
+
+    def subscribe(self, workspace: str, *, event: str, address: str) -> None:
+        """Subscribe to an event and confirm it, as the reference asks."""
+        body = {
+            "workspace_id": known_id(workspace, "workspace"),
+            "event_type": event,
+            "target_url": address,
+        }
+        answer = self._ask("POST", "hooks/subscriptions/", json=body)
+        made = Hook.read(_object(answer, "POST hooks/subscriptions/"))
+        secret = answer.headers.get("X-Hook-Secret", "")
+        self._ask("POST", f"hooks/subscriptions/{made.id}/", json={"secret": secret})
+
     def _listed(
         self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
@@ -217,14 +286,7 @@ class ProlificClient:
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return an answer's JSON object. A truncated answer counts as lost."""
-        answer = self._ask(method, path, **request)
-        try:
-            read = json.loads(answer.content, parse_float=Decimal)
-        except ValueError as error:
-            raise TryLater(f"Prolific's answer to {method} {path} was cut short.") from error
-        if not isinstance(read, dict):
-            raise TryLater(f"Prolific's answer to {method} {path} is no object.")
-        return read
+        return _object(self._ask(method, path, **request), f"{method} {path}")
 
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a call once; ``request`` are httpx's ``json`` and ``params``."""
@@ -242,6 +304,31 @@ class ProlificClient:
         if answer.is_success:
             return answer
         raise _failure(method, path, answer)
+
+
+def _column(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).lower()
+
+
+def _object_rows(answer: httpx.Response, path: str) -> list[dict[str, Any]]:
+    try:
+        read = json.loads(answer.content)
+    except ValueError as error:
+        raise TryLater(f"Prolific's answer to POST {path} was cut short.") from error
+    rows = read.get("results") if isinstance(read, dict) else read
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TryLater(f"Prolific's answer to POST {path} holds no rows; expected a list of objects.")
+    return rows
+
+
+def _object(answer: httpx.Response, asked: str) -> dict[str, Any]:
+    try:
+        read = json.loads(answer.content, parse_float=Decimal)
+    except ValueError as error:
+        raise TryLater(f"Prolific's answer to {asked} was cut short.") from error
+    if not isinstance(read, dict):
+        raise TryLater(f"Prolific's answer to {asked} is no object.")
+    return read
 
 
 def _not_configured(why: str) -> TryLater:

@@ -15,6 +15,7 @@ from annotation.crowds.prolific.client import ProlificClient
 from annotation.crowds.prolific.shapes import SHORTEST_REJECTION, Submission, SubmissionState
 from annotation.models import CrowdCall, CrowdSession
 from judgments.design.panels import session_parameter, worker_parameter
+from judgments.design.study_design import StudyDesign
 from judgments.studies.studies import design_of
 
 State = SubmissionState
@@ -50,6 +51,18 @@ def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kep
         raise Refused(
             f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
             f"{kept} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+        )
+
+
+def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
+    """Raise Refused if the workspace pays in another currency than the study's amounts are in."""
+    if not settings.PROLIFIC_WORKSPACE:
+        return
+    there = client.currency(settings.PROLIFIC_WORKSPACE)
+    if there and there != design.currency:
+        raise Refused(
+            f"Nothing was bought: the workspace at Prolific pays in {there}, and the study's amounts are in "
+            f"{design.currency}; set crowd.currency to {there!r}."
         )
 
 

@@ -23,6 +23,7 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 State = TypeVar("State", bound=StrEnum)
 # characters of a rejection's message, by the reference of "Approve or reject a submission"
 SHORTEST_REJECTION = 100
+SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # a completion code's action; for some workspaces only
 
 
 class StudyState(StrEnum):
@@ -84,7 +85,8 @@ class StudyDraft:
     """A new study. The reward is per submission, without Prolific's fee.
 
     ``description`` is HTML (a few tags), so plain text must be escaped. Members of ``blocked_groups`` and
-    participants of ``blocked_studies`` do not see the study.
+    participants of ``blocked_studies`` do not see the study, nor does who is in none of the groups of a row of
+    ``needed_groups``.
     """
 
     name: str
@@ -99,6 +101,9 @@ class StudyDraft:
     project: str = ""
     blocked_groups: Sequence[str] = field(default_factory=tuple)
     blocked_studies: Sequence[str] = field(default_factory=tuple)
+    needed_groups: Sequence[Sequence[str]] = field(default_factory=tuple)
+    devices: Sequence[str] = field(default_factory=tuple)
+    filters: Sequence[Mapping[str, object]] = field(default_factory=tuple)
 
     def as_json(self) -> dict[str, object]:
         body: dict[str, object] = {
@@ -111,7 +116,7 @@ class StudyDraft:
             "total_available_places": self.places,
             "estimated_completion_time": self.minutes,
             "reward": self.reward_cents,
-            "device_compatibility": [],
+            "device_compatibility": list(self.devices),
             "peripheral_requirements": [],
             "submissions_config": {"max_submissions_per_participant": 1},
             "filters": list(self._filters()),
@@ -129,6 +134,10 @@ class StudyDraft:
         if self.blocked_studies:
             studies = [known_id(study, "study") for study in self.blocked_studies]
             yield {"filter_id": "previous_studies_blocklist", "selected_values": studies}
+        for row in self.needed_groups:
+            groups = [known_id(group, "participant group") for group in row]
+            yield {"filter_id": "participant_group_allowlist", "selected_values": groups}
+        yield from (dict(one) for one in self.filters)
 
 
 @dataclass(frozen=True)
@@ -205,6 +214,50 @@ class ParticipantGroup:
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> ParticipantGroup:
         return cls(id=read_id(row.get("id"), "participant group"), name=str(row.get("name") or ""))
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A subscription to an event: Prolific posts it to the address."""
+
+    id: str
+    event: str
+    address: str
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Hook:
+        return cls(
+            id=read_id(row.get("id"), "subscription"),
+            event=str(row.get("event_type") or ""),
+            address=str(row.get("target_url") or ""),
+        )
+
+
+@dataclass(frozen=True)
+class ListedFilter:
+    """A filter of Prolific's list: its answers (id -> words), or the bounds of its range."""
+
+    id: str
+    choices: Mapping[str, str]
+    least: int | None = None
+    most: int | None = None
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> ListedFilter:
+        choices = row.get("choices")
+        return cls(
+            id=read_id(row.get("filter_id"), "filter"),
+            choices={str(one): str(words) for one, words in choices.items()}
+            if isinstance(choices, dict)
+            else {},
+            least=_bound(row.get("min")),
+            most=_bound(row.get("max")),
+        )
+
+
+def _bound(value: object) -> int | None:
+    """Return a whole bound; None for one that is missing, or a date."""
+    return int(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 
 def known_id(value: object, what: str) -> str:

@@ -12,7 +12,8 @@ from judgments.studies.studies import find_study
 
 class Command(QuorumCommand):
     help = (
-        "Delete the raw ids (PROLIFIC_PID, WorkerId, ...) of people who took part in this study alone.\n"
+        "Delete the raw ids (PROLIFIC_PID, WorkerId, ...) of people who took part in this study alone, and what\n"
+        "their crowd said of them (demographics).\n"
         "Pseudonyms and answers stay. Nobody can be paid, written to or sent back by the ids any more."
     )
     example = "manage.py forget_ids triplets-50 --yes"

@@ -9,7 +9,7 @@ from functools import partial
 
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding
-from evaluation.export.formats import consensus
+from evaluation.export.formats import consensus, demographics
 from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
 from evaluation.export.formats.reliability import Reliability
@@ -102,6 +102,10 @@ _FORMATS = (
     Format(
         "mturk", "mturk.csv", CSV,
         "every assignment, in the columns of Mechanical Turk's result files", results.why_not, results.Results,
+    ),
+    Format(
+        "demographics", "demographics.csv", CSV,
+        "what the crowd says of the people, a line each", demographics.why_not, demographics.DemographicLines,
     ),
     Format("mtme", "mtme.zip", ZIP, "the folder layout of mt-metrics-eval, as an archive", _of_systems, _mtme),
     Format(

@@ -21,7 +21,11 @@ from judgments.design.requirements import (
     APPROVAL_RATE,
     APPROVED,
     COUNTRIES,
+    DEVICES,
     HITS_AT_MOST,
+    LANGUAGES,
+    QUALIFIED,
+    QUOTAS,
     not_stated,
     requirements_of,
 )
@@ -41,6 +45,10 @@ REQUIREMENT_FIELDS = {
     APPROVAL_RATE: "workers.approval_above",
     APPROVED: "workers.approved_at_least",
     HITS_AT_MOST: "workers.hits_at_most",
+    LANGUAGES: "workers.languages",
+    DEVICES: "workers.devices",
+    QUALIFIED: "workers.requires",
+    QUOTAS: "workers.quotas",
 }
 
 
@@ -253,7 +261,7 @@ def _as_posted(base: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
 
 
 def _not_checkable(design: StudyDesign) -> list[DesignError]:
-    refused = not_stated(design.workers, design.crowd.backend)
+    refused = not_stated(design.workers, design.crowd.backend, api=design.panel.api)
     return [
         DesignError(
             f"The crowd {design.crowd.backend!r} cannot state or check “{words}”: the study cannot be opened with it. "

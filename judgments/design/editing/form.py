@@ -330,7 +330,8 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
         choices = list(words.items())
         if get_origin(field.annotation) is tuple:
             several = UnfoldAdminCheckboxSelectMultipleWidget
-            return forms.MultipleChoiceField(choices=choices, widget=several, **options)
+            needed = bool(field.default)
+            return forms.MultipleChoiceField(required=needed, choices=choices, widget=several, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(words), choices=choices, widget=widget, **options)
     if rows := _list_field(key, field, rows=extra.get("rows", 1), **options):

@@ -104,7 +104,8 @@ def sections_for(kind: Kind) -> list[Section]:
             "Whom the study asks for, and which detectors run.",
             (
                 *_keys("workers", "requirements", "countries", "approval_above", "approved_at_least"),
-                *_keys("workers", "hits_at_most", "show_accuracy"),
+                *_keys("workers", "hits_at_most", "languages", "devices", "requires", "forbids", "grants"),
+                *_keys("workers", "quotas", "show_accuracy"),
                 "rules",
             ),
         ),
@@ -217,6 +218,7 @@ def _panel() -> Section:
             *_keys("panel", "preset", "hits"),
             "crowd.fee_percent",
             *_keys("panel", "worker", "session", "project", "signature", "finish", "personal_codes", "api"),
+            *_keys("crowd", "screen_out_cents", "screen_outs", "demographics"),
         ),
         crowd="external",
     )

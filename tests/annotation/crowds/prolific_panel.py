@@ -42,6 +42,7 @@ def panel_study(
     *,
     budget_cents: int = 10_000,
     panel: dict[str, Any] | None = None,
+    workers: dict[str, Any] | None = None,
     slug: str = "shapes-there",
     **crowd: Any,
 ) -> Study:
@@ -52,6 +53,7 @@ def panel_study(
         slug=slug,
         crowd={"backend": "external", "reward_cents": REWARD, "budget_cents": budget_cents, **crowd},
         panel={"preset": "prolific", "api": True, **(panel or {})},
+        workers=workers or {},
     )
 
 

@@ -91,7 +91,7 @@ def test_its_page_offers_what_it_can_and_nothing_else(client: Client, study: Stu
     assert "It cannot add places and time" in words(shown)
     html = shown.content.decode()
     assert do(study, "set-budget") in html
-    for step in ("bonus", "block-worker", "write-workers", "extend-crowd", "qualify-worker"):
+    for step in ("bonus", "block-worker", "write-workers", "extend-crowd"):
         assert do(study, step) not in html
 
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import claim_for_session, join_sent, open_session, person_sent
 from annotation.models import (
+    Assignment,
     Commitment,
     CrowdCall,
     CrowdSession,
@@ -216,6 +218,35 @@ def test_a_study_is_opened_once_a_second_person_confirms(olga: User) -> None:
     assert draft.state == "open"
 
 
+def test_rejected_work_is_approved_once_a_second_person_confirms(study: Study, olga: User) -> None:
+    """Approving it costs its pay anew: 0.12 with the fee for each of two."""
+    StudyRole.objects.create(study=study, user=person("rhea"), role="reviewer")
+    pages = []
+    for number, up in enumerate(Publication.objects.filter(study=study).order_by("pk")[:2]):
+        worker = person_sent(study=study, raw=f"A1BOB{number}", name="WorkerId")
+        join_sent(study=study, worker=worker, consent=True)
+        session = open_session(publication=up, worker=worker, external_id=f"3BOB{number}")
+        assert up.hit is not None
+        claim = claim_for_session(session=session, hit=up.hit)
+        Assignment.objects.filter(pk=claim.assignment.pk).update(
+            state="rejected", submitted_at=timezone.now()
+        )
+        CrowdSession.objects.filter(pk=session.pk).update(
+            status="rejected", booked="released", confirmed=True
+        )
+        pages.append(str(claim.assignment.pk))
+    cents = sum(up.price_cents for up in Publication.objects.filter(study=study).order_by("pk")[:2])
+    limit(confirm_cents=cents - 1)
+    rhea = User.objects.get(username="rhea")
+    asked = send(f"studies/{study.slug}/approve/", rhea, {"assignments": pages})
+    assert (asked.status_code, asked.json()["total_cents"]) == (202, cents)
+    assert not CrowdCall.objects.exists()
+    done = send(f"spending-requests/{asked.json()['request']}/confirm/", confirmer())
+    assert (done.status_code, done.json()["state"]) == (200, "done"), done.json()
+    calls = CrowdCall.objects.filter(kind="approve")
+    assert [(one.made_by, one.reserved_cents) for one in calls] == [(rhea, cents // 2)] * 2
+
+
 def test_a_request_is_void_once_the_situation_has_changed(
     study: Study, olga: User, ada: CrowdSession, asked: SpendingRequest
 ) -> None:
@@ -262,6 +293,28 @@ def test_an_owner_of_the_installation_sets_limits_as_amounts(
     assert "1.10\xa0USD" in client.get(PAGE).content.decode()
     told = Client().get("/api/spending/", headers=key_of(User.objects.get(username="root"))).json()
     assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
+
+
+def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
+    root = User.objects.create_superuser("root")
+
+    def put(user: User, **body: Any) -> Any:
+        sent = json.dumps(body)
+        return Client().put("/api/spending/", sent, content_type="application/json", headers=key_of(user))
+
+    assert put(olga, currency="USD", day_cents=1).status_code == 403
+    told = put(root, account="olga", currency="USD", day_cents=110).json()
+    assert {(one["account"], one["day_cents"]) for one in told} == {("", None), ("olga", 110)}
+    wrong = put(root, account="olga", currency="USD", confirm_cents=5)
+    assert "belongs to the limits of the installation" in wrong.json()["detail"]
+    assert put(root, account="nobody", currency="USD").status_code == 404
+    assert put(root, currency="usd").status_code == 400
+    with pytest.raises(CommandError, match="belongs to the limits of the installation"):
+        call_command("set_limits", account="olga", currency="USD", confirm_cents="5")
+    call_command("set_limits", "--currency", "USD", "--confirm-cents", "700")
+    put(root, account="olga", currency="USD", total_cents=9)
+    rows = SpendingLimit.objects.values_list("account__username", "day_cents", "total_cents", "confirm_cents")
+    assert set(rows) == {("olga", None, 9, None), (None, None, None, 700)}
 
 
 RACE = """

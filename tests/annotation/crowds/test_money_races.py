@@ -218,3 +218,19 @@ def test_a_call_that_was_given_up_is_decided_on_once(
     assert statuses(found) == [202, 409, 409]
     assert (found["reserved"], found["spent"]) == ((0, 60) if unsure else (60, 0))
     assert found["notes"] == 1
+
+
+def test_two_comparisons_at_once_book_a_paid_screen_out_once(scene: Callable[[str], dict[str, Any]]) -> None:
+    found = scene(
+        """
+session = CrowdSession.objects.filter(study=study).select_related("study").first()
+up = Publication.objects.filter(pk=session.publication_id)
+up.update(screen_outs=2, screen_outs_held=2, screen_out_cents=50)
+money.book(budget=money.budget_of(study, study.place), key="kept", what="reserve", reserved=100)
+money.book = meeting(money.book)
+pay = lambda: money.pay_screen_out(session=CrowdSession.objects.get(pk=session.pk))
+answers = at_once(pay, pay)
+"""
+    )
+    assert sorted(found["answers"]) == [False, True]
+    assert (found["reserved"], found["spent"]) == (50, 50)

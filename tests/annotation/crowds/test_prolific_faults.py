@@ -12,14 +12,18 @@ from pytest_django import Settings
 
 from annotation.crowds.base import Ability
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
+from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
+from annotation.crowds.qualifications import qualify
+from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
+from evaluation.integrity import check_integrity
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, go_on, panel_study, point_at
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 
 PRICE = REWARD + 50
-BONUS = 30
+BONUS = SCREEN_OUT = 30
 RUNS = 200  # more than any seed needs
 SHARES = dict.fromkeys(Fault, 0.05)
 
@@ -31,12 +35,19 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
     with ProlificEmulator(faults=faults) as prolific:
         point_at(prolific, settings)
         settings.PROLIFIC_FEE_PERCENT = Decimal("33.3")
-        panel = Panel(panel_study(), prolific)
+        asked = {"countries": ["US"], "forbids": ["pilot"]}
+        panel = Panel(panel_study(workers=asked, screen_out_cents=SCREEN_OUT, screen_outs=3), prolific)
+        people = [f"aa{number}" for number in range(12)]
+        unfit = ["bb1", "bb2"]
+        here = {"current-country-of-residence": "United States"}
+        prolific.world.people |= dict.fromkeys([*people, *unfit], here)
         begin_opening(study=panel.study)
         settled(panel)
         ask_to_extend(publication=panel.publication, places=4)
         settled(panel)
-        people = [f"aa{number}" for number in range(12)]
+        for name in unfit:
+            end_panel_session(session=panel.arrive(name), status="screened-out")
+            prolific.come_back(panel.came[name], panel.code("screened-out"))
         sessions = {name: panel.finish(name) for name in people}
         draw = random.Random(seed)
         rejected = set(draw.sample(people, 3))
@@ -46,23 +57,29 @@ def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int
         for name, count in bonuses.items():
             for number in range(count):
                 pay_bonus(session=sessions[name], cents=BONUS, why="Below the floor.", number=number + 1)
+        chosen = draw.sample(people, 4)
+        qualify(study=panel.study, workers=[sessions[name].worker for name in chosen], name="careful")
         settled(panel)
         close_study(study=panel.study)
         settled(panel)
         faults.stop()
+        sync_crowd(study=panel.study, wait=lambda seconds: None)
 
         [there] = [one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]
         assert (there.id, there.places) == (panel.publication.external_id, 12)
         assert panel.publication.places == 12
-        assert panel.publication.state == Publication.State.EXPIRED
+        assert panel.publication.state == Publication.State.FINISHED
+        [*_lost, group] = [one for one in prolific.world.groups.values() if one.name == "careful"]
+        assert sorted(group.members) == sorted(chosen)
         states = {name: panel.there(name) for name in people}
         assert states == {name: "REJECTED" if name in rejected else "APPROVED" for name in people}
         paid = {name: prolific.world.submissions[panel.came[name]].bonuses for name in people}
         assert paid == {name: [BONUS] * bonuses.get(name, 0) for name in people}
-        spent = 9 * PRICE + sum(bonuses.values()) * (BONUS + 10)
+        spent = 9 * PRICE + sum(bonuses.values()) * (BONUS + 10) + 2 * (SCREEN_OUT + 10)
         assert panel.books() == (0, spent) == (0, prolific.world.spent_cents)
         decided = CrowdSession.objects.filter(study=panel.study).exclude(status__in=["approved", "rejected"])
-        assert not decided.exists()
+        assert list(decided.values_list("status", flat=True)) == ["screened-out"] * len(unfit)
+        assert not check_integrity().problems
         assert faults.met.total() > 10
 
 

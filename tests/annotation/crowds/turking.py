@@ -31,6 +31,7 @@ CROWD = {"backend": "mturk", "reward_cents": 10, "budget_cents": 100_000, "appro
 def emulated(**about: Any) -> Iterator[MTurkEmulator]:
     """The service, and settings that lead to it."""
     orders._types.clear()
+    orders._qualifications.clear()
     with patch.dict(os.environ, KEYS), MTurkEmulator(**about) as emulator, settings_for(emulator):
         yield emulator
 

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from tests.fakes.prolific.traits import FILTERS
 from tests.fakes.prolific.world import BulkBonus, Group, Refusal, Study, Submission, World
 
 Query = Mapping[str, str]
 Body = Mapping[str, Any]
-Answer = tuple[int, Any]
+Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
 Endpoint = Callable[[World, tuple[str, ...], Query, Body], Answer]
 
 # R: "Create a draft study", its required fields and the ones that Quorum could have a use for.
@@ -39,6 +40,7 @@ ACTIONS = {
     "AUTOMATICALLY_APPROVE": set(),
     "MANUALLY_REVIEW": set(),
     "REQUEST_RETURN": {"return_reason"},
+    "FIXED_SCREEN_OUT_PAYMENT": {"fixed_screen_out_reward", "slots"},
 }
 TRANSITIONS = {
     ("UNPUBLISHED", "PUBLISH"): "ACTIVE",
@@ -55,7 +57,12 @@ SHORTEST_REASON = 100
 LEAST_HOURLY = (
     600  # £6.00 / $8.00 an hour (researcher-help.prolific.com, "Prolific's payment principles"), in pence
 )
-CHANGEABLE = {"internal_name", "total_available_places", "submissions_config"}  # R: of a published study
+CHANGEABLE = {
+    "internal_name",
+    "total_available_places",
+    "submissions_config",
+    "completion_codes",
+}  # R: of a published study
 MOST_BONUSES = 200
 
 
@@ -71,16 +78,42 @@ def create_study(world: World, _: tuple[str, ...], __: Query, body: Body) -> Ans
             {"reward": [f"The reward per hour is {hourly:.0f}; it must be at least {LEAST_HOURLY}."]}
         )
     for entry in body.get("filters") or []:
-        filters: dict[str, set[str]] = {
-            "participant_group_blocklist": set(world.groups),
-            "previous_studies_blocklist": set(world.studies),
-        }
-        known = filters.get(entry.get("filter_id"), set())
-        if missing := [one for one in entry["selected_values"] if one not in known]:
-            raise Refusal({"filters": [f"Unknown to the filter {entry.get('filter_id')}: {missing}."]})
+        _check_filter(world, entry)
+    if unknown := set(body.get("device_compatibility") or []) - {"desktop", "tablet", "mobile"}:
+        raise Refusal({"device_compatibility": [f"Not valid choices: {sorted(unknown)}."]})
     study = Study(world.new_id(), dict(body), world.now())
     world.studies[study.id] = study
     return 201, _study(world, study)
+
+
+def list_filters(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
+    """GET /filters/: all at once, as the reference names no paging for it."""
+    rows = [{"filter_id": name, "title": name, **about} for name, about in FILTERS.items()]
+    return 200, {"results": rows, "meta": {"count": len(rows)}}
+
+
+def _check_filter(world: World, entry: Mapping[str, Any]) -> None:
+    """R: "SelectFilter" and "RangeFilter"; that unknown ids are refused is a guess (?)."""
+    name = entry.get("filter_id")
+    about = FILTERS.get(str(name))
+    if about is None:
+        raise Refusal({"filters": [f"There is no filter {name!r}."]})
+    if about["type"] == "select":
+        rows = {"ParticipantGroupID": set(world.groups), "StudyID": set(world.studies)}
+        known = rows.get(about["data_type"], set(about["choices"]))
+        if missing := [one for one in entry["selected_values"] if one not in known]:
+            raise Refusal({"filters": [f"Unknown to the filter {name}: {missing}."]})
+        if extra := set(entry.get("weightings", {})) - set(entry["selected_values"]):
+            raise Refusal({"filters": [f"Weightings of what is not selected: {sorted(extra)}."]})
+        return
+    ranges = [
+        entry["selected_range"],
+        *(one["selected_range"] for one in entry.get("weightings", {}).values()),
+    ]
+    for one in ranges:
+        lower, upper = one.get("lower", about["min"]), one.get("upper", about["max"])
+        if not about["min"] <= lower <= upper <= about["max"]:
+            raise Refusal({"filters": [f"{lower} to {upper} is no range of the filter {name}."]})
 
 
 def list_studies(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
@@ -107,6 +140,9 @@ def update_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> A
     if study.status != "UNPUBLISHED":
         if frozen := sorted(set(body) - CHANGEABLE):
             raise Refusal({name: ["Can't be changed once the study is published."] for name in frozen})
+        if "completion_codes" in body:
+            _raise_slots(world, study, body["completion_codes"])
+            body = {name: value for name, value in body.items() if name != "completion_codes"}
         more = int(body.get("total_available_places", study.places)) - study.places
         if more < 0:
             raise Refusal(
@@ -120,6 +156,21 @@ def update_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> A
     return 200, _study(world, study)
 
 
+def _raise_slots(world: World, study: Study, codes: list[dict[str, Any]]) -> None:
+    """R: "FixedScreenOut", resuming your study: the slots alone are sent."""
+    paying = {code["code"]: action for code, action in world.screen_outs(study)}
+    for entry in codes:
+        [changed] = entry["actions"]
+        if entry["code"] not in paying or set(changed) != {"action", "slots"}:
+            raise Refusal({"completion_codes": ["Only slots can be changed once the study is published."]})
+        action = paying[entry["code"]]
+        more = changed["slots"] - action["slots"]
+        if more < 0:
+            raise Refusal({"completion_codes": ["You can only increase slots."]})
+        world.afford(more * world.price(action["fixed_screen_out_reward"]))
+        action["slots"] = changed["slots"]
+
+
 def transition_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
     """POST /studies/{id}/transition/"""
     study = _find(world.studies, path[0], "study")
@@ -128,7 +179,7 @@ def transition_study(world: World, path: tuple[str, ...], _: Query, body: Body) 
     if following is None:
         raise Refusal(f"You can't {body['action']} a study that is {study.status}.", code=140003)
     if body["action"] == "PUBLISH":
-        world.afford(study.places * world.price(study.reward))
+        world.afford(study.places * world.price(study.reward) + world.screen_outs_cents(study))
     study.status = following
     return 200, _study(world, study)
 
@@ -270,9 +321,70 @@ def get_balance(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answe
     return 200, {"currency_code": "GBP", "total_balance": total, "available_balance": world.available_cents()}
 
 
+def export_demographics(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
+    """POST /studies/{id}/demographic-export/: a CSV file (O: Prolific's client; columns of published exports)."""
+    study = _find(world.studies, path[0], "study")
+    names = {"Age": "age", "Sex": "sex", "Country of residence": "current-country-of-residence"}
+    lines = [["Submission id", "Participant id", "Status", *names]]
+    for one in world.of(study.id):
+        traits = world.people.get(one.participant, {})
+        answers = [str(traits.get(name, "DATA_EXPIRED")) for name in names.values()]
+        lines.append([one.id, one.participant, one.status, *answers])
+    return 200, "\r\n".join(",".join(line) for line in lines), {"Content-Type": "text/csv"}
+
+
+def list_secrets(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
+    """GET /hooks/secrets/?workspace_id=…"""
+    value = world.hook_secrets.get(query["workspace_id"])
+    rows = [{"id": "s1", "value": value, "workspace_id": query["workspace_id"]}] if value else []
+    return 200, {"results": rows}
+
+
+def create_secret(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /hooks/secrets/: replaces the workspace's secret (R)."""
+    _check_fields(body, {"workspace_id": str}, required={"workspace_id"})
+    world.hook_secrets[body["workspace_id"]] = value = f"secret-{world.new_id()}"
+    return 201, {"id": "s1", "value": value, "workspace_id": body["workspace_id"]}
+
+
+def list_hooks(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
+    """GET /hooks/subscriptions/"""
+    enabled = [one for one in world.hooks.values() if one["is_enabled"]]
+    return 200, {"results": [one for one in enabled if one["workspace_id"] == query["workspace_id"]]}
+
+
+def create_hook(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /hooks/subscriptions/: not enabled before it is confirmed with the secret of the header (R)."""
+    fields = {"workspace_id": str, "event_type": str, "target_url": str}
+    _check_fields(body, fields, required=set(fields))
+    if body["workspace_id"] not in world.hook_secrets:
+        raise Refusal("Create a secret for the workspace first.")
+    if not body["target_url"].startswith("https://"):
+        raise Refusal({"target_url": ["Must be https."]})
+    hook = {"id": world.new_id(), "is_enabled": False, **body}
+    world.hooks[hook["id"]] = hook
+    return 201, hook, {"X-Hook-Secret": f"confirm-{hook['id']}"}
+
+
+def confirm_hook(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """POST /hooks/subscriptions/{id}/"""
+    hook = _find(world.hooks, path[0], "subscription")
+    if body.get("secret") != f"confirm-{hook['id']}":
+        raise Refusal({"secret": ["Not the secret of this subscription."]})
+    hook["is_enabled"] = True
+    return 200, hook
+
+
 ROUTES: list[tuple[str, str, str, Endpoint]] = [
     ("POST", r"studies/", "create study", create_study),
     ("GET", r"studies/", "list studies", list_studies),
+    ("GET", r"filters/", "list filters", list_filters),
+    ("POST", r"studies/(\w+)/demographic-export/", "export demographics", export_demographics),
+    ("GET", r"hooks/secrets/", "list secrets", list_secrets),
+    ("POST", r"hooks/secrets/", "create secret", create_secret),
+    ("GET", r"hooks/subscriptions/", "list hooks", list_hooks),
+    ("POST", r"hooks/subscriptions/", "create hook", create_hook),
+    ("POST", r"hooks/subscriptions/(\w+)/", "confirm hook", confirm_hook),
     ("GET", r"projects/(\w+)/studies/", "list studies", list_project_studies),
     ("GET", r"studies/(\w+)/", "get study", get_study),
     ("PATCH", r"studies/(\w+)/", "update study", update_study),

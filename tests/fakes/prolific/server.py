@@ -130,17 +130,19 @@ class _Handler(BaseHTTPRequestHandler):
             return self._say(429, {"detail": "Request was throttled."}, waiting)
         body = json.loads(raw) if raw else None
         token = self.headers.get("Authorization", "")
-        status, answer = emulator.carry_out(self.command, self.path, token, body)
+        status, answer, *more = emulator.carry_out(self.command, self.path, token, body)
         if fault is Fault.DROP_AFTER:
             return self._drop()
         if fault is Fault.ERROR_AFTER:
             return self._say(502, {"detail": "Bad gateway"})
-        return self._say(status, answer, cut_short=fault is Fault.CUT_SHORT)
+        headers = more[0] if more else None
+        return self._say(status, answer, headers, cut_short=fault is Fault.CUT_SHORT)
 
     def _say(
         self, status: int, answer: object, headers: dict[str, str] | None = None, *, cut_short: bool = False
     ) -> None:
-        content = b"" if answer is None else json.dumps(answer).encode()
+        kept = isinstance(answer, str) and (headers or {}).get("Content-Type") == "text/csv"
+        content = b"" if answer is None else (str(answer) if kept else json.dumps(answer)).encode()
         if cut_short:
             content = content[: len(content) // 2]
         self.send_response(status)

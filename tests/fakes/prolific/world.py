@@ -1,10 +1,16 @@
 """Prolific's rows: studies, submissions, bonuses, groups, messages, and the researcher's money in whole cents."""
 
+import base64
+import hashlib
+import hmac
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from tests.fakes.prolific.traits import Traits, fits, room_in_quota
 
 RUNNING = {"RESERVED", "ACTIVE"}
 # A place is free again when its submission ended in one of these (R: study object, submission object).
@@ -115,6 +121,9 @@ class World:
         self.bulk_bonuses: dict[str, BulkBonus] = {}
         self.groups: dict[str, Group] = {}
         self.messages: list[dict[str, str]] = []
+        self.people: dict[str, Traits] = {}
+        self.hook_secrets: dict[str, str] = {}
+        self.hooks: dict[str, dict[str, Any]] = {}
         self._ahead = timedelta()
         self._coming: list[tuple[datetime, str, int]] = []
         self._issued = 0
@@ -154,7 +163,30 @@ class World:
 
     def held_cents(self) -> int:
         """What is set aside for places that were published and not paid yet (R: "locking the amount required")."""
-        return sum(self.price(study.reward) * self._unpaid(study) for study in self.studies.values())
+        published = [study for study in self.studies.values() if study.status != "UNPUBLISHED"]
+        places = sum(self.price(study.reward) * self._unpaid(study) for study in published)
+        return places + sum(
+            self.screen_outs_cents(study) for study in published if study.status != "COMPLETED"
+        )
+
+    def screen_outs(self, study: Study) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """The codes that pay people who are screened out, with the action."""
+        return [
+            (code, action)
+            for code in study.fields["completion_codes"]
+            for action in code["actions"]
+            if action["action"] == "FIXED_SCREEN_OUT_PAYMENT"
+        ]
+
+    def screen_outs_cents(self, study: Study) -> int:
+        """What is set aside for screen-outs still to come; that it is, is a guess (?)."""
+        return sum(
+            self.price(action["fixed_screen_out_reward"]) * (action["slots"] - self._screened_out(study))
+            for _code, action in self.screen_outs(study)
+        )
+
+    def _screened_out(self, study: Study) -> int:
+        return sum(one.status == "SCREENED OUT" for one in self.of(study.id))
 
     def available_cents(self) -> int:
         """What is left for new things."""
@@ -167,6 +199,27 @@ class World:
         if study.status == "COMPLETED":
             return sum(state in RUNNING or state == "AWAITING REVIEW" for state in states)
         return study.places - states.count("APPROVED")
+
+    def deliveries(self, submission_id: str) -> Iterator[tuple[str, bytes, dict[str, str]]]:
+        """What is posted when a submission changed: address, body and signed headers (R: "Receiving", "Verifying")."""
+        one = self.submissions[submission_id]
+        for hook in self.hooks.values():
+            if hook["is_enabled"] and hook["event_type"] == "submission.status.change":
+                event = {
+                    "resource_id": one.id,
+                    "event_type": hook["event_type"],
+                    "participant_id": one.participant,
+                    "status": one.status,
+                }
+                body, sent = json.dumps(event).encode(), str(int(self.now().timestamp()))
+                secret = self.hook_secrets[hook["workspace_id"]]
+                digest = hmac.new(secret.encode(), sent.encode() + body, hashlib.sha256).digest()
+                signed = {
+                    "X-Prolific-Request-Signature": base64.b64encode(digest).decode(),
+                    "X-Prolific-Request-Timestamp": sent,
+                    "X-Event-ID": self.new_id(),
+                }
+                yield hook["target_url"], body, signed
 
     def afford(self, cents: int) -> None:
         """Refuses what the account cannot pay."""
@@ -211,7 +264,7 @@ class World:
             raise Refusal(f"study {study_id} has no place")
         if any(one.participant == participant for one in self.of(study_id)):
             raise Refusal(f"{participant} took part in study {study_id} before")
-        if participant in self._kept_out(study):
+        if not self._sees(study, participant):
             raise Refusal(f"{participant} does not see study {study_id}")
         one = Submission(self.new_id(), study_id, participant, self.now())
         self.submissions[one.id] = one
@@ -221,15 +274,27 @@ class World:
             address = address.replace(f"{{{{%{name}%}}}}", value)
         return one.id, address
 
-    def _kept_out(self, study: Study) -> set[str]:
-        out: set[str] = set()
-        for filtered in study.fields.get("filters") or []:
-            for value in filtered["selected_values"]:
-                if filtered["filter_id"] == "participant_group_blocklist":
-                    out.update(self.groups[value].members)
-                else:
-                    out.update(one.participant for one in self.of(value))
-        return out
+    def _sees(self, study: Study, participant: str) -> bool:
+        """R: a participant has to pass every filter, and a quota leaves room for so many of each group."""
+        filters, traits = study.fields.get("filters") or [], self.people.get(participant, {})
+        taking = [one.participant for one in self.of(study.id) if one.status not in FREED]
+        others = [self.people.get(one, {}) for one in taking]
+        return (
+            all(self._passes(one, participant, traits) for one in filters)
+            and traits.get("device", "desktop") in (study.fields.get("device_compatibility") or ["desktop"])
+            and room_in_quota(filters, traits, others, study.places)
+        )
+
+    def _passes(self, filtered: dict[str, Any], participant: str, traits: Traits) -> bool:
+        name = filtered["filter_id"]
+        if name.startswith("participant_group_"):
+            within = any(participant in self.groups[one].members for one in filtered["selected_values"])
+            return within == name.endswith("allowlist")
+        if name == "previous_studies_blocklist":
+            return not any(
+                participant == one.participant for old in filtered["selected_values"] for one in self.of(old)
+            )
+        return fits(filtered, traits)
 
     def come_back(self, submission_id: str, code: str | None) -> None:
         """A participant returns to Prolific with a code (or none), and the code's actions happen."""
@@ -250,6 +315,11 @@ class World:
             self.approve(one)
         elif kind == "REQUEST_RETURN":
             one.return_requested = self.now()
+        elif kind == "FIXED_SCREEN_OUT_PAYMENT":
+            one.status = "SCREENED OUT"
+            self.spent_cents += self.price(action["fixed_screen_out_reward"])
+            if self._screened_out(study) >= action["slots"] and study.status == "ACTIVE":
+                study.status = "PAUSED"
 
     def give_back(self, submission_id: str) -> None:
         """A participant returns their submission: unpaid, and the place is free again (R)."""

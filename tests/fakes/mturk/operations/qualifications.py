@@ -138,6 +138,13 @@ def associate_qualification(world: World, parameters: Parameters, now: datetime)
     return {}
 
 
+@operation("DisassociateQualificationFromWorker")
+def disassociate_qualification(world: World, parameters: Parameters, now: datetime) -> Answer:
+    """Takes it away; who has none is an error (D)."""
+    world.qualifications.pop((_granted(world, parameters).type.qualification_type_id, parameters["WorkerId"]))
+    return {}
+
+
 @operation("GetQualificationScore")
 def get_qualification_score(world: World, parameters: Parameters, now: datetime) -> Answer:
     """A worker's value; one that was taken away is an error about the state (O Dallinger's tests)."""

@@ -1,0 +1,80 @@
+"""What Prolific says of the people of a study: fetched when somebody asks, as far as the design names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation.crowds import backend_of
+from annotation.crowds.base import CrowdProblem
+from annotation.crowds.people import pseudonym
+from annotation.crowds.prolific.client import open_client
+from annotation.models import CrowdSession, Demographics, Publication
+from common.errors import WrongState
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+# The reference names the data ("Export demographic data"), not the columns; these are those of published exports too.
+PARTICIPANT, SUBMISSION = ("participant id",), ("submission id",)
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "age": ("age",),
+    "sex": ("sex",),
+    "ethnicity": ("ethnicity simplified", "ethnicity (simplified)", "ethnicity"),
+    "first-language": ("first language", "language"),
+    "country": ("current country of residence", "country of residence"),
+    "nationality": ("nationality",),
+    "country-of-birth": ("country of birth",),
+    "student": ("student status",),
+    "employment": ("employment status",),
+}
+NOT_SAID = {"", "DATA_EXPIRED", "CONSENT_REVOKED"}
+Row = Mapping[str, str]
+
+
+def fetch_demographics(*, study: Study, by: User | None = None) -> int:
+    """Store what Prolific says of the people whose work was handed in here; return their number.
+
+    What it no longer says of a person is deleted here too. A person who is missing in its answer stays as before.
+    """
+    wanted = design_of(study).crowd.demographics
+    if not wanted:
+        raise WrongState(
+            f"Nothing was fetched: the design of study {study.slug!r} names no crowd.demographics."
+        )
+    there = Publication.objects.filter(study=study, place=study.place).exclude(external_id="")
+    rows: list[Row] = []
+    try:
+        with open_client() as client:
+            for publication in there:
+                rows += client.demographics(publication.external_id)
+    except CrowdProblem as problem:
+        raise WrongState(f"Nothing was fetched. {problem}") from problem
+    return _store(study, rows, wanted, by)
+
+
+@transaction.atomic
+def _store(study: Study, rows: list[Row], wanted: tuple[str, ...], by: User | None) -> int:
+    backend = backend_of(study)
+    sessions = CrowdSession.objects.filter(study=study, submitted_at__isnull=False).select_related("worker")
+    here = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
+    found: dict[int, dict[str, str]] = {}
+    for row in rows:
+        ids = (
+            backend.session_id(study.place, _cell(row, SUBMISSION)),
+            pseudonym(study.place, _cell(row, PARTICIPANT)),
+        )
+        if ids in here:
+            said = {name: _cell(row, COLUMNS[name]) for name in wanted}
+            found[here[ids]] = {name: words for name, words in said.items() if words not in NOT_SAID}
+    for worker, answers in found.items():
+        Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
+    words = f"Demographics of {len(found)} people were fetched: {', '.join(wanted)}."
+    note_event(study=study, what="demographics", words=words, by=by, people=len(found))
+    return len(found)
+
+
+def _cell(row: Row, columns: tuple[str, ...]) -> str:
+    return next((row[name].strip() for name in columns if name in row), "")

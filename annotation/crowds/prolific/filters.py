@@ -1,0 +1,149 @@
+"""A design's requirements as Prolific's filters.
+
+Prolific's list of filters says what there is and how each answer is called; ids of answers are not documented. So
+names are looked up in that list, and what is not there is refused before anything is made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from annotation.crowds.base import Refused
+from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.shapes import ListedFilter
+from judgments.countries import COUNTRIES
+from judgments.design.requirements import Workers
+
+COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
+APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"
+# Prolific's names where the table of countries has others
+OTHER_NAMES = {
+    "CZ": ("Czechia",),
+    "KR": ("South Korea", "Korea, Republic of", "Republic of Korea"),
+    "RU": ("Russian Federation",),
+    "TR": ("Türkiye",),
+    "US": ("United States of America", "USA"),
+    "VN": ("Viet Nam",),
+}
+
+Filter = dict[str, Any]
+
+
+def needs_the_list(workers: Workers) -> bool:
+    """Return whether anything is asked that must be looked up in Prolific's list."""
+    return bool(
+        workers.countries
+        or workers.languages
+        or workers.approval_above
+        or workers.approved_at_least
+        or workers.quotas
+    )
+
+
+def filters_of(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
+    """Return the filters of what is asked of workers, apart from their groups.
+
+    Raises:
+        Refused: Prolific has no such filter or answer; nothing was changed.
+    """
+    if not needs_the_list(workers):
+        return []
+    return list(_filters(workers, {one.id: one for one in client.filters(workspace=workspace)}))
+
+
+def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[Filter]:
+    countries = {one.value: one.share for one in workers.quotas if one.by == "country"}
+    if countries:
+        choices = _choices(listed, COUNTRY, "workers.quotas", countries, _country_names)
+        yield _select(COUNTRY, choices, countries)
+    elif workers.countries:
+        asked = workers.countries
+        yield _select(COUNTRY, _choices(listed, COUNTRY, "workers.countries", asked, _country_names))
+    if workers.languages:
+        asked = workers.languages
+        yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", asked))
+    if workers.approval_above:
+        percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
+        most = _known(listed, APPROVAL_RATE, "workers.approval_above").most
+        if most is not None and percent > most:
+            raise _refused(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
+        yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": most or 100}}
+    if workers.approved_at_least:
+        most = _known(listed, APPROVED, "workers.approved_at_least").most
+        if most is not None and workers.approved_at_least > most:
+            raise _refused(
+                f"workers.approved_at_least is {workers.approved_at_least}; it knows {most} at most"
+            )
+        upper = {} if most is None else {"upper": most}
+        yield {"filter_id": APPROVED, "selected_range": {"lower": workers.approved_at_least, **upper}}
+    sexes = {one.value: one.share for one in workers.quotas if one.by == "sex"}
+    if sexes:
+        yield _select(SEX, _choices(listed, SEX, "workers.quotas", sexes), sexes)
+    ages = sorted((one.ages, one.share) for one in workers.quotas if one.by == "age")
+    if ages:
+        yield _ages(_known(listed, AGE, "workers.quotas"), ages)
+
+
+def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
+    """Return a filter that admits the choices, in shares if there are any."""
+    made: Filter = {"filter_id": name, "selected_values": list(choices.values())}
+    if shares:
+        made["weightings"] = {choices[value]: share for value, share in shares.items()}
+    return made
+
+
+def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filter:
+    (lower, _), _share = ages[0]
+    (_, upper), _share = ages[-1]
+    if (known.least is not None and lower < known.least) or (known.most is not None and upper > known.most):
+        raise _refused(
+            f"workers.quotas has ages from {lower} to {upper}; it knows {known.least} to {known.most}"
+        )
+    return {
+        "filter_id": AGE,
+        "selected_range": {"lower": lower, "upper": upper},
+        "weightings": {
+            str(number): {"selected_range": {"lower": first, "upper": last}, "weighting": share}
+            for number, ((first, last), share) in enumerate(ages)
+        },
+    }
+
+
+def _known(listed: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
+    found = listed.get(name)
+    if found is None:
+        raise _refused(f"{key} needs its filter {name!r}, which is not in its list")
+    return found
+
+
+def _choices(
+    listed: Mapping[str, ListedFilter],
+    name: str,
+    key: str,
+    values: Iterable[str],
+    names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
+) -> dict[str, str]:
+    """Return value -> id of Prolific's answer."""
+    ids = {words.casefold(): choice for choice, words in _known(listed, name, key).choices.items()}
+    found: dict[str, str] = {}
+    for value in values:
+        called = [one.casefold() for one in names(value)]
+        choice = next((ids[one] for one in called if one in ids), None)
+        if choice is None:
+            near = difflib.get_close_matches(called[0], ids, n=1)
+            hint = f"; did you mean {listed[name].choices[ids[near[0]]]!r}?" if near else ""
+            raise _refused(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
+        found[value] = choice
+    return found
+
+
+def _country_names(code: str) -> tuple[str, ...]:
+    return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
+
+
+def _refused(what: str) -> Refused:
+    return Refused(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")

@@ -1,0 +1,90 @@
+"""Qualifications: what people have here, and what their crowd is told of it.
+
+The list here decides who may join by a link or a panel's entrance. Mechanical Turk and Prolific keep people out
+themselves, so that they get a copy of each change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation.crowds import backend_for, backend_of
+from annotation.crowds.base import Ability
+from annotation.crowds.outbox import ask_to_qualify
+from annotation.crowds.panel.backend import AN_ID
+from annotation.crowds.people import pseudonym
+from annotation.models import Assignment, Qualification, RawId, Worker
+from common.errors import WrongState
+from judgments.design.requirements import is_qualification
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+
+@transaction.atomic
+def qualify(
+    *, study: Study, workers: Collection[Worker], name: str, value: int = 1, by: User | None = None
+) -> None:
+    """Give people a qualification, or take it away with the value 0, here and at their crowd.
+
+    Before the study is first opened, its crowd hears of it when it is published.
+    """
+    name = name.strip()
+    if not is_qualification(name):
+        raise WrongState(
+            f"Nobody was qualified: {name!r} is no name of a qualification; expected letters, digits, dots, hyphens "
+            "and underscores, 80 at most."
+        )
+    for worker in workers:
+        _record(worker, name, value)
+        if Ability.QUALIFY in backend_of(study).can and worker.place and worker.place == study.place:
+            ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
+    people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
+    words = f"{people} {'got' if value else 'lost'} the qualification {name}."
+    note_event(study=study, what="qualified", words=words, by=by, qualification=name, value=value)
+
+
+def _record(worker: Worker, name: str, value: int) -> None:
+    if value:
+        Qualification.objects.get_or_create(worker=worker, name=name)
+    else:
+        Qualification.objects.filter(worker=worker, name=name).delete()
+
+
+@transaction.atomic
+def people_by_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
+    """Return the workers with these ids at the study's crowd; those who never came are added."""
+    backend = backend_for(design_of(study))
+    if not backend.sends_people:
+        raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
+    wrong = next((raw for raw in ids if not AN_ID.fullmatch(raw)), None)
+    if wrong is not None:
+        raise WrongState(f"Nobody was qualified: {wrong[:60]!r} is no id of a person at {backend.title}.")
+    place = study.place or backend.place(design_of(study))
+    found = []
+    for raw in ids:
+        worker, _created = Worker.objects.get_or_create(
+            source=Worker.Source.CROWD, place=place, name=pseudonym(place, raw)
+        )
+        RawId.objects.get_or_create(
+            worker=worker, session=None, name=backend.person_of(design_of(study)), defaults={"value": raw}
+        )
+        found.append(worker)
+    return found
+
+
+def grant(*, assignment: Assignment) -> None:
+    """Give who handed in what the study grants, within the transaction of the submission."""
+    study = assignment.study
+    name = design_of(study).workers.grants
+    if not name:
+        return
+    worker = assignment.worker
+    if not worker.is_person or Qualification.objects.filter(worker=worker, name=name).exists():
+        return
+    _record(worker, name, 1)
+    if Ability.QUALIFY in backend_of(study).can and worker.place:
+        ask_to_qualify(study=study, worker=worker, qualification=name)

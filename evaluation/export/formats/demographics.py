@@ -1,0 +1,55 @@
+"""What the crowd says of the people of a study, a line each."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import Exists, IntegerField, OuterRef, QuerySet, Value
+
+from annotation.models import Assignment, Demographics
+from common.files import HashedFile
+from evaluation.export.encoding import Encoding, Stage, Work
+from evaluation.export.formats.judgments import Lines
+from judgments.importers.textio import guard_formula
+from judgments.models import Study
+from judgments.studies.studies import design_of
+
+
+def why_not(study: Study) -> str:
+    """Return why the format does not fit; "" if the design names demographics."""
+    return "" if design_of(study).crowd.demographics else "its design names demographics (crowd.demographics)"
+
+
+def _described(study: Study) -> QuerySet[Any]:
+    """Return the rows of people with judgments."""
+    judged = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
+    rows = Demographics.objects.filter(Exists(judged), study=study)
+    return rows.annotate(position=Value(0, IntegerField()))  # the parts of an export go by it
+
+
+class DemographicLines(Encoding):
+    """Write a line for each person whom the crowd described: pseudonym, and what the design names."""
+
+    suffix = "people"
+    progress_count = "people"
+    counts = {"people": 0}
+
+    def stages(self, work: Work) -> Sequence[Stage]:
+        return (Stage(self.suffix, _described, "people"),)
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        names = design_of(work.study).crowd.demographics
+        rows = Demographics.objects.filter(pk__in=work.pieces).select_related("worker").order_by("pk")
+        for row in rows:
+            _write(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
+            work.counts["people"] += 1
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        _write(file, ["worker", *design_of(work.study).crowd.demographics])
+        super().join(work, file)
+
+
+def _write(file: HashedFile, cells: Sequence[str]) -> None:
+    csv.writer(Lines(file), lineterminator="\r\n").writerow(guard_formula(cell) for cell in cells)

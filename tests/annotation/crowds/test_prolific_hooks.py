@@ -1,0 +1,110 @@
+"""Prolific's webhooks: what is signed lets us look sooner, and what is not changes nothing."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from pytest_django import Settings
+
+from annotation.crowds.prolific.notifications import PATH
+from annotation.crowds.sync import sync_crowd
+from annotation.models import CrowdSession
+from judgments.models import Job
+from tests.annotation.crowds.prolific_panel import LOST, Panel
+from tests.fakes.prolific import Fault, ProlificEmulator
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def subscribed(panel: Panel, settings: Settings) -> Panel:
+    call_command("subscribe_prolific", stdout=StringIO())
+    settings.PROLIFIC_HOOK_SECRET = panel.prolific.world.hook_secrets["w1"]
+    return panel
+
+
+def delivered(panel: Panel, participant: str) -> tuple[bytes, dict[str, str]]:
+    [(address, body, headers)] = panel.prolific.world.deliveries(panel.came[participant])
+    assert address == f"https://quorum.example{PATH}"
+    return body, headers
+
+
+def post(body: bytes, headers: dict[str, str]) -> Any:
+    return Client().post(PATH, body, content_type="application/json", headers=headers)
+
+
+def syncs() -> int:
+    return Job.objects.filter(kind="sync_crowd").count()
+
+
+def test_a_change_there_is_looked_at_at_once(subscribed: Panel) -> None:
+    panel = subscribed
+    panel.finish("aa1")
+    sync_crowd(study=panel.study, wait=lambda seconds: None)
+    body, headers = delivered(panel, "aa1")
+    for _replayed in range(3):
+        assert post(body, headers).status_code == 204
+    assert syncs() == 1
+    publication = panel.publication
+    assert publication.hinted_at is not None
+    assert publication.looked_at is not None
+    assert publication.hinted_at > publication.looked_at
+    [session] = CrowdSession.objects.all()
+    assert session.status == "submitted"  # what the notification says is not taken over
+
+
+def test_forged_and_old_ones_change_nothing(subscribed: Panel) -> None:
+    panel = subscribed
+    panel.arrive("aa1")
+    body, headers = delivered(panel, "aa1")
+    forged = json.dumps(json.loads(body) | {"status": "APPROVED"}).encode()
+    unsigned = {name: value for name, value in headers.items() if "Signature" not in name}
+    for sent in (
+        (forged, headers),
+        (body, unsigned),
+        (body, headers | {"X-Prolific-Request-Timestamp": "9"}),
+    ):
+        answer = post(*sent)
+        assert (answer.status_code, b"not signed" in answer.content) == (403, True)
+    panel.prolific.world.advance(minutes=-11)
+    answer = post(*delivered(panel, "aa1"))
+    assert (answer.status_code, b"too long ago" in answer.content) == (403, True)
+    assert syncs() == 0
+    assert panel.publication.hinted_at is None
+
+
+def test_of_people_who_never_came_there_is_nothing_to_look_at(subscribed: Panel) -> None:
+    submission, _address = subscribed.prolific.enter(subscribed.publication.external_id, "ff1")
+    subscribed.came["ff1"] = submission
+    assert post(*delivered(subscribed, "ff1")).status_code == 204
+    assert syncs() == 0
+
+
+def test_without_a_secret_there_is_no_such_address(panel: Panel) -> None:
+    assert post(b"{}", {}).status_code == 404
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_subscribing_again_adds_what_is_missing_and_keeps_the_secret(
+    prolific: ProlificEmulator, settings: Settings, fault: Fault
+) -> None:
+    prolific.faults.plan("create hook", None, fault)
+    with pytest.raises(CommandError):
+        call_command("subscribe_prolific", stdout=StringIO())
+    said = StringIO()
+    call_command("subscribe_prolific", stdout=said)
+    secret = prolific.world.hook_secrets["w1"]
+    assert (
+        said.getvalue()
+        == f"Subscribed to study.status.change.\nSet this and restart: PROLIFIC_HOOK_SECRET={secret}\n"
+    )
+    enabled = [hook["event_type"] for hook in prolific.world.hooks.values() if hook["is_enabled"]]
+    assert sorted(enabled) == ["study.status.change", "submission.status.change"]
+    settings.PUBLIC_URL = "http://quorum.example"
+    with pytest.raises(CommandError, match="Prolific calls https alone"):
+        call_command("subscribe_prolific")

@@ -1,0 +1,172 @@
+"""The people of a pilot are kept out of the study, or are the only ones in it, on every crowd."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from annotation.crowds.publishing import open_study
+from annotation.crowds.qualifications import people_by_ids, qualify
+from annotation.errors import RequirementNotMet
+from annotation.models import CrowdSession, Qualification
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from annotation.work.submissions import submit_assignment
+from common.errors import DesignError, WrongState
+from judgments.design.reading import make_design
+from judgments.models import Study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study
+from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.crowds.panels import do_page, start
+from tests.annotation.crowds.panels import panel_study as paper_panel
+from tests.annotation.crowds.prolific_panel import Panel, go_on, panel_study
+from tests.annotation.crowds.turking import Crowd, one_hit, sync, up
+from tests.annotation.test_requirements import answers_for
+from tests.fakes.mturk import MTurkEmulator
+from tests.fakes.prolific import Fault, ProlificEmulator, Refusal
+from tests.judgments.desk import page, words
+
+pytestmark = pytest.mark.django_db
+
+PILOT, MAIN = {"grants": "pilot"}, {"forbids": ["pilot"]}
+
+
+def give(study: Study, *ids: str, name: str = "pilot", value: int = 1) -> None:
+    qualify(study=study, workers=people_by_ids(study=study, ids=ids), name=name, value=value)
+
+
+def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> None:
+    pilot = make_study(make_dataset(), name="Pilot", workers=PILOT)
+    main = make_study(pilot.dataset, name="Main", workers=MAIN)
+    ada = joined(pilot)
+    claim = claim_assignment(study=pilot, worker=ada.worker)
+    assert claim is not None
+    join_study(study=make_study(pilot.dataset, name="Free", workers=MAIN), name="ada", known=ada.worker)
+    submit_assignment(assignment=claim.assignment, answers=answers_for(claim.assignment))
+    with pytest.raises(RequirementNotMet, match="who did not take part in an earlier one"):
+        join_study(study=main, name="ada", known=ada.worker)
+    joined(main, "bob")
+    said = {"worker": "bob", "qualification": "chosen"}
+    posted = designer.post(f"/api/studies/{main.slug}/qualify-worker/", said, content_type="application/json")
+    assert posted.status_code == 200, posted.content
+    both = designer.post(
+        f"/api/studies/{main.slug}/qualify-worker/", said | {"ids": ["x"]}, content_type="application/json"
+    )
+    assert both.status_code == 400
+    chosen = make_study(pilot.dataset, name="Chosen", workers={"requires": ["chosen"]})
+    with pytest.raises(RequirementNotMet, match="whom the researchers chose before"):
+        join_study(study=chosen, name="ada", known=ada.worker)
+    bob = Qualification.objects.get(name="chosen").worker
+    join_study(study=chosen, name="bob", known=bob)
+    with pytest.raises(WrongState, match="people who join by the link have names"):
+        give(chosen, "ada")
+
+
+@pytest.mark.parametrize("fault", [None, Fault.DROP_AFTER, Fault.DROP_BEFORE, Fault.THROTTLE])
+def test_a_group_at_prolific_keeps_the_people_of_a_pilot_out(
+    prolific: ProlificEmulator, fault: Fault | None
+) -> None:
+    pilot = panel_study(slug="pilot", workers=PILOT)
+    main = panel_study(slug="main", workers=MAIN)
+    for study in (main, pilot):  # the group is there before anybody is in it
+        open_study(study=study)
+    panel = Panel(pilot, prolific)
+    submission, _address = prolific.enter(panel.publication.external_id, "aa1")
+    ids = {"PROLIFIC_PID": "aa1", "STUDY_ID": panel.publication.external_id, "SESSION_ID": submission}
+    browser, _answer = start(pilot, ids)
+    do_page(pilot, browser)
+    prolific.faults.plan("add members", fault)
+    while go_on(pilot).waiting:
+        pass
+    other = Panel(main, prolific)
+    with pytest.raises(Refusal, match="aa1 does not see"):
+        other.arrive("aa1")
+    other.arrive("aa2")
+
+
+def test_an_allow_list_of_ids_is_a_group_at_prolific(prolific: ProlificEmulator) -> None:
+    study = panel_study(workers={"requires": ["pilot", "careful"]})
+    open_study(study=study)
+    [call] = study.crowd_calls.all()
+    assert "workers.requires names 'pilot', and the workspace has no such group" in call.problem
+    for name in ("pilot", "careful"):
+        give(study, "aa1", "aa2", name=name)
+    give(study, "aa2", name="careful", value=0)
+    go_on(study)
+    open_study(study=study)
+    panel = Panel(study, prolific)
+    panel_there = study.publications.exclude(external_id="").get()
+    prolific.enter(panel_there.external_id, "aa1")
+    with pytest.raises(Refusal, match="aa2 does not see"):
+        prolific.enter(panel_there.external_id, "aa2")
+    assert not panel.came
+
+
+def test_a_list_of_ids_may_be_there_before_the_study_is_opened(prolific: ProlificEmulator) -> None:
+    study = panel_study(workers={"requires": ["chosen"], "forbids": ["pilot"]})
+    give(study, "aa1", "aa2", name="chosen")
+    give(study, "aa2")
+    prolific.faults.plan("add members", Fault.DROP_AFTER)
+    open_study(study=study)
+    go_on(study)
+    panel = Panel(study, prolific)
+    panel.arrive("aa1")
+    for name in ("aa2", "aa3"):
+        with pytest.raises(Refusal, match=f"{name} does not see"):
+            panel.arrive(name)
+
+
+def test_such_a_list_at_mechanical_turk(turk: MTurkEmulator) -> None:
+    study = one_hit(workers={"requires": ["chosen"]})
+    give(study, "AADA", name="chosen")
+    open_study(study=study)
+    there = Crowd(turk, study)
+    with pytest.raises(Exception, match="qualif"):
+        there.accept(up(study)[0], "bob")
+    there.accept(up(study)[0], "ada")
+
+
+def test_groups_need_a_workspace(prolific: ProlificEmulator, settings: Settings) -> None:
+    settings.PROLIFIC_WORKSPACE = ""
+    with pytest.raises(WrongState, match="set PROLIFIC_WORKSPACE"):
+        open_study(study=panel_study(workers=PILOT))
+
+
+def test_a_panel_without_api_is_checked_here(designer: Client) -> None:
+    study = paper_panel(preset="plain", workers=MAIN)
+    give(study, "P1")
+    assert "pilot: 1" in words(designer.get(page(study, "crowd")))
+    start(study, {"id": "P1"})
+    start(study, {"id": "P2"})
+    assert list(CrowdSession.objects.order_by("pk").values_list("status", flat=True)) == [
+        "screened-out",
+        "working",
+    ]
+
+
+def test_a_qualification_at_mechanical_turk_keeps_the_people_of_a_pilot_out(turk: MTurkEmulator) -> None:
+    pilot = one_hit(name="Pilot", workers=PILOT)
+    design = pilot.design | {"name": "Main", "slug": "main", "workers": MAIN}
+    main = create_study(design=make_design(design))
+    generate_hits(study=main)
+    for study in (main, pilot):
+        open_study(study=study)
+    there = Crowd(turk, pilot)
+    there.do_all("ada")
+    sync(pilot)
+    other = Crowd(turk, main)
+    with pytest.raises(Exception, match="qualif"):
+        other.accept(up(main)[0], "ada")
+    other.accept(up(main)[0], "bob")
+    give(pilot, "AADA", value=0)
+    sync(pilot)
+    other.accept(up(main)[0], "ada")
+
+
+def test_nobody_can_be_needed_and_kept_out() -> None:
+    with pytest.raises(DesignError, match="requires and forbids both name 'pilot'"):
+        panel_study(workers={"requires": ["pilot"], "forbids": ["pilot"]})
+    with pytest.raises(DesignError, match="grants names 'pilot', which requires asks for already"):
+        panel_study(workers={"requires": ["pilot"], "grants": "pilot"})
