@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import SpendingLimit, SpendingRequest
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
@@ -36,7 +37,13 @@ class AmountField(forms.DecimalField):
 
     def __init__(self, label: str, help_text: str = "") -> None:
         super().__init__(
-            label=label, help_text=help_text, required=False, min_value=0, max_digits=14, decimal_places=2
+            label=label,
+            help_text=help_text,
+            required=False,
+            min_value=0,
+            max_digits=14,
+            decimal_places=2,
+            widget=UnfoldAdminDecimalFieldWidget,
         )
 
     def prepare_value(self, value: Any) -> Any:
@@ -53,8 +60,14 @@ class LimitForm(_Form):
         required=False,
         empty_label="the whole installation",
         help_text="An account's own limits hold instead of those for each account.",
+        widget=UnfoldAdminSelectWidget,
     )
-    currency = forms.RegexField(r"^[A-Z]{3}$", initial="USD", help_text="Three letters, such as USD.")
+    currency = forms.RegexField(
+        r"^[A-Z]{3}$",
+        initial="USD",
+        help_text="Three letters, such as USD.",
+        widget=UnfoldAdminTextInputWidget,
+    )
     day_cents = AmountField("A day", "Empty: no limit.")
     total_cents = AmountField("In all", "Reserved and spent. Empty: no limit.")
     account_day_cents = AmountField("Each account, a day", "Of accounts without limits of their own.")

@@ -289,7 +289,7 @@ def test_workers_that_are_killed_again_and_again_beside_others_do_everything_onc
     installation: Installation,
 ) -> None:
     """Leases are long enough here for the workers that live."""
-    installation.env["JOB_STALE_SECONDS"] = "20"
+    installation.env["JOB_STALE_SECONDS"] = "8"
     code = f"""
 from {KINDS} import jobs
 for number in range(30):
