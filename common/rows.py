@@ -75,13 +75,16 @@ def insert_rows(
         _as_it_is if name in ready else _preparation(field, connection)
         for name, field in zip(names, named, strict=True)
     ]
+    as_they_are = not defaults and all(one is _as_it_is for one in prepare)  # half the cost of a narrow row
     count = 0
     with connection.cursor() as cursor:
         for batch in batched(rows, ROWS_AT_ONCE):
             cursor.executemany(
                 statement,
-                [
-                    [*(ready(value) for ready, value in zip(prepare, row, strict=True)), *defaults]
+                batch
+                if as_they_are
+                else [
+                    [*(make(value) for make, value in zip(prepare, row, strict=True)), *defaults]
                     for row in batch
                 ],
             )

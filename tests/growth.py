@@ -39,10 +39,6 @@ class Work:
     database: int
     rows: int
 
-    @property
-    def of_plots(self) -> int:
-        return sum(count for place, count in self.places.items() if place.startswith("evaluation/plots/"))
-
 
 def work_of(call: Callable[[], Any]) -> Work:
     """Do ``call`` once and count."""
@@ -91,11 +87,8 @@ def growth(counts: Sequence[int]) -> float:
 
 
 def check_linear(works: Sequence[Work]) -> None:
-    """Fail where the work of three calls, at n, 2n and 4n, grows faster than n log n; name the functions that do.
-
-    Drawing is left out: how many strokes a plot has depends on its figures, and hides what grows with the rows.
-    """
-    python = growth([work.python - work.of_plots for work in works])
+    """Fail where the work of three calls, at n, 2n and 4n, grows faster than n log n; name the functions that do."""
+    python = growth([work.python for work in works])
     steepest = sorted(
         works[2].places, key=lambda name: works[2].places[name] - 4 * works[0].places[name], reverse=True
     )

@@ -138,6 +138,7 @@ def load_judgments(
         rows[name].to_numpy()[order] for name in ("pk", "unit", "worker", "value", "seconds", "flags")
     )
     del rows, order, sorting
+    pa.default_memory_pool().release_unused()
     out = np.array(sorted(excluded_workers(study) if unused is None else unused), dtype=np.int64)
     used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
     used &= ~np.isin(pk, _of_unnamed_work(study))
