@@ -13,6 +13,7 @@ from django.db import transaction
 from common.rows import insert_rows
 from evaluation.arrays import places_in
 from evaluation.judgment_sets import loaders
+from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
@@ -73,13 +74,13 @@ class Aggregation:
     signature: str
     judgments: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the content of `aggregate --output` (docs/evaluation.md)."""
+    def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
+        """Return the content of `aggregate --output` (docs/evaluation.md), or all of it but the units."""
         found, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in found.pairs}
         adjudicated = found.adjudicated_pairs()
         return {
-            "units": [self._unit_dict(unit, keys) for unit in found.units],
+            "units": [self._unit_dict(unit, keys) for unit in found.units] if with_units else [],
             "pairs": [
                 _pair_dict(pair, found.of_pair[pair.pk])
                 | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
@@ -89,7 +90,11 @@ class Aggregation:
             "workers": result["workers"],
             **{name: result[name] for name in IF_ANY if result.get(name)},
             "signature": self.judgments,
-            **({"dawid_skene": as_json(self.model)} if self.model else {}),
+            **(
+                {"dawid_skene": as_json(self.model if with_units else stored_part(self.model))}
+                if self.model
+                else {}
+            ),
         }
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
@@ -311,6 +316,7 @@ def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[Any, ...]]
 
 def aggregated(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
+    extend_blocks(study)
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)

@@ -75,6 +75,11 @@ class StudyConsensus:
     decisions: Mapping[int, Decision]
     data_hash: str
 
+    @property
+    def judged(self) -> int:
+        columns, single = parts_of(self.of_unit)
+        return sum(one.n > 0 for one in single.values()) + (0 if columns is None else len(columns.unit))
+
     def adjudicated_pairs(self) -> set[int]:
         pairs = self.units.pair[np.isin(self.units.pk, list(self.decisions))]
         return set(pairs.tolist()) - {NO_PAIR}
