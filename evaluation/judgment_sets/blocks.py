@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from django.db import OperationalError, transaction
 from django.db.models import Case, F, FloatField, Max, Model, QuerySet, Value, When
@@ -78,6 +80,21 @@ def extend_blocks(study: Study) -> None:
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
 
 
+def changed_blocks() -> Iterator[ColumnBlock]:
+    """Yield the blocks, of all studies, that do not say what the rows say."""
+    for block in ColumnBlock.objects.select_related("study").iterator(1):
+        rows = _rows(block.study, block.what, block.first, block.last).sort_by("pk")
+        stored = _unpacked(block.columns)
+        if not all(_same(stored[name], rows[name]) for name in rows.column_names):
+            yield block
+
+
+def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    if pa.types.is_floating(one.type):  # Arrow's nan are not equal
+        return np.array_equal(one.to_numpy(), other.to_numpy(), equal_nan=True)
+    return bool(one.equals(other))
+
+
 def _last_row(model: type[Model]) -> int | None:
     """Return the last row id that is certain; None while a long transaction is writing rows."""
     try:
@@ -100,11 +117,15 @@ def _packed(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+def _unpacked(columns: bytes) -> pa.Table:
+    return pa.ipc.open_stream(columns).read_all()
+
+
 def _columns(study: Study, what: str) -> pa.Table:
     tables, after = [], 0
     blocks = ColumnBlock.objects.filter(study=study, what=what).order_by("first")
     for last, columns in blocks.values_list("last", "columns").iterator(1):
-        tables.append(pa.ipc.open_stream(columns).read_all())
+        tables.append(_unpacked(columns))
         after = last
     return pa.concat_tables([*tables, _rows(study, what, after, None)])
 

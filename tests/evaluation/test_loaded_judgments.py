@@ -15,6 +15,7 @@ from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.integrity import check_integrity
 from evaluation.judgment_sets import blocks
 from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.judgment_sets.loaders import load_judgments
@@ -95,6 +96,9 @@ def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     stored = ColumnBlock.objects.filter(study=study, what="judgments").order_by("first")
     assert [one.first for one in stored] == [0, *(one.last for one in stored)][:-1]
     assert stored.count() > PEOPLE
+    assert check_integrity().problems == []
+    study.units.filter(pk=study.units.earliest("pk").pk).update(kind="XX")
+    assert any("the stored columns of units" in problem for problem in check_integrity().problems)
 
 
 def happens(study: Study, step: str, lot: random.Random, number: int) -> None:
