@@ -117,7 +117,7 @@ def _packed(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _unpacked(columns: bytes) -> pa.Table:
+def _unpacked(columns: bytes | memoryview) -> pa.Table:
     return pa.ipc.open_stream(columns).read_all()
 
 
