@@ -21,6 +21,20 @@ def ratio(
     return result
 
 
+def places_in(known: Ints, wanted: Ints) -> Ints:
+    """Return the positions of ``wanted`` among the distinct ``known``; -1 for those that do not occur."""
+    if not len(known):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    low, high = int(known.min()), int(known.max())
+    if high - low < 4 * len(known):  # row ids lie close together
+        place = np.full(high - low + 2, -1, dtype=np.int64)  # the last one is for what lies outside
+        place[known - low] = np.arange(len(known))
+        return place[np.where((wanted >= low) & (wanted <= high), wanted - low, -1)]
+    order = np.argsort(known)
+    found = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return np.where(known[found] == wanted, found, -1)
+
+
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:
     """Return (lists + 1,) int64: the starts of adjacent lists, and the end of the last one."""
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))

@@ -13,6 +13,7 @@ from evaluation.challenges.leaderboards import compute_standing, store_standing
 from evaluation.challenges.scoring import score_stored, store_scores
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.export.exporting import export_for_download
+from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.planning.planning import compute_plan, estimate_from_pilot, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.releases.comparison import compare_releases as compared
@@ -36,7 +37,9 @@ MOST_FLIPPED = 100
 
 
 def aggregate(run: Run, *, study: str) -> None:
-    aggregation = compute_aggregation(study=find_study(study), progress=run.progress)
+    found = find_study(study)
+    extend_blocks(found)
+    aggregation = compute_aggregation(study=found, progress=run.progress)
     with run.commit() as result:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
@@ -111,7 +114,9 @@ def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
 
 
 def board(run: Run, *, study: str) -> None:
-    computed = compute_snapshot(study=find_study(study), progress=run.progress)
+    found = find_study(study)
+    extend_blocks(found)
+    computed = compute_snapshot(study=found, progress=run.progress)
     with run.commit():
         store_snapshot(computed)
         _delete_earlier(run, kind="board", args__study=study)

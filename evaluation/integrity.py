@@ -31,6 +31,7 @@ from annotation.models import (
 from annotation.models.assignments import FINISHED, LIVE
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.words import spell_cents
+from evaluation.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
@@ -197,6 +198,14 @@ def revisions_replace_their_own() -> Sentences:
         "judgment {pk} replaces judgment {replaces_id}, which is no earlier one of the same unit.",
         study="assignment__study",
     )
+
+
+def blocks_say_what_the_rows_say() -> Sentences:
+    for block in changed_blocks():
+        yield (
+            f"Study {block.study.slug}: the stored columns of {block.what} {block.first + 1} to {block.last} are not "
+            "those of the rows."
+        )
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
@@ -510,6 +519,7 @@ CHECKS = (
     written_captions_have_their_writers,
     layouts_show_units_of_the_hit,
     revisions_replace_their_own,
+    blocks_say_what_the_rows_say,
     work_that_is_held_was_never_sent,
     slots_are_spared_where_studies_stop_early,
     quizzes_count_their_answers,

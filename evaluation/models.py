@@ -191,6 +191,29 @@ class Release(AppendOnlyRow):
         return f"{self.study} {self.version}"
 
 
+class ColumnBlock(models.Model):
+    """Columns of a study's judgments or units in Arrow; analyses read them instead of the rows."""
+
+    class What(models.TextChoices):
+        JUDGMENTS = "judgments"
+        UNITS = "units"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="column_blocks")
+    what = models.CharField(max_length=9, choices=What)
+    first = models.PositiveBigIntegerField(help_text="The row id after which it begins.")
+    last = models.PositiveBigIntegerField(help_text="The row id with which it ends.")
+    columns = models.BinaryField()
+
+    class Meta:
+        ordering = ["study_id", "what", "first"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "what", "first"], name="a_block_begins_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_what_display()} of {self.study} up to {self.last}"
+
+
 class BoardSnapshot(models.Model):
     """A cache of the slow part of a study's dashboard."""
 

@@ -37,9 +37,10 @@ def first_answers(html: str) -> dict[str, str]:
 
 @dataclass
 class Server:
-    """Where the server is; a restart may move it."""
+    """Where the server is; a restart may move it. Where it does not answer, people go to the ``other`` one."""
 
     url: str
+    other: Server | None = None
 
 
 class Line:
@@ -67,6 +68,7 @@ class Line:
                 self.close()
                 if time.monotonic() > end:
                     raise
+                self.server = self.server.other or self.server
             self.repeated = True
             time.sleep(0.1)
 
@@ -113,7 +115,9 @@ class Person:
     units: int = 0
 
     def __post_init__(self) -> None:
-        self._lines = [Line(self.server, patient=self.patient) for _ in range(2)]
+        # What is sent twice goes to both servers where there are two.
+        servers = self.server, self.server.other or self.server
+        self._lines = [Line(one, patient=self.patient) for one in servers]
 
     def join(self) -> None:
         """Join the study; the token goes on both lines.

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from scripts import stale
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "demo" / "README.md", *(ROOT / "docs").rglob("*.md")])
 # Pages that the site's build makes; a strict build finds lost headings in them (tests/test_docs_site.py).
@@ -49,3 +51,9 @@ def test_the_readme_names_both_commands() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make run" in text
     assert "make test" in text
+
+
+def test_measured_figures_name_the_code_that_they_measure() -> None:
+    known = stale.measured()
+    assert sorted(one.name for one in known) == sorted(stale.wanted())
+    assert [path for one in known for path in one.modules if not (ROOT / path).exists()] == []

@@ -17,6 +17,7 @@ from annotation.models import Judgment, Participation
 from annotation.models.assignments import FINISHED
 from annotation.money.costs import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
+from evaluation.arrays import places_in
 from evaluation.dashboard.progress import study_counts
 from evaluation.dashboard.replay import (
     VotesInOrder,
@@ -29,7 +30,7 @@ from evaluation.dashboard.replay import (
 )
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import Flags, JudgmentTable
+from evaluation.judgment_sets.records import Flags, JudgmentTable, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import plain
@@ -151,26 +152,26 @@ class DashboardSnapshot:
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
-    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
+    newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     progress(0.05, "reading judgments")
     records = loaders.control_records_of(study)
     unused = [worker for worker, record in records.items() if not record.used]
-    table = loaders.load_judgments(study, newest=newest, unused=unused)
+    all_units = loaders.study_units(study)
+    table = loaders.load_judgments(study, newest=newest, unused=unused, units=all_units)
     progress(0.5, "replaying them")
-    units = loaders.unit_rows(study)
-    code_of = {unit.pk: code for code, unit in enumerate(units)}
-    votes = _votes(table, table.counted & ~np.isnan(table.value), code_of)
+    units = all_units.judged
+    votes = _votes(table, table.counted & ~np.isnan(table.value), units)
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
         []
         if kind.is_open
-        else agreement_grows(_votes(table, agreed, code_of), kind.aggregation.level, seed=design.seed)
+        else agreement_grows(_votes(table, agreed, units), kind.aggregation.level, seed=design.seed)
     )
     kept = _stored_scores(study)
     scores = candidate_scores(study) if kept is None else kept
     progress(0.7, "holding metrics against people")
-    kinds = _evaluation(study, votes, units, code_of, scores)
+    kinds = _evaluation(study, votes, units, scores)
     people = one_against_rest(table, units, agreed) if kind.compares_pairs and agreed.any() else {}
     counted = study_counts(study)
     result: dict[str, Any] = {
@@ -221,40 +222,36 @@ def _stored_scores(study: Study) -> dict[str, Any] | None:
     return kept if kept and "of" in kept else None
 
 
-def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> VotesInOrder:
+def _votes(table: JudgmentTable, keep: Flags, units: Units) -> VotesInOrder:
     rows = np.flatnonzero(keep)
     rows = rows[np.argsort(table.pk[rows])]
-    known = np.array(sorted(code_of), dtype=np.int64)
-    codes = np.array([code_of[pk] for pk in known.tolist()], dtype=np.int64)
-    unit = codes[np.searchsorted(known, table.unit[rows])] if len(known) else table.unit[:0]
-    return VotesInOrder(unit=unit, value=table.value[rows], units=len(known))
+    return VotesInOrder(places_in(units.pk, table.unit[rows]), table.value[rows], len(units))
 
 
-def _evaluation(
-    study: Study, votes: VotesInOrder, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
-) -> dict[str, Any]:
+def _evaluation(study: Study, votes: VotesInOrder, units: Units, scores: dict[str, Any]) -> dict[str, Any]:
     """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):
         return {}
     if not KINDS[study.protocol].compares_pairs:
-        place = {pk: at for at, pk in enumerate(scores["of"])}
-        spots = np.array([place.get(unit.pk, -1) for unit in units], dtype=np.int64)
+        spots = places_in(np.array(scores["of"], dtype=np.int64), units.pk)
         by_unit = {
             name: np.where(spots >= 0, np.array(values, dtype=np.float64)[spots], np.nan)
             for name, values in scores["metrics"].items()
         }
         return {"all": correlation_so_far(list(means_so_far(votes)), by_unit, seed=design_of(study).seed)}
-    place = {pk: at for at, pk in enumerate(scores["of"])}
-    pair = np.array([place[unit.pair] for unit in units], dtype=np.int64)
-    decided = {code_of[pk]: one.value for pk, one in loaders.decisions_of(study).items() if pk in code_of}
-    winners = list(winners_so_far(votes, pair, len(place), decided))
-    names = np.empty(len(place), dtype=object)
-    names[:] = ""
-    for unit, at in zip(units, pair.tolist(), strict=True):
-        names[at] = unit.kind
-    there = pair_kinds(name for name in names.tolist() if name)
-    kinds = {name: names == name for name in there} if len(there) > 1 else {}
-    kinds["all"] = np.ones(len(place), dtype=np.bool_)
+    pairs = len(scores["of"])
+    pair = places_in(np.array(scores["of"], dtype=np.int64), units.pair)
+    decisions = loaders.decisions_of(study)
+    codes = places_in(units.pk, np.fromiter(decisions, dtype=np.int64, count=len(decisions))).tolist()
+    decided = {code: one.value for code, one in zip(codes, decisions.values(), strict=True) if code >= 0}
+    winners = list(winners_so_far(votes, pair, pairs, decided))
+    kind_of_pair = np.full(pairs, -1, dtype=np.int64)
+    kind_of_pair[pair] = units.kind
+    codes_there = np.unique(kind_of_pair[kind_of_pair >= 0]).tolist()
+    code_of = {units.kinds[code]: code for code in codes_there if units.kinds[code]}
+    there = pair_kinds(code_of)
+    kinds = {name: kind_of_pair == code_of[name] for name in there} if len(there) > 1 else {}
+    kinds["all"] = np.ones(pairs, dtype=np.bool_)
     by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
     return accuracy_so_far(winners, by_pair, kinds)
 

@@ -9,13 +9,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import Count, Max, Model
+from django.db.models import Count
 from django.utils import timezone
 
 from annotation.importing.rows import BY_A_PERSON, UNKNOWN_TO_CROWD
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import NOT_COUNTED
 from annotation.snapshots import Snapshot, snapshot_from
+from common.rows import last_row
 from evaluation.errors import ExportError
 from evaluation.judgment_sets.loaders import decisions_of, excluded_workers, unconfirmed_work
 from evaluation.judgment_sets.records import Material, Votes
@@ -24,7 +25,6 @@ from evaluation.signatures import Signature, Value
 from judgments.models import Dataset, Output, Study, System, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while a long transaction (an import) is writing judgments
-LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _read(study: Study) -> Snapshot:
         if own_snapshot:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        last, last_output = _last_row(Judgment), _last_row(Output)
+        last, last_output = last_row(Judgment), last_row(Output)
         gone = Assignment.objects.filter(study=study, state__in=NOT_COUNTED)
         rules: dict[UUID, str] = {
             pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
@@ -129,20 +129,3 @@ def _read(study: Study) -> Snapshot:
             searched=Output.objects.of_study(study).searches().exists(),
             in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
         )
-
-
-def _last_row(model: type[Model]) -> int:
-    """Return a table's highest row id, once no lower one can appear.
-
-    PostgreSQL assigns ids before commit. A lock that waits for writers and is released at once rules out a
-    lower id; SQLite has one writer.
-    """
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-                cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')
-        last = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
-        if connection.vendor == "postgresql":
-            transaction.set_rollback(True)  # the savepoint ends the lock and its timeout here
-    return last

@@ -12,14 +12,16 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Case, Count, Exists, F, FloatField, OuterRef, QuerySet, Value, When
-from django.db.models.functions import Coalesce
+import pyarrow as pa
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
+from annotation.models.assignments import NOT_COUNTED
 from annotation.quality.controls import ControlRecord, control_tallies, tallied_records, tallies_at
 from annotation.snapshots import Snapshot
-from common.rows import columns_of, plain_rows
+from evaluation.arrays import places_in
+from evaluation.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
 from evaluation.judgment_sets.records import (
     Decision,
     Flags,
@@ -27,20 +29,19 @@ from evaluation.judgment_sets.records import (
     Ints,
     JudgmentTable,
     PairRow,
-    UnitRow,
+    Units,
     WorkerRow,
+    texts_of,
 )
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
+from evaluation.statistics.inputs import encode
 from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
-FIRST_LEFT, SECOND_LEFT = 1, 2
-SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
-NO_VALUE = -1e9
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
@@ -81,16 +82,44 @@ def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int)
         yield from sorted(group, key=itemgetter(worker))
 
 
+@dataclass(frozen=True, slots=True)
+class StudyUnits:
+    """All units of a study in order, control items included; ``control`` and ``withdrawn`` are (U,) bool."""
+
+    all: Units
+    control: Flags
+    withdrawn: Flags
+
+    @property
+    def judged(self) -> Units:
+        return self.all.at(np.flatnonzero(~self.control))
+
+
+def study_units(study: Study) -> StudyUnits:
+    table = unit_columns(study)
+    pk = table["pk"].to_numpy()
+    order = np.lexsort((pk, table["position"].to_numpy()))
+    units = Units.of_columns(table).at(order)
+    withdrawn = Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
+    return StudyUnits(units, table["control"].to_numpy()[order], np.isin(units.pk, list(withdrawn)))
+
+
 def load_judgments(
-    study: Study, *, newest: int | None = None, unused: Collection[int] | None = None
+    study: Study,
+    *,
+    newest: int | None = None,
+    unused: Collection[int] | None = None,
+    units: StudyUnits | None = None,
 ) -> JudgmentTable:
-    """Load all judgments of ``study``: a million take two seconds.
+    """Load all judgments of ``study``.
 
     Args:
         newest: last row id to include.
         unused: row ids of workers excluded by the control rule, if known.
+        units: those of ``study_units``, if they are there.
     """
-    pk, unit, worker, value, seconds, side, aside, is_open = _columns(study, newest)
+    units = units or study_units(study)
+    rows = judgment_columns(study)
     names = dict(
         Worker.objects.filter(pk__in=Assignment.objects.filter(study=study).values("worker")).values_list(
             "pk", "name"
@@ -98,86 +127,50 @@ def load_judgments(
     )
     # Sorted here by name: database collations differ.
     people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
-    units = list(
-        plain_rows(
-            Unit.objects.filter(study=study)
-            .order_by("position", "pk")
-            .values_list("pk", "key", "control", "withdrawn")
-        )
+    order = _current(study, rows, newest)
+    order = order[np.argsort(rows["pk"].to_numpy()[order])]
+    place = places_in(units.all.pk, rows["unit"].to_numpy()[order])
+    person = places_in(people, rows["worker"].to_numpy()[order])
+    assert not (place < 0).any(), "judgments are of the study's own units"
+    sorting = np.argsort(place * len(people) + person, kind="stable")
+    order, place, person = order[sorting], place[sorting], person[sorting]
+    pk, unit, worker, value, seconds, flags = (
+        rows[name].to_numpy()[order] for name in ("pk", "unit", "worker", "value", "seconds", "flags")
     )
-    place, person = (
-        _places(np.array([row[0] for row in units], dtype=np.int64), unit),
-        _places(people, worker),
-    )
-    order = np.lexsort((pk, place * len(people) + person))
-    pk, unit, worker, value, seconds = pk[order], unit[order], worker[order], value[order], seconds[order]
-    place, person, side, is_open = place[order], person[order], side[order], is_open[order]
+    del rows, order, sorting
+    pa.default_memory_pool().release_unused()
     out = np.array(sorted(excluded_workers(study) if unused is None else unused), dtype=np.int64)
-    used = ~aside[order] & ~np.array([bool(row[3]) for row in units], dtype=bool)[place]
-    used &= ~np.isin(worker, out) & ~np.isin(pk, _of_unnamed_work(study))
-    answers = _open_answers(study, newest) if is_open.any() else {}
-    answer = [answers.get(one) for one in pk.tolist()] if answers else [None] * len(pk)
+    used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[place] & ~np.isin(worker, out)
+    used &= ~np.isin(pk, _of_unnamed_work(study))
+    answer: tuple[Any, ...] = ()
+    if (flags >= OPEN).any():
+        answers = _open_answers(study, newest)
+        answer = tuple(answers.get(one) for one in pk.tolist())
+    side = flags % SET_ASIDE
     return JudgmentTable(
         pk=pk,
         unit=unit,
         worker=worker,
         value=value,
-        answer=tuple(answer),
-        control=np.array([bool(row[2]) for row in units], dtype=bool)[place],
+        answer=answer,
+        control=units.control[place],
         used=used,
         left=(side > 0) & (value == side),
         sided=side > 0,
         seconds=seconds,
         data_hash=_hashed(
-            [row[1] for row in units],
-            [names[one] for one in people.tolist()],
-            place,
-            person,
-            value,
-            answer,
-            used,
+            units.all.key, [names[one] for one in people.tolist()], place, person, value, answer, used
         ),
     )
 
 
-def _columns(study: Study, newest: int | None) -> tuple[Any, ...]:
-    """Return unordered (N,) columns.
-
-    Row ids of judgment, unit and worker, value and seconds (or nan), the option on the left (0: none),
-    whether it is excluded, and whether the answer is open.
-    """
-    rows = Judgment.objects.current().filter(assignment__study=study)
-    if newest is not None:
-        rows = rows.filter(pk__lte=newest)
-    flags = (
-        Case(When(presented="", then=0), When(presented="first-left", then=FIRST_LEFT), default=SECOND_LEFT)
-        + Case(When(set_aside=True, then=SET_ASIDE), default=0)
-        + Case(When(answer__isnull=False, then=OPEN), default=0)
-    )
-    columns = columns_of(
-        rows.order_by().values_list(
-            F("pk"),
-            F("unit_id"),
-            F("assignment__worker_id"),
-            Coalesce(F("value"), Value(NO_VALUE), output_field=FloatField()),
-            Coalesce(F("seconds"), Value(-1.0)),
-            flags,
-        ),
-        6,
-    )
-    pk, unit, worker, flag = (columns[at].astype(np.int64) for at in (0, 1, 2, 5))
-    value, seconds = columns[3], columns[4]
-    value[value == NO_VALUE] = np.nan
-    seconds[seconds < 0] = np.nan
-    return pk, unit, worker, value, seconds, flag % SET_ASIDE, flag // SET_ASIDE % 2 > 0, flag >= OPEN
-
-
-def _places(known: Ints, wanted: Ints) -> Ints:
-    """Return positions of ``wanted`` in ``known``; all must occur."""
-    order = np.argsort(known)
-    found = order[np.searchsorted(known, wanted, sorter=order)] if len(wanted) else wanted
-    assert (known[found] == wanted).all(), "judgments are of the study's own units and workers"
-    return found
+def _current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
+    """Return the places of judgments that are neither revised, nor excluded, nor unknown to their crowd."""
+    pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
+    known = np.full(len(pk), True) if newest is None else pk <= newest
+    gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=NOT_COUNTED)
+    current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
+    return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
 
 
 def _of_unnamed_work(study: Study) -> Ints:
@@ -193,7 +186,7 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
 
 
 def _hashed(
-    units: list[str],
+    units: pa.Array,
     names: list[str],
     place: Ints,
     person: Ints,
@@ -201,13 +194,13 @@ def _hashed(
     answer: Sequence[Any],
     used: Flags,
 ) -> str:
-    known, code = np.unique(value, return_inverse=True)
+    known, code = np.unique(value, return_inverse=True) if answer else encode(value)
     answers: list[Any] = [None if np.isnan(one) else int(one) for one in known.tolist()]
     given = [row for row, one in enumerate(answer) if one is not None]
     code[given] = len(answers) + np.arange(len(given))
     data_hash = DataHash()
     data_hash.add_coded(
-        units,
+        texts_of(units),
         names,
         [*answers, *(answer[row] for row in given)],
         (place, person, code, used.astype(np.int64)),
@@ -281,9 +274,8 @@ def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int
     return {worker.pk for worker in workers}.difference(timed.tolist())
 
 
-def unit_rows(study: Study) -> list[UnitRow]:
-    rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
-    return list(map(UnitRow._make, plain_rows(rows.values_list("pk", "key", "kind", "pair_id"))))
+def unit_rows(study: Study) -> Units:
+    return study_units(study).judged
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:

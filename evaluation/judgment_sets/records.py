@@ -6,11 +6,12 @@ Call for Clarity in Reporting BLEU Scores"): how they were made (docs/signatures
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+import pyarrow as pa
 
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.provenance import DataHash
@@ -18,6 +19,8 @@ from evaluation.signatures import Signature, Value
 from judgments.kinds import Kind
 
 FIRST_LEFT = "first-left"
+NO_PAIR = -1
+UNITS_AT_ONCE = 20_000
 DIGITS_OF_HASH = 16  # 64 bits: distinguishes data, and is short enough for a plot
 
 
@@ -29,7 +32,7 @@ class JudgmentTable:
         pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64 row ids.
         value: (N,) float64 in the unit's order; nan for open answers.
-        answer: N open answers in the unit's order; None for values.
+        answer: N open answers in the unit's order, None for values; () if all are values.
         control: (N,) bool, on control items.
         used: (N,) bool, excluded neither by an import nor by the control rule.
         left: (N,) bool, the left option was chosen; undefined where ``sided`` is false.
@@ -74,12 +77,84 @@ class WorkerRow:
 
 
 class UnitRow(NamedTuple):
-    """A judged unit; a tuple, as there are many."""
+    """A judged unit."""
 
     pk: int
     key: str
     kind: str
     pair: int | None
+
+
+class Units(Sequence[UnitRow]):
+    """Judged units as columns; the row of a unit is made when it is asked for.
+
+    Attributes:
+        pk: (U,) row ids.
+        key: (U,) strings of Arrow.
+        kind: (U,) positions in ``kinds``.
+        pair: (U,) row ids; NO_PAIR without one.
+    """
+
+    def __init__(self, pk: Ints, key: pa.Array, kind: Ints, kinds: Sequence[str], pair: Ints) -> None:
+        self.pk, self.key, self.kind, self.kinds, self.pair = pk, key, kind, tuple(kinds), pair
+
+    @classmethod
+    def of(cls, rows: Sequence[UnitRow]) -> Units:
+        if isinstance(rows, Units):
+            return rows
+        pk, key, kind, pair = zip(*rows, strict=True) if rows else ((), (), (), ())
+        columns = (
+            pa.array(pk, pa.int64()),
+            pa.array(key, pa.large_string()),
+            pa.array(kind),
+            pa.array(pair, pa.int64()),
+        )
+        return cls.of_columns(pa.table(columns, names=["pk", "key", "kind", "pair"]))
+
+    @classmethod
+    def of_columns(cls, table: pa.Table) -> Units:
+        """Make units of columns of the same names; ``kind`` is text, and ``pair`` null without one."""
+        kind = table["kind"].cast(pa.string()).combine_chunks().dictionary_encode()
+        return cls(
+            table["pk"].to_numpy(),
+            table["key"].combine_chunks(),
+            kind.indices.to_numpy().astype(np.int64),
+            kind.dictionary.to_pylist(),
+            table["pair"].fill_null(NO_PAIR).to_numpy(),
+        )
+
+    def __len__(self) -> int:
+        return len(self.pk)
+
+    def __iter__(self) -> Iterator[UnitRow]:
+        for start in range(0, len(self), UNITS_AT_ONCE):
+            yield from self._rows(slice(start, start + UNITS_AT_ONCE))
+
+    @overload
+    def __getitem__(self, place: int) -> UnitRow: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[UnitRow]: ...
+
+    def __getitem__(self, place: int | slice) -> UnitRow | list[UnitRow]:
+        if isinstance(place, slice):
+            return self._rows(place)
+        return self._rows(slice(place, place + 1 or None))[0]
+
+    def _rows(self, some: slice) -> list[UnitRow]:
+        pairs = (None if pair == NO_PAIR else pair for pair in self.pair[some].tolist())
+        kinds = (self.kinds[kind] for kind in self.kind[some].tolist())
+        columns = self.pk[some].tolist(), self.key[some].to_pylist(), kinds, pairs
+        return list(map(UnitRow, *columns))
+
+    def at(self, places: Ints) -> Units:
+        key = self.key.take(pa.array(places))
+        return Units(self.pk[places], key, self.kind[places], self.kinds, self.pair[places])
+
+
+def texts_of(column: pa.Array) -> Iterator[str]:
+    for start in range(0, len(column), UNITS_AT_ONCE):
+        yield from column[start : start + UNITS_AT_ONCE].to_pylist()
 
 
 @dataclass(frozen=True, slots=True)

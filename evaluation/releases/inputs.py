@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from annotation.quality.controls import control_records
-from evaluation.judgment_sets.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
+from evaluation.judgment_sets.records import Decision, Floats, JudgmentTable, PairRow, UnitRow, Units
 from evaluation.releases.rows import ReleasedRows, Row
 from evaluation.report.loading import AnalysisResult, ReportInputs, Texts, people_of_units
 from evaluation.results.consensus import (
@@ -95,10 +95,12 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
     judged = {number: row for number, row in enumerate(rows.units) if not row["control"]}
-    units = [
-        UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
-        for number, row in judged.items()
-    ]
+    units = Units.of(
+        [
+            UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
+            for number, row in judged.items()
+        ]
+    )
     pairs = [
         PairRow(number, row["pair"], row["kind"] or "", row["first"], row["second"], row["published_winner"])
         for number, row in enumerate(rows.pairs)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from django.db import transaction
 
 from common.rows import insert_rows
+from evaluation.arrays import places_in
 from evaluation.judgment_sets import loaders
-from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow
+from evaluation.judgment_sets.blocks import extend_blocks
+from evaluation.judgment_sets.records import JudgmentTable, PairRow, UnitRow, Units
 from evaluation.judgment_sets.signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import as_json, hash_with, signature
@@ -24,6 +28,7 @@ from evaluation.results.consensus import (
     measure_agreement,
     model_answers,
     pair_consensus,
+    parts_of,
     stored_part,
     system_tallies,
     unit_consensus,
@@ -42,7 +47,8 @@ from judgments.studies.studies import design_of, kind_of
 CONSENSUS_FIELDS = (
     "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",
 )  # fmt: skip
-ADJUDICATED = Consensus.Source.ADJUDICATED.value
+ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
+ROWS_AT_ONCE = 5_000
 IF_ANY = ("figures", "systems", "rankings", "filter_audit")  # parts of the file that few studies have
 
 
@@ -68,13 +74,13 @@ class Aggregation:
     signature: str
     judgments: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the content of `aggregate --output` (docs/evaluation.md)."""
+    def as_json(self, *, with_units: bool = True) -> dict[str, Any]:
+        """Return the content of `aggregate --output` (docs/evaluation.md), or all of it but the units."""
         found, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in found.pairs}
         adjudicated = found.adjudicated_pairs()
         return {
-            "units": [self._unit_dict(unit, keys) for unit in found.units],
+            "units": [self._unit_dict(unit, keys) for unit in found.units] if with_units else [],
             "pairs": [
                 _pair_dict(pair, found.of_pair[pair.pk])
                 | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
@@ -84,7 +90,11 @@ class Aggregation:
             "workers": result["workers"],
             **{name: result[name] for name in IF_ANY if result.get(name)},
             "signature": self.judgments,
-            **({"dawid_skene": self.model} if self.model else {}),
+            **(
+                {"dawid_skene": as_json(self.model if with_units else stored_part(self.model))}
+                if self.model
+                else {}
+            ),
         }
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
@@ -122,8 +132,8 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
     }
 
 
-def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
-    units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
+def consensus_of(study: Study, table: JudgmentTable, judged: Units | None = None) -> StudyConsensus:
+    units, pairs = judged or loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
     of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
     data_hash = table.data_hash
@@ -167,9 +177,11 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     progress(0.05, "reading judgments")
     records = loaders.control_records_of(study)
     unused = [worker for worker, record in records.items() if not record.used]
-    table = loaders.load_judgments(study, unused=unused)
+    units = loaders.study_units(study)
+    table = loaders.load_judgments(study, unused=unused, units=units)
     progress(0.35, "finding the consensus")
-    consensus = consensus_of(study, table)
+    consensus = consensus_of(study, table, units.judged)
+    del units  # the judged ones are copied
     judged = loaders.judged_answers(study, table) if kind.results else []
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
@@ -242,35 +254,49 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
         result=aggregation.result,
     )
     Consensus.objects.filter(study=study).delete()
-    insert_rows(Consensus, CONSENSUS_FIELDS, _consensus_rows(study, found, aggregation.figures))
+    insert_rows(
+        Consensus, CONSENSUS_FIELDS, _unit_rows(study, found, aggregation.figures), ready=("answer", "votes")
+    )
+    insert_rows(Consensus, CONSENSUS_FIELDS, _pair_rows(study, found), ready=("answer", "votes"))
     counted = aggregation.result["counts"]["judgments"]
     words = f"Consensus and agreement were computed from {counted:,} judgments."
     note_event(study=study, what="computed", words=words, signature=aggregation.signature)
     return analysis
 
 
-def _consensus_rows(study: Study, found: StudyConsensus, figures: KindResults) -> Iterator[tuple[Any, ...]]:
-    """Yield CONSENSUS_FIELDS of each unit and pair with a result."""
-    for unit in found.units:
-        one = found.of_unit.get(unit.pk)
-        if one is not None:
-            yield (
-                study.pk,
-                unit.pk,
-                None,
-                ADJUDICATED if unit.pk in found.decisions else Consensus.Source.JUDGMENTS.value,
-                one.n,
-                one.value,
-                figures.units.get(unit.pk) if one.answer is None else one.answer,
-                one.share,
-                one.margin,
-                one.tie,
-                dict(one.votes),
-            )
+def _unit_rows(study: Study, found: StudyConsensus, figures: KindResults) -> Iterator[tuple[Any, ...]]:
+    """Yield CONSENSUS_FIELDS of each unit with a consensus, in order."""
+    columns, single = parts_of(found.of_unit)
+    pks = found.units.pk
+    places = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
+    for start in range(0, len(pks), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        cells = [] if columns is None else columns.cells(places[some][places[some] >= 0])
+        of_columns = iter(cells)
+        for pk, place in zip(pks[some].tolist(), places[some].tolist(), strict=True):
+            source = ADJUDICATED if pk in found.decisions else JUDGMENTS
+            if place >= 0:
+                n, value, *shares, votes = next(of_columns)
+                yield study.pk, pk, None, source, n, value, _as_text(figures.units.get(pk)), *shares, votes
+            elif pk in single:
+                one = single[pk]
+                answer = figures.units.get(pk) if one.answer is None else one.answer
+                yield (
+                    study.pk, pk, None, source, one.n, one.value, _as_text(answer), one.share, one.margin, one.tie,
+                    json.dumps(one.votes),
+                )  # fmt: skip
+
+
+def _as_text(answer: Any) -> str | None:
+    return None if answer is None else json.dumps(answer)
+
+
+def _pair_rows(study: Study, found: StudyConsensus) -> Iterator[tuple[Any, ...]]:
+    """Yield CONSENSUS_FIELDS of each pair with a winner or votes."""
     adjudicated = found.adjudicated_pairs()
     for pair in found.pairs:
         two = found.of_pair[pair.pk]
-        source = ADJUDICATED if pair.pk in adjudicated else Consensus.Source.JUDGMENTS.value
+        source = ADJUDICATED if pair.pk in adjudicated else JUDGMENTS
         n = two.wins + two.losses + two.ties
         if n or two.published:
             yield (
@@ -284,14 +310,20 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: KindResults) -
                 max(two.wins, two.losses) / n if n else None,
                 abs(two.wins - two.losses) / n if n else None,
                 two.tie,
-                {"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {},
+                json.dumps({"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {}),
             )
 
 
-def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
+def aggregated(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Compute and store consensus, agreement and workers (docs/evaluation.md)."""
+    extend_blocks(study)
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")
     store_aggregation(aggregation)
     progress(1.0, "done")
-    return aggregation.as_json()
+    return aggregation
+
+
+def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
+    """Compute and store as ``aggregated``; return the content of `aggregate --output`."""
+    return aggregated(study=study, progress=progress).as_json()

@@ -8,16 +8,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
 from annotation.quality.controls import ControlRecord
-from evaluation.judgment_sets.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.arrays import Flags, Floats, Ints, places_in
+from evaluation.judgment_sets.records import (
+    NO_PAIR,
+    Decision,
+    JudgmentTable,
+    PairRow,
+    UnitRow,
+    Units,
+    WorkerRow,
+    texts_of,
+)
 from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
+from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, IncludedJudgment, Kind
+from judgments.kinds.base import ConsensusColumns
 
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
@@ -56,27 +68,60 @@ class StudyConsensus:
         decisions: unit row id -> adjudicated decision, also in ``of_unit``.
     """
 
-    units: list[UnitRow]
+    units: Units
     pairs: list[PairRow]
     of_unit: Mapping[int, Consensus]
     of_pair: Mapping[int, PairConsensus]
     decisions: Mapping[int, Decision]
     data_hash: str
 
+    @property
+    def judged(self) -> int:
+        columns, single = parts_of(self.of_unit)
+        return sum(one.n > 0 for one in single.values()) + (0 if columns is None else len(columns.unit))
+
     def adjudicated_pairs(self) -> set[int]:
-        return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
+        pairs = self.units.pair[np.isin(self.units.pk, list(self.decisions))]
+        return set(pairs.tolist()) - {NO_PAIR}
+
+
+def parts_of(found: Mapping[int, Consensus]) -> tuple[ConsensusColumns | None, Mapping[int, Consensus]]:
+    """Return what there is as columns, and the other units."""
+    return (found, found.single) if isinstance(found, ConsensusColumns) else (None, found)
+
+
+def values_at(found: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
+    """Return (U,) values of the units' consensus, nan on a tie, and whether there is a consensus."""
+    values, there = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
+    columns, single = parts_of(found)
+    if columns is not None:
+        place = places_in(columns.unit, units)
+        there = place >= 0
+        values[there] = columns.value[place[there]]
+    place = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
+    given = np.array(
+        [np.nan if one.value is None else one.value for one in single.values()], dtype=np.float64
+    )
+    values[place[place >= 0]], there[place[place >= 0]] = given[place >= 0], True
+    return values, there
 
 
 def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+    columns, single = parts_of(consensus.of_unit)
+    decided = sum(_decided(one) for one in single.values())
+    ties = sum(one.tie for one in single.values())
+    if columns is not None:
+        decided += int((~np.isnan(columns.value)).sum())
+        ties += int(columns.tie.sum())
     return {
         "judgments": len(table),
         "control_judgments": int(table.control.sum()),
         "unused_judgments": int((~table.used & ~table.control).sum()),
         "counted_judgments": int(table.counted.sum()),
         "units": len(consensus.units),
-        "units_with_consensus": sum(_decided(one) for one in consensus.of_unit.values()),
+        "units_with_consensus": decided,
         "adjudicated": len(consensus.decisions),
-        "unit_ties": sum(one.tie for one in consensus.of_unit.values()),
+        "unit_ties": ties,
         "pairs": len(consensus.pairs),
         "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
         "pair_ties": sum(one.tie for one in consensus.of_pair.values()),
@@ -89,20 +134,24 @@ def _decided(one: Consensus) -> bool:
     return one.value is not None or (one.answer is not None and not one.tie)
 
 
-def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
+def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
     counted = table.counted
     if not counted.any():
         return {}
-    return kind.aggregation.consensus(table.unit[counted].tolist(), table.given(counted))
+    if kind.is_open:
+        return kind.aggregation.consensus(table.unit[counted].tolist(), table.given(counted))
+    return kind.aggregation.consensus(table.unit[counted], table.value[counted])
 
 
-def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
+def with_decisions(
+    found: Mapping[int, Consensus], decisions: Mapping[int, Decision]
+) -> Mapping[int, Consensus]:
     """Replace the values of adjudicated units, not their counts."""
     decided = {
         unit: replace(found.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
     }
-    return {**found, **decided}
+    return found.but(decided) if isinstance(found, ConsensusColumns) else {**found, **decided}
 
 
 def pair_consensus(
@@ -113,11 +162,13 @@ def pair_consensus(
     A tied triplet decides nothing; equal wins are a tie. A pair without judged units has its published
     winner, or none.
     """
-    judged = [unit for unit in units if unit.pair is not None and unit.pk in found]
-    outcomes = [int(found[unit.pk].value or 0) for unit in judged]
+    units = Units.of(units)
+    values, judged = values_at(found, units.pk)
+    judged &= units.pair != NO_PAIR
     winners: dict[int, PairConsensus] = {}
-    if judged:
-        result = pair_winners([unit.pair for unit in judged], outcomes, triplet_ties="set-aside")
+    if judged.any():
+        outcomes = np.nan_to_num(values[judged]).astype(np.int64)
+        result = pair_winners(units.pair[judged], outcomes, triplet_ties="set-aside")
         rows = zip(
             result.pairs.tolist(), result.winner.tolist(), result.wins.tolist(), result.losses.tolist(),
             result.ties.tolist(), strict=True,
@@ -169,10 +220,11 @@ def measure_agreement(
         agreement["coefficients"] = agreement_coefficients(
             *columns, kind.aggregation.level, categories=kind.values, resamples=RESAMPLES, seed=seed
         )
-    kinds = _kinds_of(columns[0], units)
-    names = [str(name) for name in np.unique(kinds) if name]
+    kinds, names = _kinds_of(columns[0], units)
     if names:
-        agreement["by_kind"] = {name: alpha(kind.aggregation.level, kinds == name) for name in names}
+        agreement["by_kind"] = {
+            name: alpha(kind.aggregation.level, kinds == code) for code, name in names.items()
+        }
     if kind.aggregation.level == "nominal":
         agreement["one_against_rest"] = one_against_rest(table, units, counted)
     agreement["per_worker"] = per_worker
@@ -212,13 +264,14 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
     }
 
 
-def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
+def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str]]:
+    """Return (N,) codes of the units' kinds, and the names of those that occur, in order."""
     if not len(unit):
-        return np.array([], dtype=np.str_)
-    known = np.array([row.pk for row in units], dtype=np.int64)
-    order = np.argsort(known)
-    kinds = np.array([row.kind for row in units], dtype=np.str_)
-    return np.asarray(kinds[order][np.searchsorted(known[order], unit)])
+        return unit, {}
+    units = Units.of(units)
+    codes = units.kind[places_in(units.pk, unit)]
+    there = sorted((units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist())
+    return codes, {code: name for name, code in there if name}
 
 
 def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
@@ -227,20 +280,18 @@ def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Fl
     Judgments whose others are tied or missing are excluded and counted. ``counted`` masks the judgments.
     """
     unit, value = table.unit[counted], table.value[counted]
-    kinds = _kinds_of(unit, units)
-    names = [str(name) for name in np.unique(kinds) if name]
-    _, rows = np.unique(unit, return_inverse=True)
-    labels, columns = np.unique(value, return_inverse=True)
-    counts = np.zeros((int(rows.max(initial=-1)) + 1, len(labels)), dtype=np.int64)
-    np.add.at(counts, (rows, columns), 1)
-    others = counts[rows]
+    kinds, names = _kinds_of(unit, units)
+    known, rows = encode(unit, "units")
+    labels, columns = encode(value, "values")
+    cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
+    others = cells.reshape(len(known), len(labels)).astype(np.int32)[rows]
     others[np.arange(len(rows)), columns] -= 1
     most = others.max(axis=1, initial=0)
     decided = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
     same = decided & (others[np.arange(len(rows)), columns] == most)
     figures = {}
-    for name in (*names, "all"):
-        here = kinds == name if name != "all" else np.ones(len(rows), dtype=bool)
+    for code, name in (*names.items(), (None, "all")):
+        here = np.ones(len(rows), dtype=bool) if code is None else kinds == code
         n = int((decided & here).sum())
         figures[name] = share_of(int((same & here).sum()), n) | {"left_out": int(here.sum()) - n}
     return figures
@@ -322,6 +373,34 @@ def system_tallies(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class ModelRows:
+    """(U,) keys of units, their most likely values (None for equally likely ones), and how likely these are."""
+
+    key: pa.Array
+    value: list[Any]
+    probability: Floats
+
+    def at(self, place: int) -> dict[str, Any]:
+        return {
+            "unit": self.key[place].as_py(),
+            "value": self.value[place],
+            "probability": float(self.probability[place]),
+        }
+
+    def as_json(self) -> list[dict[str, Any]]:
+        rows = zip(texts_of(self.key), self.value, self.probability.tolist(), strict=True)
+        return [{"unit": key, "value": value, "probability": sure} for key, value, sure in rows]
+
+
+def _largest(values: Floats, among: Ints, count: int) -> Ints:
+    """Return the positions ``among`` which are the largest values: ``count``, or more that equal the last one."""
+    if len(among) <= count:
+        return among
+    least = np.partition(values[among], -count)[-count]
+    return among[values[among] >= least]
+
+
 def model_answers(
     kind: Kind,
     table: JudgmentTable,
@@ -334,7 +413,7 @@ def model_answers(
 ) -> dict[str, Any]:
     """Fit Dawid and Skene's model, to show which units depend on the rule; {} if answers are no categories.
 
-    Keys: ``units``: value (null for equally likely ones) and probability; ``workers``: accuracy;
+    Keys: ``units``: ``ModelRows``; ``workers``: accuracy;
     ``differing``: the first of the ``differ`` units where model and consensus differ, by probability;
     ``breaks_ties``: tied units that the model decides. Adjudicated units (``decided``) are not compared.
 
@@ -354,22 +433,19 @@ def model_answers(
         labels=kind.values,
         smoothing=SMOOTHING,
     )
-    keys = {unit.pk: unit.key for unit in units}
+    units = Units.of(units)
     names = {worker.pk: worker.name for worker in workers}
-    values = found.values()
-    probability = found.posterior.max(axis=1)
-    pks = found.units.tolist()
-    rows, differing, ties = [], [], 0
-    for pk, value, sure in zip(pks, values, probability.tolist(), strict=True):
-        row = {"unit": keys[pk], "value": value, "probability": sure}
-        rows.append(row)
-        one = consensus.get(pk)
-        if one is None or pk in decided or value is None:
-            continue
-        if one.value is None:
-            ties += 1
-        elif one.value != value:
-            differing.append(row | {"consensus": one.value, "votes": dict(one.votes)})
+    keys = units.key.take(pa.array(places_in(units.pk, found.units)))
+    rows = ModelRows(keys, found.values(), found.posterior.max(axis=1))
+    own = np.array(rows.value, dtype=np.float64)  # None becomes nan
+    said, there = values_at(consensus, found.units)
+    compared = ~np.isin(found.units, list(decided))
+    there &= compared & ~np.isnan(own)
+    differs = np.flatnonzero(there & ~np.isnan(said) & (said != own))
+    differing = []
+    for place in _largest(rows.probability, differs, DIFFERING_KEPT).tolist():
+        one = consensus[int(found.units[place])]
+        differing.append(rows.at(place) | {"consensus": one.value, "votes": dict(one.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     people = zip(found.workers.tolist(), found.accuracy.tolist(), found.judgments.tolist(), strict=True)
     return {
@@ -379,9 +455,9 @@ def model_answers(
             ({"worker": names[pk], "accuracy": share, "judgments": n} for pk, share, n in people),
             key=lambda row: row["worker"],
         ),
-        "compared": sum(pk not in decided for pk in pks),
-        "differ": len(differing),
-        "breaks_ties": ties,
+        "compared": int(compared.sum()),
+        "differ": len(differs),
+        "breaks_ties": int((there & np.isnan(said)).sum()),
         "differing": differing[:DIFFERING_KEPT],
         "iterations": found.iterations,
         "converged": bool(found.converged),

@@ -36,7 +36,7 @@ class DuplicateJudgment(StatisticsError):
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
 ROUNDING = 1e-12
-# Whole numbers that span at most this many values are coded by subtraction instead of sorting.
+# Whole numbers that span at most so many values, or twice as many as there are, are coded by subtraction, not sorting.
 _SMALL_RANGE = 1 << 16
 # Up to here a double holds every whole number.
 _EXACT = 2.0**53
@@ -87,7 +87,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
     """Code whole numbers that lie close together by subtraction."""
-    if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
+    if high - low >= max(_SMALL_RANGE, 2 * len(array)) or max(abs(low), abs(high)) >= _EXACT:
         return None
     codes = array.astype(np.int64)
     if array.dtype.kind == "f" and not np.array_equal(codes, array):

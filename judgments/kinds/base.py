@@ -7,14 +7,17 @@ worker's page, ``aggregation`` and ``results`` the consensus, ``comparison`` and
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from django.utils.translation import gettext
 
 from evaluation.statistics.aggregation.stopping import OPEN
@@ -25,6 +28,9 @@ from judgments.drawing.packing import hits_of
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
+
+Units = Sequence[int] | npt.NDArray[np.int64]
+Answers = Sequence[Any] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,88 @@ class Consensus:
     tie: bool = False
     votes: Mapping[str, int] = field(default_factory=dict)
     answer: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConsensusColumns(Mapping[int, Consensus]):
+    """The consensus of many units as columns; the object of a unit is made when it is asked for.
+
+    Attributes:
+        unit: (U,) row ids, ascending.
+        n: (U,) included judgments.
+        value: (U,), nan on a tie; ``whole`` if the values are whole numbers.
+        share, margin: (U,), or None.
+        tie: (U,) bool.
+        votes: (U, L) judgments of each of the L ``answers``.
+        single: units beside the columns, such as adjudicated ones.
+    """
+
+    unit: npt.NDArray[np.int64]
+    n: npt.NDArray[np.int64]
+    value: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64] | None
+    margin: npt.NDArray[np.float64] | None
+    tie: npt.NDArray[np.bool_]
+    votes: npt.NDArray[np.int64]
+    answers: tuple[str, ...]
+    whole: bool
+    single: Mapping[int, Consensus] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.unit) + len(self.single)
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self.unit.tolist()
+        yield from self.single
+
+    def __getitem__(self, unit: int) -> Consensus:
+        if unit in self.single:
+            return self.single[unit]
+        place = int(np.searchsorted(self.unit, unit))
+        if place == len(self.unit) or self.unit[place] != unit:
+            raise KeyError(unit)
+        value = or_none(self.value[place])
+        return Consensus(
+            n=int(self.n[place]),
+            value=int(value) if self.whole and value is not None else value,
+            share=None if self.share is None else float(self.share[place]),
+            margin=None if self.margin is None else float(self.margin[place]),
+            tie=bool(self.tie[place]),
+            votes=dict(zip(self.answers, self.votes[place].tolist(), strict=True)),
+        )
+
+    def cells(self, places: npt.NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+        """Yield n, value, share, margin, tie, and the votes as JSON text, as the database takes them."""
+
+        @cache
+        def as_text(counts: tuple[int, ...]) -> str:
+            return json.dumps(dict(zip(self.answers, counts, strict=True)))
+
+        empty = [None] * len(places)
+        yield from zip(
+            self.n[places].tolist(),
+            [None if value != value else value for value in self.value[places].tolist()],
+            empty if self.share is None else self.share[places].tolist(),
+            empty if self.margin is None else self.margin[places].tolist(),
+            self.tie[places].tolist(),
+            map(as_text, map(tuple, self.votes[places].tolist())),
+            strict=True,
+        )
+
+    def but(self, single: Mapping[int, Consensus]) -> ConsensusColumns:
+        """Replace the consensus of some units, or add it."""
+        kept = ~np.isin(self.unit, list(single))
+        return replace(
+            self,
+            unit=self.unit[kept],
+            n=self.n[kept],
+            value=self.value[kept],
+            share=None if self.share is None else self.share[kept],
+            margin=None if self.margin is None else self.margin[kept],
+            tie=self.tie[kept],
+            votes=self.votes[kept],
+            single={**self.single, **single},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +240,11 @@ class Aggregation(ABC):
     settles: ClassVar[bool] = False
 
     @abstractmethod
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
-        """Return the consensus of each unit, from the unit (N,) and the canonical answer (N,) of each judgment."""
+    def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
+        """Return the consensus of each unit, from the unit (N,) and the canonical answer (N,) of each judgment.
+
+        Whole numbers may come as arrays, also of floats.
+        """
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         """Return the outcome bounds of a unit after up to ``remaining`` more answers.
@@ -172,7 +263,7 @@ class OpenAggregation(Aggregation):
     def together(self, answers: list[Any]) -> Consensus:
         """Return the consensus of a unit's canonical answers."""
 
-    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+    def consensus(self, units: Units, values: Answers) -> dict[int, Consensus]:
         answers: dict[int, list[Any]] = {}
         for unit, value in zip(units, values, strict=True):
             answers.setdefault(unit, []).append(value)

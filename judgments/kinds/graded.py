@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from evaluation.statistics.aggregation import GRADE_THRESHOLDS, mean_grade
+import numpy as np
+
+from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.kinds.base import (
     Aggregation,
+    Answers,
     Choice,
     ChoiceRehearsal,
     Comparison,
     Consensus,
+    ConsensusColumns,
     Page,
     Rehearsal,
     RelevanceScale,
+    Units,
 )
 from judgments.kinds.image_caption import ImageCaptionKind
 
@@ -33,16 +38,29 @@ class MeanGrade(Aggregation):
     def __init__(self, listed: Sequence[int] = ()) -> None:
         self._listed = listed
 
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+    def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
+        means = mean_grade(units, values)
+        if self._listed:
+            given = majority_vote(units, values, labels=self._listed)
+            return ConsensusColumns(
+                unit=means.units,
+                n=means.n,
+                value=means.mean,
+                share=None,
+                margin=None,
+                tie=np.zeros(len(means.n), dtype=np.bool_),
+                votes=given.counts,
+                answers=tuple(map(str, self._listed)),
+                whole=False,
+            )
         votes: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for unit, value in zip(units, values, strict=True):
-            votes[unit][value] += 1
-        means = mean_grade(units, values)
+            votes[int(unit)][int(value)] += 1
         return {
             unit: Consensus(
                 n=votes[unit].total(),
                 value=mean,
-                votes={str(grade): votes[unit][grade] for grade in self._listed or sorted(votes[unit])},
+                votes={str(grade): votes[unit][grade] for grade in sorted(votes[unit])},
             )
             for unit, mean in zip(means.units.tolist(), means.mean.tolist(), strict=True)
         }

@@ -38,7 +38,16 @@ from judgments.drawing.material import (
 )
 from judgments.drawing.packing import hits_with_an_image_twice
 from judgments.drawing.pairing import draw_pairs, pairs_left_out
-from judgments.kinds.base import Aggregation, Choice, ChoiceKind, ChoiceRehearsal, Consensus, Sides
+from judgments.kinds.base import (
+    Aggregation,
+    Answers,
+    Choice,
+    ChoiceKind,
+    ChoiceRehearsal,
+    ConsensusColumns,
+    Sides,
+    Units,
+)
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -75,28 +84,19 @@ class Majority(Aggregation):
     tie_rule = "set-aside"
     settles = True
 
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+    def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
         votes = majority_vote(units, values, labels=(FIRST, SECOND))
-        rows = zip(
-            votes.units.tolist(),
-            votes.values(),
-            votes.counts.tolist(),
-            votes.share.tolist(),
-            votes.margin.tolist(),
-            votes.tie.tolist(),
-            strict=True,
+        return ConsensusColumns(
+            unit=votes.units,
+            n=votes.n,
+            value=np.where(votes.winner >= 0, votes.winner + FIRST, np.nan),
+            share=votes.share,
+            margin=votes.margin,
+            tie=votes.tie,
+            votes=votes.counts,
+            answers=("1", "2"),
+            whole=True,
         )
-        return {
-            unit: Consensus(
-                n=sum(counts),
-                value=value,
-                share=share,
-                margin=margin,
-                tie=tie,
-                votes=dict(zip(("1", "2"), counts, strict=True)),
-            )
-            for unit, value, counts, share, margin, tie in rows
-        }
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         return majority_range(values.count(FIRST), values.count(SECOND), remaining)

@@ -25,12 +25,14 @@ from judgments.drawing.controls import (
 from judgments.drawing.material import Group, Image, Text, UnitSpec, rng_for, shuffled
 from judgments.kinds.base import (
     Aggregation,
+    Answers,
     Choice,
     ChoiceRehearsal,
     Comparison,
-    Consensus,
+    ConsensusColumns,
     Page,
     RelevanceScale,
+    Units,
 )
 from judgments.kinds.image_caption import ImageCaptionKind
 
@@ -44,22 +46,20 @@ class TwoThirds(Aggregation):
     rule = "two-thirds"
     settles = True
 
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
-        votes = relevance_vote(units, values)
-        rows = zip(
-            votes.units.tolist(), votes.yes.tolist(), votes.n.tolist(), votes.share.tolist(), votes.relevant.tolist(),
-            strict=True,
-        )  # fmt: skip
-        return {
-            unit: Consensus(
-                n=n,
-                value=int(relevant),
-                share=share,
-                margin=abs(2 * yes - n) / n,
-                votes={"0": n - yes, "1": yes},
-            )
-            for unit, yes, n, share, relevant in rows
-        }
+    def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
+        found = relevance_vote(units, values)
+        no = found.n - found.yes
+        return ConsensusColumns(
+            unit=found.units,
+            n=found.n,
+            value=found.relevant.astype(np.float64),
+            share=found.share,
+            margin=np.abs(found.yes - no) / found.n,
+            tie=np.zeros(len(no), dtype=np.bool_),
+            votes=np.column_stack([no, found.yes]),
+            answers=("0", "1"),
+            whole=True,
+        )
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         return relevance_range(values.count(1), values.count(0), remaining)

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos --seed 1 [--seeds 50] [--database sqlite]`"""
+"""`python -m tests.chaos --seed 1 [--seeds 50] [--each 2] [--database sqlite]`"""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many runs")
     parser.add_argument("--hits", type=int, default=24, help="of the study at the crowd")
     parser.add_argument("--kills", type=int, default=15, help="of web server, worker, database and broker")
+    parser.add_argument("--each", type=int, default=1, help="how many web servers, and how many workers")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="postgresql")
     asked = parser.parse_args()
     failed = 0
     with stage(asked.database) as fresh:
         for seed in range(asked.seed, asked.seed + asked.seeds):
             with fresh() as (installation, services):
-                run = Chaos(installation, services, seed=seed, hits=asked.hits, kills=asked.kills)
+                run = Chaos(
+                    installation, services, seed=seed, hits=asked.hits, kills=asked.kills, each=asked.each
+                )
                 try:
                     found = run.run()
                 except AssertionError as problem:

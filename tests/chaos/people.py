@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.crowd import PATIENCE, Person, first_answers
+from tests.crowd import PATIENCE, Person, Server, first_answers
 from tests.fakes.mturk import Turker
 from tests.fakes.mturk.turker import Refused
 
@@ -61,10 +61,14 @@ class Frame:
 
 @dataclass
 class Turk:
-    """A worker of Mechanical Turk, with the mishaps of people; ``said`` counts what they did."""
+    """A worker of Mechanical Turk, with the mishaps of people; ``said`` counts what they did.
+
+    Their pages come from ``server``, as if a proxy had chosen it.
+    """
 
     turker: Turker
     seed: int
+    server: Server
     said: Counter[str] = field(default_factory=Counter)
     acknowledged: list[str] = field(default_factory=list)
 
@@ -87,8 +91,11 @@ class Turk:
             taken = self.turker.accept(hit)
         except Refused:  # somebody was quicker
             return
-        frame, what = Frame(taken.url), rng.random()
-        frame.open(taken.url)
+        url = urllib.parse.urljoin(
+            self.server.url, urllib.parse.urlsplit(taken.url)._replace(scheme="", netloc="").geturl()
+        )
+        frame, what = Frame(url), rng.random()
+        frame.open(url)
         form, fields = frame.work(), first_answers(frame.html)
         time.sleep(rng.uniform(0, PAUSE))
         if what < 0.04:  # another one gets the id

@@ -6,11 +6,13 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import psycopg
@@ -50,7 +52,8 @@ class Chaos:
     Args:
         hits: of the study at the crowd, for ``people`` people each.
         kills: two thirds while people work, the rest while the crowd is told what was decided.
-        services: what is killed besides web server and worker, by name.
+        services: what is killed besides web servers and workers, by name.
+        each: web servers, each on a port of its own, and background workers; one of them is killed at a time.
     """
 
     def __init__(
@@ -62,12 +65,16 @@ class Chaos:
         hits: int = 24,
         people: int = 2,
         kills: int = 15,
+        each: int = 1,
     ) -> None:
         self.installation, self.services, self.seed = installation, services, seed
         self.hits, self.people, self.kills = hits, people, kills
         self.rng, self.outcome = random.Random(seed), Outcome()
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.ports = [free_port() for _ in range(each)]
+        self.servers = [Server(f"http://127.0.0.1:{port}") for port in self.ports]
+        for server, other in zip(self.servers, self.servers[1:] + self.servers[:1], strict=True):
+            server.other = other
+        self.running: dict[str, list[BaseProcess]] = {"web": [], "worker": []}
 
     def run(self) -> Outcome:
         """Everything; fails where anything does not agree."""
@@ -79,7 +86,7 @@ class Chaos:
                 "AWS_ACCESS_KEY_ID": "emulated",
                 "AWS_SECRET_ACCESS_KEY": "emulated",
                 "MTURK_SITES": emulator.endpoint_url,
-                "PUBLIC_URL": self.url,
+                "PUBLIC_URL": self.servers[0].url,
                 "CROWD_CALL_SECONDS": "5",
                 "CROWD_BACKOFF_SECONDS": "0.002",
                 "CROWD_GRACE_SECONDS": "0",
@@ -91,8 +98,9 @@ class Chaos:
             here = self.scene("make_local()")
             assert here["hits"] == HITS
             assert self.scene(f"make({self.hits}, {self.people})")["hits"] == self.hits
-            self.start_web()
-            self.start_worker()
+            for _ in self.servers:
+                self.start("web")
+                self.start("worker")
             with self.killing(self.kills * 2 // 3):
                 self.everybody_works(here["slug"])
                 posted = self.outcome.said["done"] + self.outcome.said["saved"]
@@ -103,8 +111,9 @@ class Chaos:
             self.outcome.said += Counter(self.scene(f"decide({self.seed})"))
             with self.killing(self.kills // 3):
                 until(lambda: self.counted(UNDER_WAY) == 0, what="the end of all calls to the crowd")
-            for service in ("web", "worker"):
-                self.kill(service)
+            for _ in self.servers:
+                self.kill("web")
+                self.kill("worker")
             emulator.clock.advance(days=31)  # the lifetime ends, and the crowd approves what nobody decided
             self.sync_to_the_end()
             self.agree()
@@ -121,25 +130,25 @@ class Chaos:
 
     # What is killed
 
-    def start_web(self) -> None:
-        self.installation.start_server(port=self.port)
-        self.web = self.installation.processes[-1]
-
-    def start_worker(self) -> None:
-        self.worker = self.installation.start_worker()
-
     def kill(self, name: str) -> None:
+        """Of several web servers or workers, the one that has run longest."""
         if name in self.services:
             self.services[name].kill()
             return
-        process = self.web if name == "web" else self.worker
+        process = self.running[name].pop(0)
         forking.kill(process)
         self.installation.processes.remove(process)
 
     def start(self, name: str) -> None:
-        starts: dict[str, Callable[[], None]] = {"web": self.start_web, "worker": self.start_worker}
-        starts |= {known: service.start for known, service in self.services.items()}
-        starts[name]()
+        if name in self.services:
+            self.services[name].start()
+            return
+        if name == "web":
+            self.ports.append(port := self.ports.pop(0))  # that of the server which was killed
+            self.installation.start_server(port=port)
+        else:
+            self.installation.start_worker()
+        self.running[name].append(self.installation.processes[-1])
 
     @contextmanager
     def killing(self, times: int) -> Iterator[None]:
@@ -165,16 +174,17 @@ class Chaos:
     # What is done
 
     def everybody_works(self, slug: str) -> None:
-        server = Server(self.url)
+        servers = cycle(self.servers)
         with ExitStack() as stack:
             self.people_here = [
-                Person(server, slug, f"w-{number:04d}", twice=not number % 4, patient=True)
+                Person(next(servers), slug, f"w-{number:04d}", twice=not number % 4, patient=True)
                 for number in range(HERE)
             ]
             for person in self.people_here:
                 stack.callback(person.hang_up)
             self.people_there = [
-                Turk(self.emulator.turker(f"AP{number}"), self.seed * 100 + number) for number in range(THERE)
+                Turk(self.emulator.turker(f"AP{number}"), self.seed * 100 + number, next(servers))
+                for number in range(THERE)
             ]
             all_at_once(
                 [

@@ -15,8 +15,12 @@ from annotation.quality.reviews import reject_assignments
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
 from evaluation.dashboard.snapshot import compute_snapshot, store_snapshot
+from evaluation.integrity import check_integrity
+from evaluation.judgment_sets import blocks
+from evaluation.judgment_sets.blocks import extend_blocks
 from evaluation.judgment_sets.loaders import load_judgments
 from evaluation.judgment_sets.signature import hash_of_judgments, signature_of_study, votes_of, votes_of_table
+from evaluation.models import ColumnBlock
 from evaluation.provenance import DataHash
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
@@ -68,7 +72,11 @@ def check_board(study: Study) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(seed: int) -> None:
+def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "SPAN", 1)
+    monkeypatch.setattr(blocks, "MOST", 7)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -80,9 +88,17 @@ def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(seed: int
     lot.shuffle(steps)
     for number, step in enumerate(["work", *steps]):
         happens(study, step, lot, number)
+        if number % 4 == seed:  # what comes later is read beside the blocks
+            extend_blocks(study)
         check(study)
     check_board(study)
     assert Judgment.objects.filter(replaces__isnull=False).exists()
+    stored = ColumnBlock.objects.filter(study=study, what="judgments").order_by("first")
+    assert [one.first for one in stored] == [0, *(one.last for one in stored)][:-1]
+    assert stored.count() > PEOPLE
+    assert check_integrity().problems == []
+    study.units.filter(pk=study.units.earliest("pk").pk).update(kind="XX")
+    assert any("the stored columns of units" in problem for problem in check_integrity().problems)
 
 
 def happens(study: Study, step: str, lot: random.Random, number: int) -> None:

@@ -10,7 +10,7 @@ from common.files import check_place, write_json
 from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, say_table, with_interval
 from evaluation.results import operations
-from evaluation.results.aggregation import aggregate_study
+from evaluation.results.aggregation import aggregated
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS
 from judgments.management.base import OperationCommand, progress_bar
@@ -35,17 +35,19 @@ class Command(OperationCommand):
         if options["output"]:
             check_place(options["output"])
         with progress_bar() as progress:
-            result = aggregate_study(study=study, progress=progress)
+            aggregation = aggregated(study=study, progress=progress)
+        result = aggregation.as_json(with_units=bool(options["output"]))
         if options["output"]:
             write_json(options["output"], result)
+        simulated = " (simulated answers)" if study.simulated else ""
+        counts = aggregation.result["counts"]
+        self.say(f"{study.name}{simulated}")
+        self.say(
+            f"{aggregation.consensus.judged:,} of {counts['units']:,} units judged, {counts['unit_ties']:,} tied"
+        )
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
-        simulated = " (simulated answers)" if study.simulated else ""
-        units = result["units"]
-        judged = sum(unit["n"] > 0 for unit in units)
-        self.say(f"{study.name}{simulated}")
-        self.say(f"{judged:,} of {len(units):,} units judged, {sum(unit['tie'] for unit in units):,} tied")
         if result["pairs"]:
             rows = [_pair_line(kind, result["pairs"]) for kind in _kinds(result["pairs"])]
             say_table(self, "Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows)

@@ -1,0 +1,183 @@
+"""Columns of judgments and units in Arrow, stored in blocks, so that only what has come since is read as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from django.db import OperationalError, transaction
+from django.db.models import Case, F, FloatField, Max, Model, QuerySet, Value, When
+from django.db.models.functions import Coalesce
+
+from annotation.models import Judgment
+from common.downloads import batched
+from common.rows import column_parts, last_row, plain_rows
+from evaluation.arrays import Floats
+from evaluation.models import ColumnBlock
+from judgments.models import Study, Unit
+
+FIRST_LEFT, SECOND_LEFT = 1, 2
+SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
+NO_VALUE = -1e9
+SPAN = 100_000  # row ids, also of other studies, after which a block is added
+MOST = 250_000  # rows in a block
+UNITS_AT_ONCE = 20_000
+JUDGMENTS = pa.schema(
+    {
+        "pk": pa.int64(),
+        "unit": pa.int64(),
+        "worker": pa.int64(),
+        "value": pa.float64(),
+        "seconds": pa.float64(),
+        "flags": pa.int8(),
+        "replaces": pa.int64(),
+    }
+)
+UNITS = pa.schema(
+    {
+        "pk": pa.int64(),
+        "key": pa.large_string(),
+        "kind": pa.string(),
+        "pair": pa.int64(),
+        "position": pa.int64(),
+        "control": pa.bool_(),
+    }
+)
+
+
+def judgment_columns(study: Study) -> pa.Table:
+    """Return JUDGMENTS of every judgment, revised and excluded ones too, unordered.
+
+    ``value`` and ``seconds`` are nan where there is none, ``replaces`` is 0. ``flags`` are the option on the left
+    (0: none), plus SET_ASIDE, plus OPEN.
+    """
+    return _columns(study, ColumnBlock.What.JUDGMENTS)
+
+
+def unit_columns(study: Study) -> pa.Table:
+    """Return UNITS of every unit, control items too, unordered."""
+    return _columns(study, ColumnBlock.What.UNITS)
+
+
+def extend_blocks(study: Study) -> None:
+    """Store what has come since the last block, where it is worth a block. The rows never change."""
+    for what, model in ((ColumnBlock.What.UNITS, Unit), (ColumnBlock.What.JUDGMENTS, Judgment)):
+        upto, last = _last_row(model), _last_block(study, what)
+        if upto is None or upto - last < SPAN:
+            continue
+        table = _rows(study, what, last, upto).sort_by("pk")
+        blocks, first = [], last
+        for start in range(0, max(len(table), 1), MOST):
+            part = table.slice(start, MOST)
+            end = upto if start + MOST >= len(table) else part["pk"][-1].as_py()
+            blocks.append(ColumnBlock(study=study, what=what, first=first, last=end, columns=_packed(part)))
+            first = end
+        with transaction.atomic():
+            Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+            if _last_block(study, what) == last:  # else another job stored them
+                ColumnBlock.objects.bulk_create(blocks, batch_size=1)
+
+
+def changed_blocks() -> Iterator[ColumnBlock]:
+    """Yield the blocks, of all studies, that do not say what the rows say."""
+    for block in ColumnBlock.objects.select_related("study").iterator(1):
+        rows = _rows(block.study, block.what, block.first, block.last).sort_by("pk")
+        stored = _unpacked(block.columns)
+        if not all(_same(stored[name], rows[name]) for name in rows.column_names):
+            yield block
+
+
+def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    if pa.types.is_floating(one.type):  # Arrow's nan are not equal
+        return np.array_equal(one.to_numpy(), other.to_numpy(), equal_nan=True)
+    return bool(one.equals(other))
+
+
+def _last_row(model: type[Model]) -> int | None:
+    """Return the last row id that is certain; None while a long transaction is writing rows."""
+    try:
+        return last_row(model)
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+            raise
+    return None
+
+
+def _last_block(study: Study, what: str) -> int:
+    found = ColumnBlock.objects.filter(study=study, what=what).aggregate(last=Max("last"))
+    return found["last"] or 0
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _unpacked(columns: bytes | memoryview) -> pa.Table:
+    return pa.ipc.open_stream(columns).read_all()
+
+
+def _columns(study: Study, what: str) -> pa.Table:
+    tables, after = [], 0
+    blocks = ColumnBlock.objects.filter(study=study, what=what).order_by("first")
+    for last, columns in blocks.values_list("last", "columns").iterator(1):
+        tables.append(_unpacked(columns))
+        after = last
+    return pa.concat_tables([*tables, _rows(study, what, after, None)])
+
+
+def _rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
+    of_units = what == ColumnBlock.What.UNITS
+    rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
+    owner = "study" if of_units else "assignment__study"
+    if after:
+        # A sum, so that the database goes by row id, not through all work of the study.
+        rows = rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
+    else:
+        rows = rows.filter(**{owner: study})
+    if upto is not None:
+        rows = rows.filter(pk__lte=upto)
+    return _unit_rows(rows) if of_units else _judgment_rows(rows)
+
+
+def _unit_rows(rows: QuerySet[Any]) -> pa.Table:
+    columns = rows.values_list("pk", "key", "kind", "pair_id", "position", "control")
+    batches = []
+    for some in batched(plain_rows(columns), UNITS_AT_ONCE):
+        *others, control = zip(*some, strict=True)
+        batches.append(pa.record_batch([*others, list(map(bool, control))], schema=UNITS))
+    return pa.Table.from_batches(batches, UNITS)
+
+
+def _judgment_rows(rows: QuerySet[Any]) -> pa.Table:
+    flags = (
+        Case(When(presented="", then=0), When(presented="first-left", then=FIRST_LEFT), default=SECOND_LEFT)
+        + Case(When(set_aside=True, then=SET_ASIDE), default=0)
+        + Case(When(answer__isnull=False, then=OPEN), default=0)
+    )
+    columns = rows.values_list(
+        F("pk"),
+        F("unit_id"),
+        F("assignment__worker_id"),
+        Coalesce(F("value"), Value(NO_VALUE), output_field=FloatField()),
+        Coalesce(F("seconds"), Value(-1.0)),
+        flags,
+        Coalesce(F("replaces_id"), Value(0)),
+    )
+    batches = [_judgment_batch(numbers) for numbers in column_parts(columns, len(JUDGMENTS))]
+    return pa.Table.from_batches(batches, JUDGMENTS)
+
+
+def _judgment_batch(numbers: Floats) -> pa.RecordBatch:
+    value, seconds = numbers[3], numbers[4]
+    value[value == NO_VALUE] = float("nan")
+    seconds[seconds < 0] = float("nan")
+    columns = [
+        pa.array(column.astype(kind.to_pandas_dtype()))
+        for column, kind in zip(numbers, JUDGMENTS.types, strict=True)
+    ]
+    return pa.record_batch(columns, schema=JUDGMENTS)

@@ -1,0 +1,79 @@
+"""Say which figures in the docs are older than the code they measure: ``python -m scripts.stale``.
+
+docs/figures/measured.csv names for each of them the commit at which it was measured, and its modules. Whoever
+measures anew sets the commit there.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs" / "figures"
+PAGES = ("benchmarks.md", "scale.md")
+TABLE = "benchmarks.csv"
+NO_FIGURES = {"Several machines"}  # headings
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Figures under one name, ``commit``, and the files or folders that they measure."""
+
+    name: str
+    commit: str
+    modules: tuple[str, ...]
+
+
+def measured() -> list[Measured]:
+    with (FIGURES / "measured.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            Measured(row["figures"], row["measured"], tuple(row["modules"].split()))
+            for row in csv.DictReader(file)
+        ]
+
+
+def wanted() -> list[str]:
+    """Return the sections of the pages, and the groups of the table."""
+    names = [
+        f"{page}: {line.removeprefix('## ')}"
+        for page in PAGES
+        for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("## ") and line.removeprefix("## ") not in NO_FIGURES
+    ]
+    with (FIGURES / TABLE).open(encoding="utf-8", newline="") as file:
+        return names + [
+            f"{TABLE}: {group}" for group in dict.fromkeys(row["group"] for row in csv.DictReader(file))
+        ]
+
+
+def changes(one: Measured) -> list[str]:
+    """Return the commits that changed the modules since, newest first."""
+    command = ["git", "log", "--no-merges", "--format=%h %cs %s", f"{one.commit}..HEAD", "--", *one.modules]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return found.stdout.splitlines()
+
+
+def main() -> int:
+    """Print a line for each name; return how many are unknown."""
+    known = measured()
+    missing = sorted(set(wanted()).symmetric_difference(one.name for one in known))
+    for name in missing:
+        say(f"{name}: in measured.csv or in the pages alone")
+    for one in known:
+        since = changes(one)
+        say(
+            f"{one.name}: {f'older than {len(since)} commits, the last {since[0]}' if since else 'up to date'}"
+        )
+    return len(missing)
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
