@@ -17,6 +17,9 @@ import numpy as np
 
 from common.errors import DesignError
 
+NOTHING: Mapping[str, Any] = {}  # one for a million units
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -111,7 +114,7 @@ class UnitSpec:
     filtered: bool = False
     audited: bool = False
     control_kind: str = ""
-    content: Mapping[str, Any] = field(default_factory=dict)
+    content: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     source_text: str = ""
 
 
@@ -171,8 +174,7 @@ T = TypeVar("T")
 
 def content_key(*parts: object) -> str:
     """Return 20 hexadecimal digits of the SHA-256 of ``parts`` as JSON."""
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
+    return hashlib.sha256(_compact(parts).encode()).hexdigest()[:20]
 
 
 def candidate_key(text: str) -> str:
