@@ -53,7 +53,9 @@ class DataHash:
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
-        self._hash.update(f"{self._encode([unit, worker, answer, used])}\n".encode())
+        said = str(answer) if type(answer) is int else self._encode(answer)
+        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {said}, {'true' if used else 'false'}]\n"
+        self._hash.update(line.encode())
 
     def add_coded(
         self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
