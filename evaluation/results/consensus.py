@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from annotation.quality.controls import ControlRecord
 from evaluation.judgment_sets.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.provenance import as_json, plain
 from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
@@ -18,6 +17,9 @@ from evaluation.statistics.aggregation import dawid_skene, pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, IncludedJudgment, Kind
+
+if TYPE_CHECKING:
+    from annotation.quality.controls import ControlRecord
 
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them
