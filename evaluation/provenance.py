@@ -99,6 +99,10 @@ def as_json(value: Any, *names: str) -> Any:
     """
     if names:
         return {name: as_json(getattr(value, name)) for name in names}
+    if type(value) is float:
+        return plain(value)
+    if value is None or type(value) in (str, int, bool):
+        return value
     if hasattr(value, "as_json"):
         return as_json(value.as_json())
     if is_dataclass(value):
