@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from annotation.importing.judgments import import_judgments
 from benchmarks.filling import fill_study
 from evaluation.dashboard.snapshot import compute_snapshot
 from evaluation.export.exporting import export_judgments
@@ -15,7 +16,10 @@ from evaluation.releases.making import release_study
 from evaluation.releases.storage import Terms
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.meta_evaluation import evaluate_study
+from judgments.design.reading import make_design
 from judgments.models import Study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study
 from tests.growth import check_linear, growth, work_of
 
 
@@ -36,6 +40,24 @@ def evaluate(study: Study, folder: Path) -> None:
 def export(study: Study, folder: Path) -> None:
     for name in ("jsonl", "parquet", "reliability"):
         export_judgments(study=study, format=name, output=folder / f"{study.slug}.{name}")
+
+
+def import_again(study: Study, folder: Path) -> None:
+    path = folder / f"{study.slug}.again.jsonl"
+    export_judgments(study=study, format="jsonl", output=path)
+    import_judgments(format="jsonl", path=path, dataset=study.dataset.name, study=f"{study.slug}-again")
+
+
+def generate(study: Study, folder: Path) -> None:
+    """Generate another study of the dataset, whose images grow with the judgments."""
+    values = {
+        "protocol": "graded",
+        "sampling": {"pairs_from": "outputs"},
+        "controls": {"per_hit": 1, "split": "test"},
+    }
+    name = f"{study.slug}-graded"
+    design = make_design({"name": name, "slug": name, "dataset": study.dataset.name, **values})
+    generate_hits(study=create_study(design=design))
 
 
 def release(study: Study, folder: Path) -> None:
@@ -60,7 +82,15 @@ def study_of(judgments: int) -> Study:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("service", "smallest"),
-    [(aggregate, 600), (evaluate, 600), (board, 600), (export, 120), (release, 60)],
+    [
+        (aggregate, 600),
+        (evaluate, 600),
+        (board, 600),
+        (export, 120),
+        (import_again, 600),
+        (generate, 6_000),
+        (release, 60),
+    ],
 )
 def test_a_service_does_twice_the_work_for_twice_the_judgments(
     service: Service, smallest: int, tmp_path: Path
