@@ -72,6 +72,10 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     )  # fmt: skip
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
+    in_order = chain(
+        (unit for hit in batch.hits for unit in hit.units),
+        (unit for group in batch.quiz for unit in group.units),
+    )
     insert_rows(
         Unit,
         ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
@@ -94,7 +98,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
                 unit.control_kind,
                 unit.content,
             )
-            for position, unit in enumerate(chain.from_iterable(one.units for one in (*batch.hits, *batch.quiz)))
+            for position, unit in enumerate(in_order)
         ),
     )  # fmt: skip
     progress(0.6, "storing HITs")
