@@ -107,9 +107,9 @@ def _copy(connection: Any, into: str, width: int, rows: Iterable[Sequence[Any]])
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Do not look for garbage in cycles while millions of objects are made that stay.
+    """Do not look for garbage in cycles while millions of objects are made, none of which is in a cycle.
 
-    Each look passes over all of them, which can take as long as making them.
+    Each look passes over all that stay, which can take as long as making them.
     """
     was_on = gc.isenabled()
     gc.disable()
