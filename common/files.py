@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -100,9 +101,36 @@ def remove_leftovers(folder: Path, *patterns: str, but: Collection[str] = ()) ->
 
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON; undefined numbers are refused."""
-    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     with whole_file(path) as file:
-        file.write_text(f"{text}\n")
+        file.write_text(f"{indented(value)}\n")
+
+
+def indented(value: Any, depth: int = 0) -> str:
+    """Return what ``json.dumps(value, indent=1)`` does, sooner: Python's fast encoder does not indent.
+
+    It encodes objects and lists without further ones inside, with the indentation in the separator.
+    """
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    if not inner:
+        return _encoder("").encode(value)
+    end, start = f"\n{' ' * depth}", f"\n{' ' * (depth + 1)}"
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    if not any(isinstance(one, (dict, list, tuple)) for one in inner):
+        text = _encoder(start).encode(value)[1:-1]
+    elif isinstance(value, dict):
+        # a member of its own has the name as JSON spells it, also of a number or null
+        names = (_encoder("").encode({name: 0})[1:-2] for name in value)
+        text = f",{start}".join(
+            f"{name}{indented(one, depth + 1)}" for name, one in zip(names, inner, strict=True)
+        )
+    else:
+        text = f",{start}".join(indented(one, depth + 1) for one in inner)
+    return f"{opening}{start}{text}{end}{closing}"
+
+
+@cache
+def _encoder(start: str) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(f",{start}", ": "))
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

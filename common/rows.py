@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cache
-from itertools import chain
+from contextlib import contextmanager
+from functools import cache, lru_cache, partial
+from itertools import chain, repeat
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from django.db import connection, connections, models, router, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models, router, transaction
 from django.db.models import QuerySet
 
 from common.downloads import batched
@@ -17,6 +20,14 @@ from common.downloads import batched
 ROWS_AT_ONCE = 5_000
 READ_AT_ONCE = 20_000
 LOCK_TIMEOUT = "500ms"  # a submission waits no longer for this lock
+CACHE_KIB = 64 * 1024
+AS_THEY_ARE = (
+    models.IntegerField,
+    models.CharField,
+    models.TextField,
+    models.BooleanField,
+    models.FloatField,
+)
 
 
 class LogIsAppendOnly(Exception):
@@ -66,30 +77,81 @@ def insert_rows(
         for field in model._meta.concrete_fields
         if field not in named and not field.null and not isinstance(field, models.AutoField)
     ]
-    defaults = [field.get_db_prep_save(field.get_default(), connection) for field in unnamed]
-    fields = [*named, *unnamed]
-    columns = ", ".join(quote(field.column) for field in fields)  # type: ignore[union-attr, arg-type]
-    marks = ", ".join(["%s"] * len(fields))
-    statement = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES ({marks})"  # noqa: S608 - our own names
+    defaults = [_preparation(field, connection)(field.get_default()) for field in unnamed]
+    columns = ", ".join(quote(field.column) for field in (*named, *unnamed))  # type: ignore[union-attr, arg-type]
+    into = f"{quote(model._meta.db_table)} ({columns})"
     prepare = [
         _as_it_is if name in ready else _preparation(field, connection)
         for name, field in zip(names, named, strict=True)
     ]
-    as_they_are = not defaults and all(one is _as_it_is for one in prepare)  # half the cost of a narrow row
+    write = _copy if connection.vendor == "postgresql" else _execute
     count = 0
-    with connection.cursor() as cursor:
-        for batch in batched(rows, ROWS_AT_ONCE):
-            cursor.executemany(
-                statement,
-                batch
-                if as_they_are
-                else [
-                    [*(make(value) for make, value in zip(prepare, row, strict=True)), *defaults]
-                    for row in batch
-                ],
-            )
-            count += len(batch)
+    for batch in batched(rows, ROWS_AT_ONCE):
+        values = [
+            given if make is _as_it_is else map(make, given)
+            for make, given in zip(prepare, zip(*batch, strict=True), strict=True)
+        ]
+        write(
+            connection, into, len(values) + len(defaults), zip(*values, *map(repeat, defaults), strict=False)
+        )
+        count += len(batch)
     return count
+
+
+def _execute(connection: Any, into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+    marks = ", ".join(["%s"] * width)
+    with connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {into} VALUES ({marks})", rows)  # noqa: S608 - our own names
+
+
+def _copy(connection: Any, into: str, width: int, rows: Iterable[Sequence[Any]]) -> None:
+    """Write the rows by PostgreSQL's COPY."""
+    connection.validate_no_broken_transaction()
+    # Django wraps the errors of execute, not those of copy.
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(f"COPY {into} FROM STDIN") as stream,
+    ):
+        for row in rows:
+            stream.write_row(row)
+
+
+@contextmanager
+def many_objects() -> Iterator[None]:
+    """Do not look for garbage in cycles while millions of objects are made, none of which is in a cycle.
+
+    Each look passes over all that stay, which can take as long as making them.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
+def large_cache() -> Iterator[None]:
+    """Let SQLite hold many pages while a million rows are written.
+
+    With its usual 2 MB it writes pages of indexes to the disk and reads them again thousands of times.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    if connection.vendor != "sqlite":
+        yield
+        return
+    connection.ensure_connection()
+    database: Any = (
+        connection.connection
+    )  # not a cursor of Django, which refuses after an error in a transaction
+    (usual,) = database.execute("PRAGMA cache_size").fetchone()
+    database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    try:
+        yield
+    finally:
+        database.execute(f"PRAGMA cache_size = {usual}")
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:
@@ -126,11 +188,22 @@ def last_row(model: type[models.Model]) -> int:
 def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
     """Return the conversion of a Python value to this column."""
     target = field.target_field if field.is_relation else field
-    if isinstance(target, (models.IntegerField, models.CharField, models.BooleanField, models.FloatField)):
+    if isinstance(target, AS_THEY_ARE):
         return _as_it_is
+    if isinstance(target, models.JSONField):
+        return _to_json((target.encoder or json.JSONEncoder)().encode)
     if isinstance(target, models.UUIDField):  # a few thousand values repeat
         return cache(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _to_json(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
+    def ready(value: Any) -> str | None:
+        if value is None:
+            return None
+        return "{}" if value == {} else encode(value)  # what most rows hold
+
+    return ready
 
 
 def _as_it_is(value: Any) -> Any:
@@ -145,6 +218,34 @@ def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     compiler = rows.query.get_compiler(using=rows.db)
     found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=READ_AT_ONCE)
     return chain.from_iterable(found or ())
+
+
+def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of a values query of fields as Django does, but convert what comes again only once.
+
+    Equal JSON may be one object: do not change it.
+    """
+    compiler = rows.query.get_compiler(using=rows.db)
+    found: Any = compiler.execute_sql(chunked_fetch=True, chunk_size=ROWS_AT_ONCE)
+    ready = {
+        place: lru_cache(READ_AT_ONCE, typed=True)(
+            partial(_converted, functions, expression, compiler.connection)
+        )
+        for place, (functions, expression) in compiler.get_converters(
+            [column for column, _sql, _alias in compiler.select]
+        ).items()
+    }
+    for chunk in found or ():
+        columns: list[Iterable[Any]] = list(zip(*chunk, strict=True))
+        for place, convert in ready.items():
+            columns[place] = map(convert, columns[place])
+        yield from zip(*columns, strict=True)
+
+
+def _converted(functions: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any) -> Any:
+    for function in functions:
+        value = function(value, expression, connection)
+    return value
 
 
 def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:

@@ -55,7 +55,9 @@ class DataHash:
         self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
-        self._hash.update(f"{self._encode([unit, worker, answer, used])}\n".encode())
+        said = str(answer) if type(answer) is int else self._encode(answer)
+        line = f"[{encode_basestring(unit)}, {encode_basestring(worker)}, {said}, {'true' if used else 'false'}]\n"
+        self._hash.update(line.encode())
 
     def add_coded(
         self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
@@ -109,6 +111,10 @@ def as_json(value: Any, *names: str) -> Any:
     """
     if names:
         return {name: as_json(getattr(value, name)) for name in names}
+    if type(value) is float:
+        return plain(value)
+    if value is None or type(value) in (str, int, bool):
+        return value
     if hasattr(value, "as_json"):
         return as_json(value.as_json())
     if is_dataclass(value):

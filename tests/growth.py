@@ -1,4 +1,4 @@
-"""How the work of a service grows with its study: instructions are counted, so a busy machine changes nothing.
+"""How the work of a service grows with its study: lines are counted, so a busy machine changes nothing.
 
 Three sizes, each twice the one before. The work is taken apart into what does not depend on the size (which the
 differences drop) and what does: the second step up is twice the first one for linear work, four times for quadratic.
@@ -29,7 +29,8 @@ class Work:
     """What a call cost.
 
     Attributes:
-        python: bytecode instructions in Quorum's own modules, and where they were: "module:function" -> count.
+        python: lines that Quorum's own modules ran, one for each pass of a loop or comprehension, and where they
+            were: "module:function" -> count.
         database: instructions of SQLite's virtual machine, in units of ``DATABASE_STEP``; 0 on other databases.
         rows: fetched from the database.
     """
@@ -45,16 +46,18 @@ def work_of(call: Callable[[], Any]) -> Work:
     places: Counter[Any] = Counter()
     database = 0
 
+    own: dict[str, bool] = {}
+
     def step(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "opcode":
+        if event == "line":
             places[frame.f_code] += 1
         return step
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(OWN):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return step
+        name = frame.f_code.co_filename
+        if name not in own:
+            own[name] = name.startswith(OWN)
+        return step if own[name] else None
 
     def tick() -> int:
         nonlocal database
@@ -95,7 +98,7 @@ def check_linear(works: Sequence[Work]) -> None:
     named = ", ".join(
         f"{name} ({' '.join(str(work.places[name]) for work in works)})" for name in steepest[:3]
     )
-    assert python <= MOST, f"instructions grow {python:.2f}-fold where linear is {LINEAR:g}: {named}"
+    assert python <= MOST, f"lines grow {python:.2f}-fold where linear is {LINEAR:g}: {named}"
     for what in ("database", "rows"):
         counts = [getattr(work, what) for work in works]
         assert growth(counts) <= MOST, f"{what}: {counts}"

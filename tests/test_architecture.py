@@ -141,6 +141,23 @@ def test_a_web_process_starts_without_the_compiler_of_the_metrics(tmp_path: Path
     )
 
 
+@pytest.mark.parametrize("command", ["score", "agreement"])
+def test_a_command_on_files_loads_neither_settings_nor_models(command: str) -> None:
+    """They take two seconds, longer than most files."""
+    call = f"manage.main(['manage.py', {command!r}, '--help'])"
+    program = f"""
+import sys, manage
+try:
+    {call}
+except SystemExit as end:
+    sys.exit(end.code or len({{"config.settings", "judgments.models"}} & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+
+
 def test_importing_a_metric_does_not_start_django() -> None:
     found = [str(entry) for entry in imports() if entry.importer == "evaluation"]
     assert found == []

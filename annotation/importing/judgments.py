@@ -15,6 +15,7 @@ from annotation.models import Judgment
 from common.audit import acting_person
 from common.downloads import Fingerprint, batched, fingerprint_of
 from common.errors import DataConflict, DesignError
+from common.rows import large_cache, many_objects
 from judgments.datasets.importing import ImportSummary
 from judgments.design.reading import make_design
 from judgments.importers import ResultColumns, open_judgments
@@ -135,7 +136,7 @@ def import_judgments(
         return ImportSummary(study, False, _counts(there))
     fingerprint = Fingerprint()
     try:
-        with transaction.atomic():
+        with many_objects(), large_cache(), transaction.atomic():
             rows = fingerprint.over(source.judgments(items))
             first = next(rows, None)
             chosen = source.protocol or (first.protocol if first else None) or protocol

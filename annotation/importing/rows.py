@@ -152,23 +152,24 @@ class JudgmentWriter:
     def finish(self) -> None:
         """Store what is known only at the end: the slots of HITs and the references of pairs."""
         self.systems.finish()
-        hits = list(HIT.objects.filter(study=self.study))
-        for hit in hits:
-            hit.required = self.slots[hit.key]
-        HIT.objects.bulk_update(hits, ["required"], batch_size=500)
-        places: defaultdict[str, int] = defaultdict(int)
-        rows = []
-        for hit_key, unit in self.places:
-            places[hit_key] += 1
-            rows.append(
-                HITUnit(hit_id=self.hits[hit_key], unit_id=self.units[unit], position=places[hit_key])
-            )
-        HITUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        of_size: defaultdict[int, list[int]] = defaultdict(list)
+        for key, hit in self.hits.items():
+            of_size[self.slots[key]].append(hit)
+        for required, hits in of_size.items():
+            for some in batched(hits, 500):
+                HIT.objects.filter(pk__in=some).update(required=required)
+        insert_rows(HITUnit, ("hit_id", "unit_id", "position"), self._numbered_places())
         pairs = []
         for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.pair_references)):
             pair.references = list(dict.fromkeys(self.pair_references[pair.key]))
             pairs.append(pair)
         CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
+
+    def _numbered_places(self) -> Iterator[tuple[int, int, int]]:
+        places: defaultdict[str, int] = defaultdict(int)
+        for hit, unit in self.places:
+            places[hit] += 1
+            yield self.hits[hit], self.units[unit], places[hit]
 
     def add_winners(self, rows: list[WinnerRow]) -> None:
         """Add pairs whose winner was published without votes."""
@@ -338,8 +339,8 @@ class JudgmentWriter:
                 for index, row in enumerate(fresh.values())
             ),
         )  # fmt: skip
-        for keys in batched(list(fresh), 500):
-            self.units.update(Unit.objects.filter(study=self.study, key__in=keys).values_list("key", "pk"))
+        made = Unit.objects.filter(study=self.study, position__gte=len(self.units))
+        self.units.update(made.values_list("key", "pk"))
 
     def _make_hits(self, rows: list[JudgmentRow]) -> None:
         fresh = dict.fromkeys(row.hit for row in rows if row.hit is not None and row.hit not in self.hits)

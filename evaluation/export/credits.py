@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 
 from annotation.snapshots import Snapshot
 from common.downloads import batched
-from common.rows import columns_of, plain_rows
+from common.rows import columns_of, converted_rows, plain_rows
 from evaluation.judgment_sets.records import Ints
 from evaluation.results.rankings import ANNOTATION, SEARCH, ListRows, in_order
 from judgments.models import Caption, Output, Study, System, Unit
@@ -154,7 +154,18 @@ def _shown(units: Sequence[int]) -> dict[int, list[Shown]]:
         "pair__first_system__name", "pair__second_system__name", "pair_id",
     )  # fmt: skip
     shown: dict[int, list[Shown]] = {}
-    for pk, item, first, first_text, content, second, second_text, first_system, second_system, pair in rows:
+    for (
+        pk,
+        item,
+        first,
+        first_text,
+        content,
+        second,
+        second_text,
+        first_system,
+        second_system,
+        pair,
+    ) in converted_rows(rows):
         if pair is not None:
             sides = ((first, first_text, first_system), (second, second_text, second_system))
             shown[pk] = [(key, (item, text), system) for key, text, system in sides if system]

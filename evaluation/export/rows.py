@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from annotation.importing.rows import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from common.downloads import batched
+from common.rows import converted_rows
 from evaluation.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
 from evaluation.export.credits import Credits
 from evaluation.judgment_sets.loaders import by_unit_and_name
@@ -19,10 +21,10 @@ from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study
 
-ROWS_AT_ONCE = 2_000
+WORK_AT_ONCE = 4_096  # an assignment's rows are close together
 UNITS_AT_ONCE = 500  # units per query, where rows of some units are requested
 
-# Column of the file -> where its value is stored: captions of a unit, and the whole row of a judgment.
+# Column of the file -> where the captions of a unit are stored.
 CAPTIONS = {
     "reference": "reference__key",
     "first": "first__key",
@@ -31,28 +33,12 @@ CAPTIONS = {
     "first_text": "first__text",
     "second_text": "second__text",
 }
-STORED = {
-    "unit": "unit__key",
-    "image": "unit__item__name",
-    **{name: f"unit__{path}" for name, path in CAPTIONS.items()},
-    "kind": "unit__kind",
-    "pair": "unit__pair__key",
-    "worker": "assignment__worker__name",
-    "hit": "assignment__hit__key",
-    "value": "value",
-    "answer": "answer",
-    "control": "unit__control",
-    "expected": "unit__expected",
-    "presented": "presented",
-    "simulated": "assignment__simulated",
-    "accepted_at": "assignment__accepted_at",
-    "submitted_at": "assignment__submitted_at",
-    "seconds": "seconds",
-    "wall_seconds": "wall_seconds",
-    "comment": "comment",
-}
-FURTHER = (
-    "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "set_aside", "signals",
+STORED = (
+    "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
+    "set_aside", "signals", "unit__key", "unit__item__name", *(f"unit__{path}" for path in CAPTIONS.values()),
+    "unit__kind", "unit__pair__key", "assignment__hit__key", "value", "answer", "unit__control", "unit__expected",
+    "presented", "assignment__simulated", "assignment__accepted_at", "assignment__submitted_at", "seconds",
+    "wall_seconds", "comment",
 )  # fmt: skip
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
@@ -62,7 +48,7 @@ def columns_of(study: Study) -> tuple[str, ...]:
     return tuple(name for name in JUDGMENT_COLUMNS if name not in OPEN_COLUMNS or is_open)
 
 
-@lru_cache(maxsize=4_096)  # cached: an assignment's rows are close together and share their times
+@lru_cache(WORK_AT_ONCE)
 def timestamp(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
@@ -102,55 +88,81 @@ class JudgmentRows:
                 yield from self._rows(units, found)
 
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
-        study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
-        moment = self.moment
+        study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
-        columns = columns_of(study)
+        left_out = OPEN_COLUMNS if not kind.is_open else ()
         replaces = self._replaced(units)
+        work = lru_cache(WORK_AT_ONCE)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
-        lookups = (*FURTHER, *STORED.values(), *(("unit__content",) if kind.is_open else ()))
-        worker_at = lookups.index(STORED["worker"])
-        rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(*lookups)
-        for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=worker_at):
-            unit_id, pk, assignment, external_id, worker_id, set_aside, signals = row[: len(FURTHER)]
-            cells = dict(zip(STORED, row[len(FURTHER) :], strict=False))
-            content = row[-1] if kind.is_open else {}
-            answer, expected = cells["answer"], cells["expected"]
-            invalidated = assignment in moment.gone
-            current = pk not in replaced and not invalidated
+        stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
+            *STORED, *(("unit__content",) if kind.is_open else ())
+        )
+        rows = by_unit_and_name(
+            converted_rows(stored),
+            unit=STORED.index("unit_id"),
+            worker=STORED.index("assignment__worker__name"),
+        )
+        for (
+            unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
+            second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
+            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
+        ) in rows:  # fmt: skip
+            content = shown[0] if shown else {}
+            named, invalidated, counted = work(assignment, worker_id)
+            current = pk not in replaced and invalidated is None
             fit = not set_aside and unit_id not in moment.withdrawn
-            used = current and fit and moment.counts(assignment, worker_id)
+            used = current and fit and counted
             if current:
-                given = cells["value"] if answer is None else answer
-                self.tally.add(
-                    cells["unit"], cells["worker"], given,
-                    used=used, control=cells["control"], presented=cells["presented"],
-                )  # fmt: skip
+                given = value if answer is None else answer
+                self.tally.add(unit, worker, given, used=used, control=control, presented=presented)
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1
-            counts["control"] += cells["control"]
-            counts["simulated"] += cells["simulated"]
+            counts["control"] += control
+            counts["simulated"] += simulated
             counts["revised"] += pk in replaced
-            counts["invalidated"] += invalidated
-            for name in ("kind", "presented", "comment"):
-                cells[name] = cells[name] or None
-            cells |= {
+            counts["invalidated"] += invalidated is not None
+            row = {  # in the order of JUDGMENT_COLUMNS
                 "study": study.slug,
+                "unit": unit,
                 "protocol": study.protocol,
+                "image": image,
+                "reference": reference,
+                "first": first,
+                "second": second,
+                "reference_text": reference_text,
+                "first_text": first_text,
+                "second_text": second_text,
+                "kind": pair_kind or None,
+                "pair": pair,
+                "worker": worker,
                 # Imported units keep their original ids.
-                "assignment": external_id if imported and external_id else str(assignment),
+                "assignment": external_id if imported and external_id else named,
+                "hit": hit,
+                "value": value,
                 "answer": None if answer is None else kind.exchange.exported(answer, content=content),
+                "control": control,
                 "expected": None if expected is None else kind.exchange.exported(expected, content=content),
                 "used": used,
-                "accepted_at": timestamp(cells["accepted_at"]),
-                "submitted_at": timestamp(cells["submitted_at"]),
+                "presented": presented or None,
+                "simulated": simulated,
+                "accepted_at": timestamp(accepted_at),
+                "submitted_at": timestamp(submitted_at),
+                "seconds": seconds,
+                "wall_seconds": wall_seconds,
+                "comment": comment or None,
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
-                "invalidated": moment.gone.get(assignment),
+                "invalidated": invalidated,
                 "content": content or None,
                 "systems": credits.get(unit_id),
             }
-            yield {name: cells[name] for name in columns}
+            for name in left_out:
+                del row[name]
+            yield row
+
+    def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
+        """Return the id of an assignment, why it is invalidated if it is, and whether it counts."""
+        return str(assignment), self.moment.gone.get(assignment), self.moment.counts(assignment, worker)
 
     def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.commands import QuorumCommand
 from evaluation.report import content
-from judgments.management.base import QuorumCommand
 
 
 def coefficient(value: float | None) -> str:

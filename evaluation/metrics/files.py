@@ -8,10 +8,9 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from evaluation.metrics.errors import InvalidFile
 from evaluation.metrics.registry import VERSION
@@ -96,8 +95,7 @@ def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A caption of a file; `where` begins an error message about it."""
 
     where: str
@@ -118,6 +116,8 @@ class _Object(dict[str, Any]):
 
 
 Document = Callable[[Path, Any], Iterator[Row]]
+_DECODE = json.JSONDecoder(object_pairs_hook=_Object).decode
+_DECODE_ROW = json.JSONDecoder().decode
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[Row]:
@@ -205,11 +205,12 @@ def _is_row(line: str) -> bool:
 
 
 def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+    place = f"{path}, line "
     for number, line in lines:
         if not line.strip():
             continue
-        where = f"{path}, line {number}"
-        value = _parsed(path, number, line.rstrip(_BLANKS))
+        where = f"{place}{number}"
+        value = _parsed(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
         if not isinstance(value, dict):
             raise InvalidFile(f"{where}: found {_shown(value)}, expected an object with image and caption")
         system = value.get("system")
@@ -218,9 +219,9 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
         yield Row(where, _image(value, "image", where), _caption(value, where), system)
 
 
-def _parsed(path: Path, first_line: int, text: str) -> Any:
+def _parsed(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_Object)
+        return decode(text)
     except json.JSONDecodeError as error:
         line = first_line + error.lineno - 1
         fault = f"is not JSON ({error.msg.lower()}), expected JSON"
@@ -236,7 +237,7 @@ def _parsed(path: Path, first_line: int, text: str) -> Any:
 def _image(value: dict[str, Any], key: str, where: str) -> str:
     image = value.get(key)
     # True is an int to Python but no image's name.
-    if isinstance(image, bool) or not isinstance(image, str | int):
+    if isinstance(image, bool) or not isinstance(image, (str, int)):
         raise InvalidFile(f"{where}: {key} is {_shown(image)}, expected a name or a whole number")
     return str(image)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from annotation.quality.controls import ControlRecord
 from evaluation.arrays import Flags, Floats, Ints, places_in
 from evaluation.judgment_sets.records import (
     NO_PAIR,
@@ -30,6 +29,9 @@ from evaluation.statistics.inputs import encode
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, IncludedJudgment, Kind
 from judgments.kinds.base import ConsensusColumns
+
+if TYPE_CHECKING:
+    from annotation.quality.controls import ControlRecord
 
 RESAMPLES = 1000
 OUTCOME = ("n", "value", "share", "margin", "tie")  # of a unit's consensus, as files have them

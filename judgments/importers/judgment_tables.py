@@ -88,7 +88,7 @@ class TableJudgments(JudgmentSource):
         contents: dict[int, int] = {}
         for record in self._records(self.path, _COLUMNS, self.notes, self._encoding):
             row = self._row(record)
-            held = json.dumps(row.content, sort_keys=True)
+            held = "" if row.content is None else json.dumps(row.content, sort_keys=True)
             content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair, held))
             if contents.setdefault(hash(row.unit), content) != content:
                 expected = "the same protocol, image, captions and pair in all of its rows"
@@ -149,10 +149,12 @@ class TableJudgments(JudgmentSource):
 
 
 def _unguarded(record: Record) -> Record:
+    if not record.textual:
+        return record
     cells = {
         column: unguard_formula(cell)
         for column, cell in record.values.items()
-        if record.textual and isinstance(cell, str) and cell.startswith("'")
+        if isinstance(cell, str) and cell.startswith("'")
     }
     return replace(record, values={**record.values, **cells}) if cells else record
 

@@ -58,6 +58,7 @@ def read_json_lines(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
     """Yield one JSON object per line; skip blank lines."""
+    checked: tuple[str, ...] = ()
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -65,12 +66,36 @@ def read_json_lines(
         if not isinstance(values, dict):
             found = "a JSON array" if isinstance(values, list) else quoted(values)
             raise ImportProblem(path, number, None, found, "one JSON object a line")
-        columns.check(values, path, number, notes)
+        if checked != (names := tuple(values)):
+            columns.check(names, path, number, notes)
+            checked = names
         yield Record(path, number, values)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a key twice")
+    return values
+
+
+_decode = JSONDecoder(parse_constant=_refuse, object_pairs_hook=_unique).decode
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
     """Parse JSON; refuse NaN, Infinity and repeated keys."""
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        return _parse_or_say(text, path, line)
+
+
+def _parse_or_say(text: str, path: Path, line: int | None) -> object:
+    """Parse JSON again, for the words on what is wrong with it."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")

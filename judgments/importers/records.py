@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -27,6 +28,7 @@ SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
 ADDRESS_LIMIT = 500
 RULE_LIMIT = 40
+MOST_REMEMBERED = 10_000  # texts of a column
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
@@ -212,6 +214,12 @@ def read_time(value: Any) -> datetime:
     return moment
 
 
+def remembered(read: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Read a text that comes again only once: names, captions and times of a file stand in many of its rows."""
+    read_once = lru_cache(MOST_REMEMBERED)(read)
+    return lambda value: read_once(value) if type(value) is str else read(value)
+
+
 def _textual(info: ValidationInfo) -> bool:
     record = info.context
     return isinstance(record, Record) and record.textual
@@ -226,11 +234,11 @@ def _seconds(value: Any, info: ValidationInfo) -> float:
 
 
 def text(expected: str) -> PlainValidator:
-    return PlainValidator(lambda value: read_text(value, expected))
+    return PlainValidator(remembered(lambda value: read_text(value, expected)))
 
 
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
-    return PlainValidator(lambda value: read_name(value, expected, limit))
+    return PlainValidator(remembered(lambda value: read_name(value, expected, limit)))
 
 
 def one_of(*choices: str) -> PlainValidator:
@@ -248,13 +256,13 @@ CaptionText = Annotated[str, text("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
 WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
-ImageName = Annotated[str, PlainValidator(read_image)]
+ImageName = Annotated[str, PlainValidator(remembered(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
 Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
 Seconds = Annotated[float, PlainValidator(_seconds)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
-Time = Annotated[datetime, PlainValidator(read_time)]
+Time = Annotated[datetime, PlainValidator(remembered(read_time))]
 
 
 def counted(n: int, noun: str) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from django.db import transaction
-from django.db.models import F, Model
+from django.db.models import F
 from django.utils import timezone
 
 from common.errors import DesignError, WrongState
-from common.rows import insert_rows, refresh_statistics
+from common.rows import columns_of, insert_rows, large_cache, many_objects, refresh_statistics
 from judgments.design.requirements import not_stated, own_record_needed, requirements_of
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import CROSSED
@@ -48,88 +50,85 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = _captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
-
-    def caption_or_none(text: Text | None) -> int | None:
-        return captions[text.key] if text is not None else None
-
-    _insert(
+    insert_rows(
         CandidatePair,
+        ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
+         "second_system_id", "references"),
         (
-            {
-                "study_id": study.pk,
-                "key": pair.key,
-                "position": position,
-                "kind": pair.kind,
-                "item_id": images[pair.image],
-                "first_id": captions[pair.first.key],
-                "second_id": captions[pair.second.key],
-                "first_system_id": systems.get(pair.first_system or ""),
-                "second_system_id": systems.get(pair.second_system or ""),
-                "references": list(pair.references),
-            }
+            (
+                study.pk,
+                pair.key,
+                position,
+                pair.kind,
+                images[pair.image],
+                captions[pair.first.key],
+                captions[pair.second.key],
+                systems.get(pair.first_system or ""),
+                systems.get(pair.second_system or ""),
+                pair.references,
+            )
             for position, pair in enumerate(batch.pairs)
         ),
-    )
+    )  # fmt: skip
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
-    in_order = [unit for hit in batch.hits for unit in hit.units]
-    in_order += [unit for group in batch.quiz for unit in group.units]
-    _insert(
+    in_order = chain(
+        (unit for hit in batch.hits for unit in hit.units),
+        (unit for group in batch.quiz for unit in group.units),
+    )
+    insert_rows(
         Unit,
+        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
+         "control", "expected", "filtered", "audited", "control_kind", "content"),
         (
-            {
-                "study_id": study.pk,
-                "key": unit.key,
-                "position": position,
-                "item_id": images[unit.image],
-                "reference_id": caption_or_none(unit.reference),
-                "first_id": caption_or_none(unit.first),
-                "second_id": caption_or_none(unit.second),
-                "pair_id": pairs.get(unit.pair),
-                "kind": unit.kind,
-                "control": unit.control,
-                "expected": unit.expected,
-                "filtered": unit.filtered,
-                "audited": unit.audited,
-                "control_kind": unit.control_kind,
-                "content": dict(unit.content),
-            }
+            (
+                study.pk,
+                unit.key,
+                position,
+                images[unit.image],
+                None if unit.reference is None else captions[unit.reference.key],
+                None if unit.first is None else captions[unit.first.key],
+                None if unit.second is None else captions[unit.second.key],
+                pairs.get(unit.pair),
+                unit.kind,
+                unit.control,
+                unit.expected,
+                unit.filtered,
+                unit.audited,
+                unit.control_kind,
+                unit.content,
+            )
             for position, unit in enumerate(in_order)
         ),
-    )
+    )  # fmt: skip
     progress(0.6, "storing HITs")
     wanted = design.judgments_per_unit
-    _insert(
+    insert_rows(
         HIT,
-        (
-            {
-                "study_id": study.pk,
-                "key": hit.key,
-                "position": position,
-                "required": wanted,
-                "open_slots": wanted,
-            }
-            for position, hit in enumerate(batch.hits)
-        ),
+        ("study_id", "key", "position", "required", "open_slots"),
+        ((study.pk, hit.key, position, wanted, wanted) for position, hit in enumerate(batch.hits)),
     )
-    hits = dict(HIT.objects.filter(study=study).values_list("key", "pk"))
-    units = dict(Unit.objects.filter(study=study).values_list("key", "pk"))
-    _insert(
+    hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
+    ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
+    units_of = [units[start:end] for start, end in zip((0, *ends), ends, strict=False)]
+    insert_rows(
         HITUnit,
+        ("hit_id", "unit_id", "position"),
         (
-            {"hit_id": hits[hit.key], "unit_id": units[unit.key], "position": number}
-            for hit in batch.hits
-            for number, unit in enumerate(hit.units, start=1)
+            (hit, unit, number)
+            for hit, own in zip(hits.tolist(), units_of, strict=True)
+            for number, unit in enumerate(own.tolist(), start=1)
         ),
     )
     if design.stopping.rule != "none":
         full = full_depth_hits(design, len(batch.hits))
-        _insert(
+        insert_rows(
             OutcomeBounds,
+            ("unit_id", "full_depth"),
             (
-                {"unit_id": units[unit.key], "full_depth": number in full}
-                for number, hit in enumerate(batch.hits)
-                for unit in hit.units
+                (pk, number in full)
+                for number, (hit, own) in enumerate(zip(batch.hits, units_of, strict=True))
+                for unit, pk in zip(hit.units, own.tolist(), strict=True)
                 if not unit.control
             ),
         )
@@ -137,11 +136,10 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     progress(1.0, f"{len(batch.hits)} HITs")
 
 
-def _insert(model: type[Model], rows: Iterable[dict[str, Any]]) -> None:
-    stream = iter(rows)
-    first = next(stream, None)
-    if first is not None:
-        insert_rows(model, tuple(first), (tuple(row.values()) for row in chain([first], stream)))
+def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64]:
+    """Return the row ids of a study's HITs or units by position."""
+    rows = model.objects.filter(study=study).order_by("position").values_list("pk")
+    return columns_of(rows, 1)[0].astype(np.int64)
 
 
 def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
@@ -292,6 +290,7 @@ def _outputs(
     return outputs, found
 
 
+@many_objects()
 def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = None) -> Batch:
     """Draw what a study made by this account (None: by a command) would get.
 
@@ -382,6 +381,8 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     return build_batch(design_of(study), study.dataset, maker=study.created_by_id)
 
 
+@many_objects()
+@large_cache()
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
     """Store a batch. Raise WrongState if the study has HITs, or another design since the draw."""

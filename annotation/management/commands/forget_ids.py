@@ -5,8 +5,8 @@ from typing import Any
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.models import CrowdSession
+from common.commands import QuorumCommand
 from common.errors import WrongState
-from judgments.management.base import QuorumCommand
 from judgments.studies.studies import find_study
 
 

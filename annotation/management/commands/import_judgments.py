@@ -6,6 +6,7 @@ from typing import Any
 
 from annotation.crowds.people import worker_name
 from annotation.importing.judgments import import_judgments, understand_judgments
+from common.commands import QuorumCommand, progress_bar
 from judgments.importers import (
     JUDGMENT_FORMATS,
     RESULT_FORMATS,
@@ -15,7 +16,7 @@ from judgments.importers import (
 )
 from judgments.importers.results.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
 from judgments.kinds import KINDS
-from judgments.management.base import QuorumCommand, progress_bar
+from judgments.management.base import say_import
 
 RESULTS = ", ".join(RESULT_FORMATS)
 
@@ -86,7 +87,7 @@ class Command(QuorumCommand):
                 columns=columns,
                 progress=progress,
             )
-        self.say_import("Study", summary)
+        say_import(self, "Study", summary)
 
 
 def _columns(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.importing.reviews import import_reviews
-from judgments.management.base import QuorumCommand
+from common.commands import QuorumCommand
 from judgments.studies.studies import find_study
 
 

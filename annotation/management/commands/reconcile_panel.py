@@ -13,9 +13,9 @@ from annotation.crowds.panel.reconciling import (
     payment_list,
     read_submissions,
 )
+from common.commands import QuorumCommand
 from common.files import check_place, whole_file, write_json
 from judgments.importers.textio import read_whole
-from judgments.management.base import QuorumCommand
 from judgments.studies.studies import design_of, find_study
 
 WORDS = {

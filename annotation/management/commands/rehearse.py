@@ -4,7 +4,8 @@ from typing import Any
 
 from annotation.rehearsal import operations
 from annotation.rehearsal.rehearsal import CAREFUL, SortReport
-from judgments.management.base import OperationCommand, progress_bar
+from common.commands import progress_bar
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

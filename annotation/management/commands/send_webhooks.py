@@ -3,7 +3,7 @@
 from typing import Any
 
 from annotation.webhooks.webhooks import send_webhooks
-from judgments.management.base import QuorumCommand
+from common.commands import QuorumCommand
 
 
 class Command(QuorumCommand):

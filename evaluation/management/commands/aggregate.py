@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import progress_bar
 from common.files import check_place, write_json
 from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, say_table, with_interval
@@ -13,7 +14,7 @@ from evaluation.results import operations
 from evaluation.results.aggregation import aggregated
 from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
 from evaluation.results.rankings import CUTS
-from judgments.management.base import OperationCommand, progress_bar
+from judgments.management.base import OperationCommand
 from judgments.models import Study
 
 NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import check_place, write_json
 from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
 from evaluation.comparing.sources import Source
-from evaluation.comparing.studies import source_of_study
 from evaluation.errors import EvaluationError
 from evaluation.judgment_sets.files import SOURCE_FORMATS, FileJudgments, read_judgment_table, read_source
 from evaluation.management.words import coefficient, table_lines, with_interval
@@ -23,8 +23,6 @@ from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.inputs import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
 from judgments.kinds import KINDS
-from judgments.management.base import QuorumCommand, progress_bar
-from judgments.studies.studies import find_study
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
 STUDY = "study:"
@@ -211,6 +209,10 @@ class Command(QuorumCommand):
                 raise EvaluationError(
                     f"{slug} has a protocol of its own, expected no --{place}-format or --{place}-protocol."
                 )
+            # Only here: manage.py loads no models for files.
+            from evaluation.comparing.studies import source_of_study
+            from judgments.studies.studies import find_study
+
             return source_of_study(find_study(slug.removeprefix(STUDY)))
         with progress_bar() as progress:
             return read_source(

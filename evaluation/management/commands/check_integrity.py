@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from common.commands import QuorumCommand
 from evaluation.integrity import CHECKS, check_integrity
-from judgments.management.base import QuorumCommand
 
 
 class Command(QuorumCommand):

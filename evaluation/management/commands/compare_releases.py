@@ -6,10 +6,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand
 from common.files import write_json
 from evaluation.management.words import coefficient
 from evaluation.releases.comparison import compare_releases
-from judgments.management.base import QuorumCommand
 
 FLIPPED_SHOWN = 20
 

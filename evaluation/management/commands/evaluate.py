@@ -6,11 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import progress_bar
 from common.files import check_place, write_json
 from evaluation.management.words import coefficient, say_table, with_interval
 from evaluation.results import operations
 from evaluation.results.meta_evaluation import evaluate_study
-from judgments.management.base import OperationCommand, progress_bar
+from judgments.management.base import OperationCommand
 from judgments.models import Study
 
 

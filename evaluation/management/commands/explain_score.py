@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.commands import QuorumCommand
 from common.errors import QuorumError
 from common.files import check_place, write_json
 from evaluation.error_analysis.analysis import explain_metric, find_inspected, newest_evaluation
 from evaluation.metrics import MetricsError
 from evaluation.metrics.registry import EXPLAINED, explain
 from evaluation.metrics.text import TOKENIZERS
-from judgments.management.base import QuorumCommand
 from judgments.studies.studies import find_study
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from evaluation.demo import load_demo
-from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):

@@ -7,11 +7,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from common.files import check_place, write_json
 from evaluation.errors import EvaluationError
 from evaluation.management.words import percent, table_lines
 from evaluation.planning.planning import assumptions_for, compute_plan, estimate_from_pilot, read_assumptions
-from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import design_of, find_study
 
 COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahead", "cents"]

@@ -6,9 +6,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import progress_bar
 from evaluation.report.operations import make_report
 from evaluation.report.storage import build_report, check_folder, write_report
-from judgments.management.base import OperationCommand, progress_bar
+from judgments.management.base import OperationCommand
 
 
 class Command(OperationCommand):

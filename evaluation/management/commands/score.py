@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from common.files import check_place, write_json
 from evaluation.metrics import MetricsError
@@ -15,7 +16,6 @@ from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text import TOKENIZERS
 from evaluation.provenance import as_json
-from judgments.management.base import QuorumCommand, progress_bar
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 

@@ -6,10 +6,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from evaluation.errors import VerificationError
 from evaluation.releases.study_verification import verify_signature, verify_study
 from evaluation.releases.verification import verify_bundle
-from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import find_study
 
 

@@ -4,13 +4,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from judgments.datasets.importing import with_titles
 from judgments.design.reading import make_design, toml_values
 from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.importers import read_pairs
 from judgments.importers.textio import read_lines
-from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import create_study
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from common.commands import QuorumCommand
 from common.errors import NotThere
 from judgments.access.tokens import SCOPES, create_token
-from judgments.management.base import QuorumCommand
 from judgments.studies.studies import find_study
 
 

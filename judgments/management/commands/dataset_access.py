@@ -6,9 +6,10 @@ from typing import Any
 from django.core.management.base import CommandError
 from rest_framework import serializers
 
+from common.commands import QuorumCommand
 from common.parameters import sentence_of
 from judgments.datasets.operations import OPERATIONS
-from judgments.management.base import QuorumCommand, add_parameters, as_text
+from judgments.management.base import add_parameters, as_text
 from judgments.studies.studies import find_dataset
 
 

@@ -3,9 +3,9 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from common.commands import QuorumCommand
 from judgments.design.diff import compare_designs
 from judgments.design.saved_presets import find_design
-from judgments.management.base import QuorumCommand
 from judgments.models import Study
 
 

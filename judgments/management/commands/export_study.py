@@ -4,9 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand
 from common.files import write_lines
 from judgments.design.reading import write_toml
-from judgments.management.base import QuorumCommand
 from judgments.studies.studies import design_of, find_study
 
 

@@ -4,9 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import progress_bar
 from common.errors import WrongState
 from common.files import check_place, write_lines
-from judgments.management.base import OperationCommand, progress_bar
+from judgments.management.base import OperationCommand
 from judgments.models import Study
 from judgments.operations import generate
 from judgments.studies.generation import batch_lines, build_batch

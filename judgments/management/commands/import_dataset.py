@@ -4,9 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from judgments.datasets.importing import import_dataset
 from judgments.importers import DATASET_FORMATS
-from judgments.management.base import QuorumCommand, progress_bar
+from judgments.management.base import say_import
 
 
 class Command(QuorumCommand):
@@ -32,4 +33,4 @@ class Command(QuorumCommand):
                 encoding=options["encoding"],
                 progress=progress,
             )
-        self.say_import("Dataset", summary)
+        say_import(self, "Dataset", summary)

@@ -4,9 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from judgments.datasets.importing import import_rankings
-from judgments.management.base import QuorumCommand, progress_bar
+from judgments.management.base import say_import
 from judgments.models import Output
 
 
@@ -43,4 +44,4 @@ The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2)
                 encoding=options["encoding"],
                 progress=progress,
             )
-        self.say_import("Rankings of", summary)
+        say_import(self, "Rankings of", summary)

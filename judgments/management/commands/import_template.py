@@ -4,10 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from judgments.hit_templates.importing import CheckedTemplate, check_template, import_template
 from judgments.importers.textio import ImportProblem, read_whole
-from judgments.management.base import QuorumCommand, progress_bar
 
 
 class Command(QuorumCommand):

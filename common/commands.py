@@ -1,0 +1,94 @@
+"""What commands share that needs neither the apps nor a database: errors as one line, and a progress bar."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, ProgrammingError
+
+from common.audit import acting_as
+from common.errors import QuorumError
+
+SILENT_SECONDS = 1.0  # before a bar is drawn
+Report = Callable[[float, str], None]
+
+
+class QuorumCommand(BaseCommand):
+    """A command whose errors are one line.
+
+    ``example`` ends ``--help``, which keeps the line breaks of ``help``. An exception in ``named_errors`` ends the
+    command with its message and exit code 1.
+    """
+
+    example = ""
+    named_errors: tuple[type[Exception], ...] = (QuorumError,)
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(
+            prog_name,
+            subcommand,
+            epilog=f"Example:\n  {self.example}",
+            formatter_class=RawDescriptionHelpFormatter,
+            **kwargs,
+        )
+        parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
+        return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            with acting_as(lambda: None, door="command", call=type(self).__module__.rpartition(".")[2]):
+                return super().execute(*args, **options)
+        except self.named_errors as error:
+            raise CommandError(str(error)) from error
+        except (OperationalError, ProgrammingError) as error:
+            message = str(error).splitlines()[0]
+            empty = "no such table" in message or "does not exist" in message
+            advice = " `manage.py prepare` (or the first `make run`) sets it up." if empty else ""
+            raise CommandError(f"The database cannot be used ({message}).{advice}") from error
+        except BrokenPipeError:
+            # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise CommandError(f"{where}{error.strerror or error}.") from error
+
+    def say(self, text: str = "") -> None:
+        self.stdout.write(text)
+
+
+def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
+    """Print one line instead of argparse's usage."""
+    if not parser.called_from_command_line:
+        raise CommandError(message)
+    parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")
+
+
+@contextmanager
+def progress_bar() -> Iterator[Report]:
+    """Yield a function ``(share, words)`` that draws a bar on a terminal after a second."""
+    if not sys.stderr.isatty():
+        yield lambda share, words: None
+        return
+    from rich.console import Console  # of no use but on a terminal
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    started = time.monotonic()
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("", total=1.0, visible=False)
+
+        def show(share: float, words: str) -> None:
+            bar.update(
+                task, completed=share, description=words, visible=time.monotonic() - started > SILENT_SECONDS
+            )
+
+        yield show
