@@ -68,10 +68,10 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
         yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", asked))
     if workers.approval_above:
         percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
-        most = _known(listed, APPROVAL_RATE, "workers.approval_above").most
-        if most is not None and percent > most:
+        most = _known(listed, APPROVAL_RATE, "workers.approval_above").most or 100
+        if percent > most:
             raise _refused(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
-        yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": most or 100}}
+        yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": most}}
     if workers.approved_at_least:
         most = _known(listed, APPROVED, "workers.approved_at_least").most
         if most is not None and workers.approved_at_least > most:
