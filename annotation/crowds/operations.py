@@ -82,7 +82,7 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     return Outcome(words, synced)
 
 
-MOST_IDS = 5_000
+MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
 WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
 
 
