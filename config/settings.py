@@ -386,6 +386,7 @@ LOGGING = {
         "django.request": {"filters": ["without_outages"]},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "botocore": {"level": "WARNING"},
+        "httpx": {"level": "WARNING"},  # its addresses hold ids of submissions
         "matplotlib": {"level": "WARNING"},
         "quorum.access": {"level": "INFO"},  # ACCESS_LOG alone decides, whatever LOG_LEVEL is
     },

@@ -1,5 +1,7 @@
 """The app of results."""
 
+from typing import Any
+
 from django.apps import AppConfig
 
 
@@ -8,8 +10,10 @@ class EvaluationConfig(AppConfig):
     verbose_name = "Evaluation"
 
     def ready(self) -> None:
+        from annotation.signals import ids_forgotten
         from judgments.jobs import register, repeat
 
+        ids_forgotten.connect(_remove_personal_files)
         repeat("evaluation.export.exporting.remove_stopped", every=lambda: 3600)
         kinds = {
             "reports": ("aggregate", "evaluate", "board", "plan_power", "report"),
@@ -20,3 +24,9 @@ class EvaluationConfig(AppConfig):
         for scope, named in kinds.items():
             for kind in named:
                 register(kind, f"evaluation.handlers.{kind}", scope=scope)
+
+
+def _remove_personal_files(**about: Any) -> None:
+    from evaluation.export.exporting import remove_personal_files
+
+    remove_personal_files(**about)

@@ -22,6 +22,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import LIVE
 from annotation.quality.flags import refuse_stopped, refuse_while_paused
+from annotation.signals import ids_forgotten
 from annotation.work.claims import (
     ATTEMPTS,
     Candidate,
@@ -281,7 +282,8 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete raw ids of the study's people who are in no other study, and the study's demographics.
 
-    Nobody can pay or message them any more.
+    Nobody can pay or message them any more. The study's people include those who got a qualification that it names,
+    or about whom its crowd was asked, and who never came anywhere.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(
@@ -296,11 +298,24 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
         Q(participations__in=Participation.objects.exclude(study=study))
         | Q(crowd_sessions__in=CrowdSession.objects.exclude(study=study))
     ).values("pk")
-    people = RawId.objects.filter(worker__in=here).exclude(worker__in=elsewhere)
+    asked = design_of(study).workers
+    names = {*asked.requires, *asked.forbids, asked.grants}
+    never_came = Worker.objects.filter(
+        Q(qualifications__name__in=names) | Q(crowd_calls__study=study),
+        source=Worker.Source.CROWD,
+        place=study.place,
+        participations=None,
+        crowd_sessions=None,
+    )
+    people = RawId.objects.filter(Q(worker__in=here) | Q(worker__in=never_came)).exclude(worker__in=elsewhere)
     rows = list(people | RawId.objects.filter(session__study=study))
+    Study.objects.select_for_update(no_key=True).get(
+        pk=study.pk
+    )  # demographics that are being stored come first
     Demographics.objects.filter(study=study).delete()
     remove_ids(rows)
     RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    ids_forgotten.send(Study, study=study)
     gone = len(rows)
     note_event(study=study, what="forget-ids", words=f"{gone} raw ids of workers were deleted.", by=by)
     return gone

@@ -44,6 +44,7 @@ from annotation.work.worksheet import answer_key
 from common.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
 
 Status = CrowdSession.Status
 HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
@@ -96,7 +97,7 @@ def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) ->
     ).first()
     if found is not None:
         return found
-    worker = person_sent(study=study, raw=work.worker, name=backend.person)
+    worker = person_sent(study=study, raw=work.worker, name=backend.person_of(design_of(study)))
     return open_session(publication=publication, worker=worker, external_id=external_id)
 
 

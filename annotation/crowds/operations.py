@@ -82,7 +82,7 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     return Outcome(words, synced)
 
 
-MOST_IDS = 5_000
+MOST_IDS = 1_000  # some seconds, in which nobody else writes to SQLite
 WORKERS = {"list": "crowd-workers"}  # the id of the page's list of names
 
 
@@ -191,7 +191,8 @@ class ScreenOutsRequest(Reason):
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
     """Raise the number of people who are paid when they are screened out; Prolific pauses a study that reached it."""
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
-    return Outcome(f"{count} more people who are screened out will be paid.")
+    people = "One more person who is" if count == 1 else f"{count} more people who are"
+    return Outcome(f"{people} screened out will be paid.")
 
 
 @operation("fetch-demographics", "Fetch demographics", scope="exports")

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
 from annotation.models import CrowdCall, CrowdSession, Qualification, RawId
+from judgments.studies.studies import design_of
 
 INSTEAD = "…"
 BY_THE_LINK = ("", "local")  # places of studies with a public link
@@ -73,6 +74,12 @@ def error_of_call(call: CrowdCall, words: str) -> str:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
     elif call.worker_id is not None:
         rows = RawId.objects.filter(worker=call.worker_id, session=None)
+    elif call.publication is not None:  # publishing passes on who has a qualification
+        asked = design_of(call.study).workers
+        people = Qualification.objects.filter(name__in=(*asked.requires, *asked.forbids))
+        rows = RawId.objects.filter(
+            worker__in=people.values("worker"), worker__place=call.place, session=None
+        )
     return without_ids(words, rows.values_list("value", flat=True))
 
 

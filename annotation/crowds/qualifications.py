@@ -38,13 +38,27 @@ def qualify(
             f"Nobody was qualified: {name!r} is no name of a qualification; expected letters, digits, dots, hyphens "
             "and underscores, 80 at most."
         )
+    passes_on = Ability.QUALIFY in backend_of(study).can
+    if passes_on and not value and not study.place:
+        _refuse_to_take_away(study, workers, name)
     for worker in workers:
         _record(worker, name, value)
-        if Ability.QUALIFY in backend_of(study).can and worker.place and worker.place == study.place:
+        if passes_on and worker.place and worker.place == study.place:
             ask_to_qualify(study=study, worker=worker, qualification=name, value=value, by=by)
     people = "One worker" if len(workers) == 1 else f"{len(workers)} workers"
     words = f"{people} {'got' if value else 'lost'} the qualification {name}."
     note_event(study=study, what="qualified", words=words, by=by, qualification=name, value=value)
+
+
+def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
+    """Raise WrongState if the crowd may have heard of the qualification, as it hears of this through an open study."""
+    have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__place")
+    other = Study.objects.filter(place__in=have).exclude(place="").order_by("-pk").first()
+    if other is not None:
+        raise WrongState(
+            f"Nobody lost the qualification {name}: study {study.slug!r} was not opened yet, and its crowd may have "
+            f"heard of it. Take it away on the page of a study that was opened there, such as {other.slug!r}."
+        )
 
 
 def _record(worker: Worker, name: str, value: int) -> None:

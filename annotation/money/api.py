@@ -25,7 +25,7 @@ from annotation.models import CrowdCall, SpendingRequest
 from annotation.models.money import KEY_LENGTH
 from annotation.money import previews
 from annotation.money.confirming import CONFIRM, confirm_request, refuse_request
-from annotation.money.limits import set_limits, standings
+from annotation.money.limits import SEE_LIMITS, SET_LIMITS, set_limits, standings
 from annotation.money.operations import LimitsRequest
 from common.errors import NotThere
 from common.parameters import Parameters
@@ -288,17 +288,11 @@ class SpendingView(APIView):
     """What accounts have committed, and their limits, for who may see the limits."""
 
     scope: ClassVar[str] = "money"
-    reading: ClassVar[str] = "annotation.view_spendinglimit"
-    changing: ClassVar[tuple[str, ...]] = (
-        reading,
-        "annotation.add_spendinglimit",
-        "annotation.change_spendinglimit",
-    )
 
     @extend_schema(responses={200: StandingReply(many=True), 403: work.Problem}, operation_id="spending")
     def get(self, request: Request) -> Response:
         token = token_of(request)
-        if not staff_of(request).has_perm(self.reading) or (token is not None and token.limited):
+        if not staff_of(request).has_perm(SEE_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         return self._standings()
 
@@ -310,7 +304,7 @@ class SpendingView(APIView):
     def put(self, request: Request) -> Response:
         """Set all limits of an account, or of the whole installation, in one currency."""
         token, by = token_of(request), staff_of(request)
-        if not by.has_perms(self.changing) or (token is not None and token.limited):
+        if not by.has_perms(SET_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         set_limits(by=by, **LimitsRequest.read(request.data))
         return self._standings()

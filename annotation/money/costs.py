@@ -67,7 +67,7 @@ def forecast_of(study: Study) -> Forecast:
     paid_out = LedgerEntry.objects.filter(publication__study=study, what="screened-out")
     screen_outs += paid_out.aggregate(cents=Sum("spent_cents"))["cents"] or 0
     if not places:
-        screen_outs = _screen_outs(design, backend)
+        screen_outs += _screen_outs(design, backend)
         for count, reward, fee in _planned(study, backend):
             places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
     seconds = _seconds_of_a_hit(study)

@@ -20,14 +20,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.db.models import F, Q, QuerySet, Sum
 from django.utils import timezone
 
 from annotation.models import Budget, Commitment, LedgerEntry, SpendingLimit
 from annotation.words import spell_cents
-from common.audit import acting_person
+from common.audit import acting_person, current_act
 from common.errors import NotThere, QuorumError, WrongState
 from judgments.models import Study
 
@@ -228,6 +227,8 @@ def _of_today() -> QuerySet[Any]:
 
 FOR_ALL = ("account_day_cents", "account_total_cents", "confirm_cents")
 SUMS = ("day_cents", "total_cents", *FOR_ALL)
+SEE_LIMITS = "annotation.view_spendinglimit"
+SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:
@@ -236,9 +237,7 @@ def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | N
 
 
 @transaction.atomic
-def set_limits(
-    *, account: str = "", currency: str, by: User | None = None, **sums: int | None
-) -> SpendingLimit:
+def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
     """Set all limits of an account, or of the installation (""), in one currency; what is left out limits nothing."""
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
@@ -248,15 +247,10 @@ def set_limits(
     row, created = SpendingLimit.objects.update_or_create(
         account=whose, currency=currency, defaults={name: sums.get(name) for name in SUMS}
     )
-    if by is not None:  # as the admin's own form does
-        LogEntry.objects.create(
-            user=by,
-            content_type=ContentType.objects.get_for_model(SpendingLimit),
-            object_id=str(row.pk),
-            object_repr=str(row),
-            action_flag=ADDITION if created else CHANGE,
-            change_message=", ".join(f"{name} {sums.get(name)}" for name in SUMS),
-        )
+    said = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
+    words = f"{said} ({current_act().door})"
+    flag = ADDITION if created else CHANGE
+    LogEntry.objects.log_actions(by.pk, [row], flag, words, single_object=True)  # as the page does
     return row
 
 

@@ -23,6 +23,7 @@ from common.errors import NotThere
 from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import FORMATS
 from evaluation.export.operations import ExportRequest, export
+from judgments.access.roles import staff_of
 from judgments.api.bodies import RANGE_HEADERS, file_responses
 from judgments.api.operations import start_named, with_study
 from judgments.api.resources import JobSerializer, Resource, filters_of, jobs_about
@@ -90,7 +91,7 @@ class ExportResource(Resource):
         wants = request.query_params.get("manifest", "false").lower()  # Python's clients send True
         if wants not in ("true", "false"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
-        file = exported_file(job=self.get_object(), manifest=wants == "true")
+        file = exported_file(job=self.get_object(), by=staff_of(request), manifest=wants == "true")
         return file_download(request._request, file.path, name=file.name, content_type=file.content_type)
 
 

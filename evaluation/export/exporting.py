@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.utils import timezone
 
 from common.errors import NotThere
 from common.files import HashedFile, check_place, remove_leftovers, whole_file, write_json
 from evaluation.errors import ExportError
 from evaluation.export.encoding import Encoding, Work
-from evaluation.export.formats import TASKS, check_fits, format_named
+from evaluation.export.formats import FORMATS, TASKS, Format, check_fits, format_named
 from evaluation.export.parts import (
     StartedExport,
     begin_parts,
@@ -28,11 +31,12 @@ from evaluation.export.parts import (
 )
 from evaluation.export.rows import timestamp
 from evaluation.provenance import signature, versions
+from judgments.access.roles import Right, has_right
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study
 from judgments.studies.generation import Progress, no_progress
 from judgments.studies.log import note_event
-from judgments.studies.studies import design_of
+from judgments.studies.studies import design_of, find_study
 
 JOB_KIND = "export"
 # Progress when parts begin, when they are joined and signed, and when that is done.
@@ -161,15 +165,37 @@ def export_for_download(
 ) -> dict[str, Any]:
     """Export into the export folder; a rerun writes the same file."""
     chosen = format_named(format)
-    folder = Path(settings.EXPORT_ROOT)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{study.slug}-{job_id}.{chosen.suffix}"
+    path = _download_path(study.slug, job_id, chosen)
+    path.parent.mkdir(parents=True, exist_ok=True)
     ask = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
     try:
         made = ask(resume=True)  # another worker may have been killed over it
     except ExportError:
         made = ask()  # Quorum was updated meanwhile
     return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
+
+
+def remove_personal_files(*, study: Study, **_signal: Any) -> None:
+    """Remove the study's files with personal data once its raw ids are deleted."""
+    personal = [one for one in FORMATS.values() if one.personal]
+    jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
+    paths = [
+        _download_path(study.slug, pk, one)
+        for one in personal
+        for pk in jobs.filter(args__format=one.name).values_list("pk", flat=True)
+    ]
+    transaction.on_commit(partial(_remove_files, paths))
+
+
+def _remove_files(paths: list[Path]) -> None:
+    for path in paths:
+        drop_parts(path)
+        path.unlink(missing_ok=True)
+        manifest_path(path).unlink(missing_ok=True)
+
+
+def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
+    return Path(settings.EXPORT_ROOT) / f"{slug}-{job_id}.{chosen.suffix}"
 
 
 def remove_stopped() -> list[str]:
@@ -184,14 +210,25 @@ class Download:
     content_type: str
 
 
-def exported_file(*, job: Job, manifest: bool = False) -> Download:
-    """Return the file, or the manifest, of an export job. Raise NotThere."""
+def refusal_of(chosen: Format) -> str:
+    return f"The file format {chosen.name} holds personal data, for those who may change the study."
+
+
+def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
+    """Return the file, or the manifest, of an export job.
+
+    Raises:
+        NotThere: there is no such file. PermissionDenied: the person may not read this format.
+    """
     result = job.result or {}
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
         raise NotThere(f"Job {job.pk} is no finished export.")
+    chosen = format_named(str(job.args["format"]))
+    if chosen.right != Right.VIEW and not has_right(by, chosen.right, find_study(str(job.args["study"]))):
+        raise PermissionDenied(refusal_of(chosen))
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
         raise NotThere(f"The file of export {job.pk} is not there any more; export the study again.")
-    kind = "application/json" if manifest else format_named(str(job.args["format"])).content_type
+    kind = "application/json" if manifest else chosen.content_type
     return Download(path=path, name=path.name, content_type=kind)

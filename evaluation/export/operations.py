@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from rest_framework import serializers
 
+from common.audit import acting_person
 from common.parameters import Parameters
 from evaluation.errors import ExportError
-from evaluation.export.exporting import JOB_KIND
+from evaluation.export.exporting import JOB_KIND, refusal_of
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
+from judgments.access.roles import has_right
 from judgments.models import Study
 from judgments.study_operations import background_operation
 
@@ -40,5 +43,8 @@ class ExportRequest(Parameters):
 )
 def export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
     """Starts writing a study's judgments to a file; follow `state`, then download."""
-    check_fits(study, format_named(format))
+    chosen, person = format_named(format), acting_person()
+    if person is not None and not has_right(person, chosen.right, study):
+        raise PermissionDenied(refusal_of(chosen))
+    check_fits(study, chosen)
     return {"format": format, **task}

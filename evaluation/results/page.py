@@ -21,7 +21,7 @@ from common.downloads import file_download
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
 from evaluation.export.exporting import JOB_KIND, exported_file
-from evaluation.export.formats import formats_for
+from evaluation.export.formats import FORMATS, formats_for
 from evaluation.export.operations import export
 from evaluation.follow_up.operations import adopt
 from evaluation.models import Analysis, Consensus
@@ -85,9 +85,11 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
             ]
         ),
         "exports": list(
-            Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)[:NEWEST]
+            Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE).exclude(
+                args__format__in=[one.name for one in FORMATS.values() if one.right not in context["rights"]]
+            )[:NEWEST]
         ),
-        "formats": formats_for(study),
+        "formats": [one for one in formats_for(study) if one.right in context["rights"]],
         "aggregation": aggregation,
         "evaluation": evaluation,
         "compares_pairs": KINDS[study.protocol].compares_pairs,
@@ -217,7 +219,7 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
     if job is None:
         raise Http404
-    found = exported_file(job=job, manifest="manifest" in request.GET)
+    found = exported_file(job=job, by=signed_in(request), manifest="manifest" in request.GET)
     return file_download(request, found.path, name=found.name, content_type=found.content_type)
 
 

@@ -121,11 +121,12 @@ class Quota(Part):
 
 
 LONGEST_QUALIFICATION = 80
-QualificationName = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_.]+$", max_length=LONGEST_QUALIFICATION)]
+QUALIFICATION = "[-a-zA-Z0-9_.]"  # its characters
+QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
 
 
 def is_qualification(name: str) -> bool:
-    return re.fullmatch(r"[-a-zA-Z0-9_.]+", name) is not None and len(name) <= LONGEST_QUALIFICATION
+    return re.fullmatch(f"{QUALIFICATION}+", name) is not None and len(name) <= LONGEST_QUALIFICATION
 
 
 class Workers(Part):
@@ -170,8 +171,8 @@ class Workers(Part):
     )
     grants: str = Field(
         "",
-        pattern=r"^[-a-zA-Z0-9_.]*$",
-        max_length=80,
+        pattern=f"^{QUALIFICATION}*$",
+        max_length=LONGEST_QUALIFICATION,
         title="Qualification granted",
         description="To everybody who hands in a HIT.",
     )

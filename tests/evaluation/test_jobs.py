@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from common.errors import NotThere
 from evaluation.export.exporting import exported_file
@@ -57,15 +58,15 @@ def test_a_format_that_does_not_fit_fails_the_job_with_its_sentence(study: Study
 
 def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> None:
     job = done("export", study="toy-pairwise", format="csv")
-    exported_file(job=job).path.unlink()
+    exported_file(job=job, by=User()).path.unlink()
     with pytest.raises(NotThere, match="not there any more"):
-        exported_file(job=job)
+        exported_file(job=job, by=User())
     with pytest.raises(NotThere, match="no finished export"):
-        exported_file(job=done("aggregate", study="toy-pairwise"))
+        exported_file(job=done("aggregate", study="toy-pairwise"), by=User())
 
 
 def test_a_job_s_result_cannot_lead_out_of_the_export_folder(study: StudyOf) -> None:
     job = done("export", study="toy-pairwise", format="csv")
     job.result = result_of(job) | {"file": "../../secret_key"}
     with pytest.raises(NotThere):
-        exported_file(job=job)
+        exported_file(job=job, by=User())

@@ -7,7 +7,7 @@ and for other operations, the state is read first.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,7 +62,9 @@ TEST_SECONDS = 3600
 RETRY_SECONDS = 3600  # between two attempts at a test
 LONGEST_FEEDBACK = 1024
 
-_types: dict[tuple[str, str], str] = {}  # HIT types by place and properties, as equal ones have one id
+_types: dict[
+    tuple[str, str], str
+] = {}  # HIT types by place, properties, and people passed on; equal ones have one id
 _qualifications: dict[tuple[str, str], str] = {}  # those of the account by place and name
 
 
@@ -172,9 +174,11 @@ def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign)
     }
     if crowd.keywords:
         properties["Keywords"] = crowd.keywords
-    key = (f"{place} {settings.MTURK_ENDPOINT}", json.dumps(properties, sort_keys=True))
+    names = (*design.workers.requires, *design.workers.forbids)
+    people = {name: ids_not_passed_on(place, name) for name in names}
+    key = (f"{place} {settings.MTURK_ENDPOINT}", json.dumps([properties, people], sort_keys=True))
     if key not in _types:
-        _pass_on(client, design.workers, place=place)
+        _pass_on(client, people)
         made = client.hit_type(properties)
         if settings.MTURK_SQS_QUEUE:
             client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE, events=EVENTS)
@@ -385,10 +389,10 @@ def _ours(client: TurkClient, place: str, name: str) -> str | None:
     return _qualifications[key]
 
 
-def _pass_on(client: TurkClient, workers: Workers, *, place: str) -> None:
+def _pass_on(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
     """Tell the service of people who got a qualification before any study of theirs was open."""
-    for name in (*workers.requires, *workers.forbids):
-        for worker in ids_not_passed_on(place, name):
+    for name, ids in people.items():
+        for worker in ids:
             client.qualify(_given_by_us(client, name), worker, 1)
 
 

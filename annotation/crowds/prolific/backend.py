@@ -77,7 +77,6 @@ class ProlificBackend(ExternalBackend):
 
     name = "prolific"
     title = "Prolific"
-    person = "PROLIFIC_PID"
     can = frozenset(Ability) - {Ability.DELETE}
 
     def serves(self, design: StudyDesign) -> bool:
@@ -204,7 +203,10 @@ class ProlificBackend(ExternalBackend):
         with open_client() as client:
             for one in client.submissions(publication.external_id):
                 status, ours = STATUS[one.state], here.get(self.session_id(publication.place, one.id))
-                if ours is None and status not in (*DECIDED_THERE, Status.SCREENED_OUT):
+                paid = status in DECIDED_THERE or (
+                    status == Status.SCREENED_OUT and publication.screen_out_cents
+                )
+                if ours is None and not paid:
                     continue
                 if status == Status.SUBMITTED and ours not in FINISHED_HERE:
                     status = Status.WORKING
@@ -231,9 +233,7 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         refuse_dearer(client, reward_cents=publication.reward_cents, places=publication.places, kept=reserved)
         design = design_of(publication.study)
         if publication.screen_outs:
-            kept = publication.screen_outs * publication.screen_out_cents
-            reward = design.crowd.screen_out_cents
-            refuse_dearer(client, reward_cents=reward, places=publication.screen_outs, kept=kept)
+            _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
         refuse_other_currency(client, design)
         chosen = client.create_study(draft_of(client, publication)).id
     store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
@@ -243,6 +243,13 @@ def _publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         if client.get_study(chosen).state not in UP:
             raise
     return {"external_id": chosen}
+
+
+def _refuse_dearer_screen_outs(
+    client: ProlificClient, publication: Publication, design: StudyDesign, *, count: int
+) -> None:
+    kept = count * publication.screen_out_cents
+    refuse_dearer(client, reward_cents=design.crowd.screen_out_cents, places=count, kept=kept)
 
 
 def draft_of(client: ProlificClient, publication: Publication) -> StudyDraft:
@@ -339,16 +346,17 @@ def _extend(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         int(call.payload.get("screen_outs", 0)),
         int(call.payload.get("screen_outs_again", 0)),
     )
-    if screen_outs:
-        study = publication.study
-        code = code_for(study, design_of(study), "screened-out")
-        client.set_screen_outs(
-            publication.external_id, code=code, slots=publication.screen_outs + screen_outs
-        )
     there = client.get_study(publication.external_id)
-    if not more and not screen_outs and there.state is StudyState.COMPLETED:
+    if not more and there.state is StudyState.COMPLETED:
         raise Refused(
             f"Study {there.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
+        )
+    if screen_outs:
+        design = design_of(publication.study)
+        _refuse_dearer_screen_outs(client, publication, design, count=screen_outs)
+        code = code_for(publication.study, design, "screened-out")
+        client.set_screen_outs(
+            publication.external_id, code=code, slots=publication.screen_outs + screen_outs
         )
     if there.places < total:
         refuse_dearer(

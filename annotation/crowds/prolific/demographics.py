@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import CrowdProblem
 from annotation.crowds.people import pseudonym
 from annotation.crowds.prolific.client import open_client
-from annotation.models import CrowdSession, Demographics, Publication
+from annotation.models import CrowdSession, Demographics, Publication, RawId
 from common.errors import WrongState
 from judgments.models import Study
 from judgments.studies.log import note_event
@@ -38,6 +39,7 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
     """Store what Prolific says of the people whose work was handed in here; return their number.
 
     What it no longer says of a person is deleted here too. A person who is missing in its answer stays as before.
+    People whose raw ids were deleted are left out.
     """
     wanted = design_of(study).crowd.demographics
     if not wanted:
@@ -58,7 +60,10 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
 @transaction.atomic
 def _store(study: Study, rows: list[Row], wanted: tuple[str, ...], by: User | None) -> int:
     backend = backend_of(study)
-    sessions = CrowdSession.objects.filter(study=study, submitted_at__isnull=False).select_related("worker")
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # raw ids may be deleted at this moment
+    known = RawId.objects.filter(worker=OuterRef("worker"), session=None)
+    sessions = CrowdSession.objects.filter(Exists(known), study=study, submitted_at__isnull=False)
+    sessions = sessions.select_related("worker")
     here = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
     found: dict[int, dict[str, str]] = {}
     for row in rows:

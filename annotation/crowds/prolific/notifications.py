@@ -70,7 +70,9 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
     except (ValueError, OverflowError, OSError):
         raise HookForged(f"The notification's time {timestamp[:40]!r} is none.") from None
     if abs(now - sent) > OLDEST:
-        raise HookForged(f"The notification was sent at {sent:%Y-%m-%d %H:%M} UTC, too long ago.")
+        raise HookForged(
+            f"The notification was sent at {sent:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
+        )
 
 
 def subscribe() -> tuple[str, list[str]]:

@@ -13,6 +13,7 @@ from evaluation.export.formats import consensus, demographics
 from evaluation.export.formats import judgments as tables
 from evaluation.export.formats import mturk as results
 from evaluation.export.formats.reliability import Reliability
+from judgments.access.roles import Right
 from judgments.kinds import KINDS
 from judgments.models import Study, System
 
@@ -21,7 +22,13 @@ TASKS = ("annotation", "search")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format; ``fits`` returns why it cannot represent a study, or ""."""
+    """A file format.
+
+    Attributes:
+        fits: returns why it cannot represent a study, or "".
+        right: what a person must be allowed to do to write and download it.
+        personal: whether it holds personal data, which is deleted with the study's raw ids.
+    """
 
     name: str
     suffix: str
@@ -29,6 +36,8 @@ class Format:
     what: str
     fits: Callable[[Study], str]
     encoding: Callable[[], Encoding]
+    right: Right = Right.VIEW
+    personal: bool = False
 
 
 def _mtme() -> Encoding:
@@ -106,6 +115,7 @@ _FORMATS = (
     Format(
         "demographics", "demographics.csv", CSV,
         "what the crowd says of the people, a line each", demographics.why_not, demographics.DemographicLines,
+        right=Right.CHANGE, personal=True,
     ),
     Format("mtme", "mtme.zip", ZIP, "the folder layout of mt-metrics-eval, as an archive", _of_systems, _mtme),
     Format(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -310,11 +312,20 @@ def test_a_call_and_a_command_set_limits_as_the_page_does(olga: User) -> None:
     assert put(root, account="nobody", currency="USD").status_code == 404
     assert put(root, currency="usd").status_code == 400
     with pytest.raises(CommandError, match="belongs to the limits of the installation"):
-        call_command("set_limits", account="olga", currency="USD", confirm_cents="5")
-    call_command("set_limits", "--currency", "USD", "--confirm-cents", "700")
+        call_command("set_limits", by="root", account="olga", currency="USD", confirm_cents="5")
+    with pytest.raises(CommandError, match="no account 'olga' may set limits"):
+        call_command("set_limits", "--by", "olga", "--currency", "USD", "--confirm-cents", "700")
+    call_command("set_limits", "--by", "root", "--currency", "USD", "--confirm-cents", "700")
     put(root, account="olga", currency="USD", total_cents=9)
     rows = SpendingLimit.objects.values_list("account__username", "day_cents", "total_cents", "confirm_cents")
     assert set(rows) == {("olga", None, 9, None), (None, None, None, 700)}
+    logged = LogEntry.objects.order_by("pk").values_list("user__username", "object_repr", "change_message")
+    told = [(who, what, re.findall(r"(\w+_cents) (\d+)", words)) for who, what, words in logged]
+    assert told == [
+        ("root", "olga, USD", [("day_cents", "110")]),
+        ("root", "The installation, USD", [("confirm_cents", "700")]),
+        ("root", "olga, USD", [("total_cents", "9")]),
+    ]
 
 
 RACE = """

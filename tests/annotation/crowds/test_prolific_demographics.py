@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
+from pytest_django import Settings
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.prolific.demographics import fetch_demographics
@@ -15,13 +18,25 @@ from annotation.crowds.publishing import close_study, open_study
 from annotation.models import CrowdSession, Demographics
 from common.errors import DesignError, WrongState
 from evaluation.errors import ExportError
-from evaluation.export.exporting import export_judgments
+from evaluation.export.exporting import export_for_download, export_judgments
+from judgments.access.tokens import SCOPES, create_token
+from judgments.jobs import enqueue, run_job
+from judgments.models import Job, Study, StudyRole
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import LOST, Panel, panel_study
 from tests.fakes.prolific import Fault, ProlificEmulator
-from tests.judgments.desk import do, words
+from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db
+
+
+def key_of(user: User) -> dict[str, str]:
+    _, key = create_token(user=user, name="t", scopes=list(SCOPES))
+    return {"Authorization": f"Token {key}"}
+
+
+def enqueue_export(study: Study, name: str) -> Job:
+    return enqueue(kind="export", args={"study": study.slug, "format": name})
 
 
 @pytest.fixture
@@ -64,10 +79,46 @@ def test_the_page_fetches_them(described: Panel, designer: Client) -> None:
     assert "Prolific described 2 people." in words(shown)
 
 
-def test_they_are_forgotten_with_the_ids(described: Panel) -> None:
-    fetch_demographics(study=described.study)
-    close_study(study=described.study)
-    forget_raw_ids(study=described.study)
+def test_the_file_is_for_those_who_may_change_the_study(described: Panel, designer: Client) -> None:
+    study = described.study
+    fetch_demographics(study=study)
+    owner = User.objects.create_user("olga", is_staff=True)
+    reviewer = User.objects.create_user("rita", is_staff=True)
+    StudyRole.objects.create(study=study, user=owner, role="designer")
+    StudyRole.objects.create(study=study, user=reviewer, role="reviewer")
+    body = {"study": study.slug, "format": "demographics"}
+    asked, refused = (
+        Client(headers=key_of(user)).post("/api/exports/", body, content_type="application/json")
+        for user in (owner, reviewer)
+    )
+    assert (asked.status_code, refused.status_code) == (202, 403)
+    job = asked.json()["id"]
+    assert run_job(job)
+    for address in (f"/api/exports/{job}/download/", f"/api/exports/{job}/download/?manifest=true"):
+        given, kept = (Client(headers=key_of(user)).get(address) for user in (owner, reviewer))
+        given.close()
+        assert (given.status_code, kept.status_code) == (200, 403)
+    browser = Client()
+    browser.force_login(reviewer)
+    assert browser.get(f"{page(study, 'download')}?job={job}").status_code == 403
+    assert "demographics" not in browser.get(page(study, "results")).content.decode()
+    assert "demographics" in designer.get(page(study, "results")).content.decode()
+
+
+def test_they_are_forgotten_with_the_ids(
+    described: Panel, django_capture_on_commit_callbacks: Any, settings: Settings, tmp_path: Path
+) -> None:
+    study = described.study
+    settings.EXPORT_ROOT = tmp_path
+    fetch_demographics(study=study)
+    for name in ("demographics", "csv"):
+        export_for_download(study=study, format=name, job_id=enqueue_export(study, name).pk)
+    close_study(study=study)
+    with django_capture_on_commit_callbacks(execute=True):
+        forget_raw_ids(study=study)
+    assert not Demographics.objects.exists()
+    assert {path.name.partition(".")[2] for path in tmp_path.iterdir()} == {"csv", "csv.manifest.json"}
+    assert fetch_demographics(study=study) == 0  # Prolific would name them still
     assert not Demographics.objects.exists()
 
 

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from annotation.crowds.base import Ability
 from annotation.crowds.delivery import resolve_as_done, resolve_as_not_done
 from annotation.crowds.panel.people import end_panel_session
+from annotation.crowds.prolific.client import open_client
 from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
 from annotation.crowds.qualifications import qualify
 from annotation.crowds.sync import sync_crowd
@@ -111,3 +112,11 @@ def look(panel: Panel, call: CrowdCall) -> None:
         resolve_as_done(call=call)
     else:
         resolve_as_not_done(call=call)
+
+
+@pytest.mark.django_db
+def test_the_log_names_no_submission(panel: Panel, caplog: pytest.LogCaptureFixture) -> None:
+    panel.finish("aa1")
+    with open_client() as client:
+        client.submission(panel.came["aa1"])
+    assert panel.came["aa1"] not in caplog.text

@@ -73,7 +73,9 @@ def test_forged_and_old_ones_change_nothing(subscribed: Panel) -> None:
         assert (answer.status_code, b"not signed" in answer.content) == (403, True)
     panel.prolific.world.advance(minutes=-11)
     answer = post(*delivered(panel, "aa1"))
-    assert (answer.status_code, b"too long ago" in answer.content) == (403, True)
+    assert (answer.status_code, b"less than ten minutes from now" in answer.content) == (403, True)
+    huge = post(b" " * 100_001 + body, headers)
+    assert (huge.status_code, b"expected 100,000 at most" in huge.content) == (400, True)
     assert syncs() == 0
     assert panel.publication.hinted_at is None
 

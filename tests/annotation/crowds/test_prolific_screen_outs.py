@@ -9,7 +9,7 @@ from annotation.crowds.base import Ability
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.publishing import close_study, open_study, pay_more_screen_outs
 from annotation.crowds.sync import sync_crowd
-from annotation.models import CrowdCall, CrowdSession, Publication
+from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.costs import forecast_of
 from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
@@ -73,6 +73,26 @@ def test_a_study_that_paused_goes_on_with_more(paying: Panel, fault: Fault) -> N
     assert paying.books() == (PLACES * PRICE + 2 * PAID, 3 * PAID)
 
 
+def test_more_of_them_are_not_bought_for_more_than_is_reserved(paying: Panel) -> None:
+    paying.prolific.world.fee_permille = 500
+    pay_more_screen_outs(study=paying.study, count=3)
+    go_on(paying.study)
+    call = CrowdCall.objects.get(kind=Ability.EXTEND)
+    assert "set PROLIFIC_FEE_PERCENT to this account's fee" in call.problem
+    assert paying.books() == (PLACES * PRICE + 2 * PAID, 0)
+    assert paying.publication.screen_outs == 2
+
+
+def test_a_stopped_study_pays_no_more_of_them(paying: Panel) -> None:
+    there = paying.prolific.world.studies[paying.publication.external_id]
+    there.status = "COMPLETED"
+    pay_more_screen_outs(study=paying.study, count=3)
+    go_on(paying.study)
+    assert "opens again with more places only" in CrowdCall.objects.get(kind=Ability.EXTEND).problem
+    assert [action["slots"] for _code, action in paying.prolific.world.screen_outs(there)] == [2]
+    assert paying.books()[0] == PLACES * PRICE + 2 * PAID
+
+
 def test_what_nobody_needed_is_free_again_when_the_study_is_over(paying: Panel) -> None:
     screened_out(paying, "aa1")
     close_study(study=paying.study)
@@ -86,6 +106,16 @@ def test_who_came_back_with_a_code_of_somebody_else_is_in_the_books(paying: Pane
     paying.prolific.come_back(submission, paying.code("screened-out"))
     compared(paying)
     assert paying.books()[1] == PAID
+
+
+def test_whom_only_prolific_knows_has_the_id_under_the_panel_s_name(prolific: ProlificEmulator) -> None:
+    study = panel_study(screen_out_cents=40, screen_outs=2, panel={"worker": "pid"})
+    open_study(study=study)
+    panel = Panel(study, prolific)
+    submission, _address = prolific.enter(panel.publication.external_id, "ff1")
+    prolific.come_back(submission, panel.code("screened-out"))
+    compared(panel)
+    assert RawId.objects.get(value="ff1").name == "pid"  # as a bonus looks for it
 
 
 def test_a_budget_that_does_not_reach_for_screen_outs_opens_nothing(prolific: ProlificEmulator) -> None:
@@ -118,7 +148,7 @@ def test_who_is_screened_out_reads_what_they_get(paying: Panel) -> None:
 def test_the_page_pays_more_of_them(paying: Panel, designer: Client) -> None:
     sent = {"page": "crowd", "count": "1", "why": "Many do not fit."}
     shown = designer.post(do(paying.study, "more-screen-outs"), sent, follow=True)
-    assert "1 more people who are screened out will be paid." in words(shown)
+    assert "One more person who is screened out will be paid." in words(shown)
     go_on(paying.study)
     assert paying.publication.screen_outs == 3
 

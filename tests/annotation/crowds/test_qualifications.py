@@ -6,10 +6,11 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from annotation.crowds.publishing import open_study
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.qualifications import people_by_ids, qualify
 from annotation.errors import RequirementNotMet
-from annotation.models import CrowdSession, Qualification
+from annotation.models import CrowdSession, Qualification, RawId
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
@@ -126,6 +127,49 @@ def test_such_a_list_at_mechanical_turk(turk: MTurkEmulator) -> None:
     with pytest.raises(Exception, match="qualif"):
         there.accept(up(study)[0], "bob")
     there.accept(up(study)[0], "ada")
+
+
+def test_a_second_study_of_the_same_type_passes_on_who_got_it_since(turk: MTurkEmulator) -> None:
+    first = one_hit(workers={"requires": ["chosen"]})
+    second = create_study(design=make_design(first.design | {"slug": "again"}))
+    generate_hits(study=second)
+    give(first, "AADA", name="chosen")
+    open_study(study=first)
+    give(second, "ABOB", name="chosen")
+    open_study(study=second)
+    Crowd(turk, second).accept(up(second)[0], "bob")
+
+
+def test_what_a_crowd_heard_of_is_not_taken_away_behind_its_back(prolific: ProlificEmulator) -> None:
+    first, draft = (panel_study(slug=slug, workers=MAIN) for slug in ("first", "draft"))
+    give(draft, "aa1")
+    give(draft, "aa1", value=0)
+    give(first, "aa1")
+    open_study(study=first)
+    with pytest.raises(WrongState, match="on the page of a study that was opened there, such as 'first'"):
+        give(draft, "aa1", value=0)
+    give(first, "aa1", value=0)
+    go_on(first)
+    Panel(first, prolific).arrive("aa1")
+
+
+def test_ids_of_people_who_never_came_are_forgotten_too(prolific: ProlificEmulator) -> None:
+    study = panel_study(workers=MAIN)
+    give(study, "aa1")
+    give(study, "aa2", name="of-another-study")
+    open_study(study=study)
+    close_study(study=study)
+    forget_raw_ids(study=study)
+    assert list(RawId.objects.values_list("value", flat=True)) == ["aa2"]
+
+
+def test_the_problem_of_publishing_names_no_raw_id(prolific: ProlificEmulator) -> None:
+    study = panel_study(workers=MAIN)
+    give(study, "aa~1")
+    open_study(study=study)
+    [call] = study.crowd_calls.all()
+    assert "is no id of a participant" in call.problem
+    assert "aa~1" not in call.problem
 
 
 def test_groups_need_a_workspace(prolific: ProlificEmulator, settings: Settings) -> None:
