@@ -65,13 +65,13 @@ def test_a_judgment_committed_after_another_studys_with_a_higher_id_is_new(study
     dataset = casting.make_dataset("others", pictures=False)
     other = casting.make_study(dataset, "pairwise", judgments_per_unit=2, name="other")
     work(other, joined(other, "elsewhere"), always_first)
-    first = Judgment.objects.filter(assignment__study=other).earliest("pk").pk
-    with connection.cursor() as cursor:  # what comes next has lower ids
-        cursor.execute("UPDATE annotation_judgment SET id = id + 1000 WHERE id >= %s", [first])
-    store_snapshot(compute_snapshot(study=study))
-    assert change_mark(study).new == 0
-    pages = work(study, late, always_first, most=1)
-    assert pages[0].judgments.latest("pk").pk < first + 1000
+    move = "UPDATE annotation_judgment SET id = id + %s WHERE id >= %s"
+    with connection.cursor() as cursor:
+        cursor.execute(move, [1000, Judgment.objects.filter(assignment__study=other).earliest("pk").pk])
+        store_snapshot(compute_snapshot(study=study))
+        assert change_mark(study).new == 0
+        pages = work(study, late, always_first, most=1)
+        cursor.execute(move, [-1000, pages[0].judgments.earliest("pk").pk])
     assert change_mark(study).new == pages[0].judgments.count()
 
 
