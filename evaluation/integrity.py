@@ -204,7 +204,8 @@ def blocks_say_what_the_rows_say() -> Sentences:
     for block in changed_blocks():
         yield (
             f"Study {block.study.slug}: the stored columns of {block.what} {block.first + 1} to {block.last} are not "
-            "those of the rows."
+            "those of the rows: one of them was changed. If the rows are right, `aggregate "
+            f"{block.study.slug} --from-rows` stores the columns anew."
         )
 
 

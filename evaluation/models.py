@@ -202,6 +202,10 @@ class ColumnBlock(models.Model):
     what = models.CharField(max_length=9, choices=What)
     first = models.PositiveBigIntegerField(help_text="The row id after which it begins.")
     last = models.PositiveBigIntegerField(help_text="The row id with which it ends.")
+    rows = models.PositiveIntegerField()
+    format = models.PositiveSmallIntegerField(
+        help_text="What the columns mean; a block of another format is not read."
+    )
     columns = models.BinaryField()
 
     class Meta:

@@ -152,7 +152,8 @@ class DashboardSnapshot:
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
-    newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
+    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     progress(0.05, "reading judgments")
     records = loaders.control_records_of(study)

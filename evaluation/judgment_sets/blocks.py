@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from django.db import OperationalError, transaction
-from django.db.models import Case, F, FloatField, Max, Model, QuerySet, Value, When
+from django.db.models import Case, F, FloatField, Max, Model, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce
 
 from annotation.models import Judgment
@@ -24,6 +25,8 @@ NO_VALUE = -1e9
 SPAN = 100_000  # row ids, also of other studies, after which a block is added
 MOST = 250_000  # rows in a block
 UNITS_AT_ONCE = 20_000
+FORMAT = 1  # of the columns below: a change of names, types or meanings takes the next number
+MODELS: Mapping[str, type[Model]] = {ColumnBlock.What.UNITS: Unit, ColumnBlock.What.JUDGMENTS: Judgment}
 JUDGMENTS = pa.schema(
     {
         "pk": pa.int64(),
@@ -62,31 +65,67 @@ def unit_columns(study: Study) -> pa.Table:
 
 
 def extend_blocks(study: Study) -> None:
-    """Store what has come since the last block, where it is worth a block. The rows never change."""
-    for what, model in ((ColumnBlock.What.UNITS, Unit), (ColumnBlock.What.JUDGMENTS, Judgment)):
-        upto, last = _last_row(model), _last_block(study, what)
-        if upto is None or upto - last < SPAN:
+    """Store what has come since the last block, where it is worth a block, and make blocks that lack rows anew."""
+    for what, model in MODELS.items():
+        stored = _stored(study, what)
+        last = stored.last if _are_whole(study, what, stored) else 0
+        newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
+        if newest - last < SPAN:  # asked without the lock, which submissions would wait for
+            continue
+        upto = _last_row(model)
+        if upto is None:
             continue
         table = _rows(study, what, last, upto).sort_by("pk")
         blocks, first = [], last
         for start in range(0, max(len(table), 1), MOST):
             part = table.slice(start, MOST)
             end = upto if start + MOST >= len(table) else part["pk"][-1].as_py()
-            blocks.append(ColumnBlock(study=study, what=what, first=first, last=end, columns=_packed(part)))
+            blocks.append(
+                ColumnBlock(
+                    study=study,
+                    what=what,
+                    format=FORMAT,
+                    first=first,
+                    last=end,
+                    rows=len(part),
+                    columns=_packed(part),
+                )
+            )
             first = end
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            if _last_block(study, what) == last:  # else another job stored them
+            if _stored(study, what) == stored:  # else another job stored them
+                if not last:
+                    ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
 
 
+def forget_blocks(study: Study) -> None:
+    """Delete the blocks of a study, so that the next analysis reads every row."""
+    ColumnBlock.objects.filter(study=study).delete()
+
+
 def changed_blocks() -> Iterator[ColumnBlock]:
-    """Yield the blocks, of all studies, that do not say what the rows say."""
-    for block in ColumnBlock.objects.select_related("study").iterator(1):
-        rows = _rows(block.study, block.what, block.first, block.last).sort_by("pk")
-        stored = _unpacked(block.columns)
-        if not all(_same(stored[name], rows[name]) for name in rows.column_names):
+    """Yield the blocks, of all studies, that do not say what the rows say, or do not follow the one before."""
+    ends: dict[tuple[int, str], int] = {}
+    for block in ColumnBlock.objects.filter(format=FORMAT).select_related("study").iterator(1):
+        follows = block.first == ends.get((block.study_id, block.what), 0)
+        ends[block.study_id, block.what] = block.last
+        if not (follows and _says_what_the_rows_say(block)):
             yield block
+
+
+def _says_what_the_rows_say(block: ColumnBlock) -> bool:
+    rows = _rows(block.study, block.what, block.first, block.last).sort_by("pk")
+    try:
+        stored = _unpacked(block.columns)
+    except (pa.ArrowException, OSError):
+        return False
+    return (
+        block.rows == len(stored)
+        and stored.schema == rows.schema
+        and all(_same(stored[name], rows[name]) for name in rows.column_names)
+    )
 
 
 def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
@@ -105,9 +144,37 @@ def _last_row(model: type[Model]) -> int | None:
     return None
 
 
-def _last_block(study: Study, what: str) -> int:
-    found = ColumnBlock.objects.filter(study=study, what=what).aggregate(last=Max("last"))
-    return found["last"] or 0
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The row id with which the last block ends, and the rows of all."""
+
+    last: int
+    rows: int
+
+
+def _stored(study: Study, what: str) -> _Stored:
+    found = _blocks(study, what).aggregate(last=Max("last"), rows=Sum("rows"))
+    return _Stored(found["last"] or 0, found["rows"] or 0)
+
+
+def _blocks(study: Study, what: str) -> QuerySet[ColumnBlock]:
+    return ColumnBlock.objects.filter(study=study, what=what, format=FORMAT).order_by("first")
+
+
+def _are_whole(study: Study, what: str, stored: _Stored) -> bool:
+    """Return whether the blocks have as many rows as the study has up to their end.
+
+    They have fewer if a row got a lower id later: on SQLite a migration that makes a table anew frees the ids
+    of deleted rows behind the last one.
+    """
+    if not stored.last:
+        return True
+    rows = (
+        Unit.objects.filter(study=study)
+        if what == ColumnBlock.What.UNITS
+        else Judgment.objects.of_study(study)
+    )
+    return rows.filter(pk__lte=stored.last).count() == stored.rows
 
 
 def _packed(table: pa.Table) -> bytes:
@@ -123,10 +190,11 @@ def _unpacked(columns: bytes | memoryview) -> pa.Table:
 
 def _columns(study: Study, what: str) -> pa.Table:
     tables, after = [], 0
-    blocks = ColumnBlock.objects.filter(study=study, what=what).order_by("first")
-    for last, columns in blocks.values_list("last", "columns").iterator(1):
+    for last, columns in _blocks(study, what).values_list("last", "columns").iterator(1):
         tables.append(_unpacked(columns))
         after = last
+    if not _are_whole(study, what, _Stored(after, sum(map(len, tables)))):
+        tables, after = [], 0
     return pa.concat_tables([*tables, _rows(study, what, after, None)])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -56,6 +57,22 @@ def stored(module_db: None) -> Study:
 @pytest.fixture
 def study(stored: Study) -> Study:
     return Study.objects.get(pk=stored.pk)
+
+
+def test_a_judgment_committed_after_another_studys_with_a_higher_id_is_new(study: Study) -> None:
+    """As on PostgreSQL, which gives ids before it commits."""
+    late = joined(study, "late")
+    dataset = casting.make_dataset("others", pictures=False)
+    other = casting.make_study(dataset, "pairwise", judgments_per_unit=2, name="other")
+    work(other, joined(other, "elsewhere"), always_first)
+    move = "UPDATE annotation_judgment SET id = id + %s WHERE id >= %s"
+    with connection.cursor() as cursor:
+        cursor.execute(move, [1000, Judgment.objects.filter(assignment__study=other).earliest("pk").pk])
+        store_snapshot(compute_snapshot(study=study))
+        assert change_mark(study).new == 0
+        pages = work(study, late, always_first, most=1)
+        cursor.execute(move, [-1000, pages[0].judgments.earliest("pk").pk])
+    assert change_mark(study).new == pages[0].judgments.count()
 
 
 def made(study: Study) -> BoardSnapshot:

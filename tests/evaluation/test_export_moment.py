@@ -144,7 +144,10 @@ LOWER_ID_LATER = """
 import threading
 from django.db import connection, transaction
 from annotation.models import Assignment, Judgment
+from django.test.utils import CaptureQueriesContext
 from evaluation.export import snapshot as moments
+from evaluation.judgment_sets import blocks
+from evaluation.models import ColumnBlock
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -167,6 +170,12 @@ writer = threading.Thread(target=submit_slowly)
 writer.start()
 assert stored.wait(60)
 made.answer(hit, "quick", [0, 0])  # higher ids, there before the lower one
+with CaptureQueriesContext(connection) as queries:
+    blocks.extend_blocks(made.study)
+print([query["sql"] for query in queries if query["sql"].startswith("LOCK")])
+blocks.SPAN = 1
+blocks.extend_blocks(made.study)
+print(list(ColumnBlock.objects.values_list("what", flat=True)))
 
 def pause(seconds):
     waited.set()
@@ -178,11 +187,19 @@ print(sorted(moment.judgments(made.study).values_list("assignment__worker__name"
 with connection.cursor() as cursor:
     cursor.execute("SELECT count(*) FROM pg_locks WHERE mode = 'ShareLock' AND pid = pg_backend_pid()")
     print(cursor.fetchone()[0])
+blocks.extend_blocks(made.study)
+print(ColumnBlock.objects.get(what="judgments").rows, len(blocks.judgment_columns(made.study)))
 """
 
 
-def test_a_submission_that_was_under_way_is_held_as_a_whole(
+def test_exports_and_blocks_hold_a_submission_that_was_under_way_as_a_whole(
     installation_on: Callable[[str], Installation], postgres_url: str
 ) -> None:
     found = installation_on("postgresql").python(LOWER_ID_LATER).splitlines()
-    assert found == ["['early', 'early', 'quick', 'quick', 'slow', 'slow']", "0"]
+    assert found == [
+        "[]",  # no lock for blocks that are not yet worth it
+        "['units']",  # no judgments while a lower id can appear
+        "['early', 'early', 'quick', 'quick', 'slow', 'slow']",
+        "0",
+        "6 6",
+    ]

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
@@ -26,7 +28,7 @@ from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
 from judgments.studies.generation import withdraw_control
 from tests.annotation import casting
-from tests.annotation.voting import joined, work
+from tests.annotation.voting import always_first, joined, work
 
 pytestmark = pytest.mark.django_db
 PEOPLE = 8
@@ -99,6 +101,76 @@ def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     assert check_integrity().problems == []
     study.units.filter(pk=study.units.earliest("pk").pk).update(kind="XX")
     assert any("the stored columns of units" in problem for problem in check_integrity().problems)
+
+
+def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> Study:
+    """Return a study with one worker's judgments in blocks, which end with the last judgment of another study."""
+    dataset = casting.make_dataset(pictures=False)
+    study = casting.make_study(dataset, protocol, judgments_per_unit=3)
+    work(study, joined(study, "early"), always_first)
+    other = casting.make_study(dataset, protocol, judgments_per_unit=2, name="other")
+    work(other, joined(other, "elsewhere"), always_first)
+    monkeypatch.setattr(blocks, "SPAN", 1)
+    extend_blocks(study)
+    return study
+
+
+def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = in_blocks(monkeypatch)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM annotation_judgment WHERE assignment_id IN "
+            "(SELECT id FROM annotation_assignment WHERE study_id <> %s)",
+            [study.pk],
+        )
+        # as after a migration that makes the table anew
+        cursor.execute(
+            "UPDATE sqlite_sequence SET seq = (SELECT MAX(id) FROM annotation_judgment) "
+            "WHERE name = 'annotation_judgment'"
+        )
+    work(study, joined(study, "late"), always_first, most=1)
+    ends = ColumnBlock.objects.filter(study=study, what="judgments").latest("last").last
+    assert Judgment.objects.of_study(study).latest("pk").pk <= ends
+    check(study)
+    assert list(blocks.changed_blocks()) != []
+
+    work(study, joined(study, "later"), always_first)
+    extend_blocks(study)
+    check(study)
+    assert list(blocks.changed_blocks()) == []
+    assert ColumnBlock.objects.filter(study=study, what="judgments").exists()
+
+
+@pytest.mark.parametrize("damage", ["other columns", "no Arrow", "a gap"])
+def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
+    damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "MOST", 3)
+    study = in_blocks(monkeypatch)
+    own = ColumnBlock.objects.filter(study=study, what="judgments")
+    if damage == "other columns":
+        own.filter(pk=own[0].pk).update(columns=own[1].columns)
+    elif damage == "no Arrow":
+        own.filter(pk=own[0].pk).update(columns=b"unreadable")
+    else:
+        own.filter(pk=own[1].pk).delete()
+        check(study)
+    advice = f"If the rows are right, `aggregate {study.slug} --from-rows` stores the columns anew."
+    assert [problem for problem in check_integrity().problems if problem.endswith(advice)]
+
+    call_command("aggregate", study.slug, "--from-rows")
+    assert check_integrity().problems == []
+    check(study)
+
+
+def test_blocks_of_another_format_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = in_blocks(monkeypatch)
+    ColumnBlock.objects.update(format=blocks.FORMAT - 1, columns=b"of an earlier version")
+    check(study)
+    assert check_integrity().problems == []
+    extend_blocks(study)
+    check(study)
+    assert set(ColumnBlock.objects.values_list("format", flat=True)) == {blocks.FORMAT}
 
 
 def happens(study: Study, step: str, lot: random.Random, number: int) -> None:

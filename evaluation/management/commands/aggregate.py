@@ -8,6 +8,7 @@ from typing import Any
 
 from common.commands import progress_bar
 from common.files import check_place, write_json
+from evaluation.judgment_sets.blocks import forget_blocks
 from evaluation.judgment_sets.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, say_table, with_interval
 from evaluation.results import operations
@@ -30,11 +31,18 @@ class Command(OperationCommand):
         parser.add_argument(
             "--output", type=Path, help="write units, pairs, agreement and workers there as JSON"
         )
+        parser.add_argument(
+            "--from-rows",
+            action="store_true",
+            help="read every judgment, and store the columns anew that analyses read instead",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         study, _ = self.asked(options)
         if options["output"]:
             check_place(options["output"])
+        if options["from_rows"]:
+            forget_blocks(study)
         with progress_bar() as progress:
             aggregation = aggregated(study=study, progress=progress)
         result = aggregation.as_json(with_units=bool(options["output"]))
