@@ -19,6 +19,8 @@ class Migration(migrations.Migration):
                 ('what', models.CharField(choices=[('judgments', 'Judgments'), ('units', 'Units')], max_length=9)),
                 ('first', models.PositiveBigIntegerField(help_text='The row id after which it begins.')),
                 ('last', models.PositiveBigIntegerField(help_text='The row id with which it ends.')),
+                ('rows', models.PositiveIntegerField()),
+                ('format', models.PositiveSmallIntegerField(help_text='What the columns mean; a block of another format is not read.')),
                 ('columns', models.BinaryField()),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='column_blocks', to='judgments.study')),
             ],
