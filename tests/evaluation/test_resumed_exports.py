@@ -17,10 +17,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.models import Judgment
+from common import commands
 from evaluation.errors import ExportError
 from evaluation.export import parts
 from evaluation.export.exporting import export_for_download, export_judgments, manifest_path, remove_stopped
-from judgments.management import base
 from judgments.models import Job
 from judgments.studies.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
@@ -109,7 +109,7 @@ def test_a_terminal_shows_a_bar_and_a_file_none(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(base, "SILENT_SECONDS", -1.0)
+    monkeypatch.setattr(commands, "SILENT_SECONDS", -1.0)
     stream = Stream()
     monkeypatch.setattr(sys, "stderr", stream)
     path = tmp_path / "out.jsonl"
