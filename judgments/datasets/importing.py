@@ -229,18 +229,19 @@ def _store_rows(
         for item, row in zip(made, fresh.values(), strict=True):
             items[item.name] = item.pk
             files[item.name] = _file_of(row)
-        Caption.objects.bulk_create(
-            Caption(
-                dataset=dataset,
-                item_id=items[row.image],
-                key=row.caption_id,
-                text=row.text,
-                role=Caption.Role.REFERENCE,
-                position=row.position,
+        references = (
+            (
+                dataset.pk,
+                items[row.image],
+                row.caption_id,
+                row.text,
+                Caption.Role.REFERENCE.value,
+                row.position,
             )
             for row in batch
             if isinstance(row, ReferenceRow)
         )
+        insert_rows(Caption, ("dataset_id", "item_id", "key", "text", "role", "position"), references)
         stored += len(batch)
         progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
     return files
@@ -284,24 +285,26 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
     counts = dict(
         Item.objects.filter(dataset=dataset).annotate(there=Count("references")).values_list("pk", "there")
     )
-    PublishedPair.objects.bulk_create(
-        (
-            PublishedPair(
-                dataset=dataset,
-                key=row.pair,
-                position=position,
-                kind=row.kind,
-                item_id=items[row.image],
-                first_id=captions[row.first_text],
-                second_id=captions[row.second_text],
-                first_system_id=systems[row.first_system],
-                second_system_id=systems[row.second_system],
-                references=row.references if row.references is not None else counts[items[row.image]],
-            )
-            for position, row in enumerate(pairs)
-        ),
-        batch_size=ROWS_AT_ONCE,
+    names_of_pairs = (
+        *("dataset_id", "key", "position", "kind", "item_id", "first_id", "second_id"),
+        *("first_system_id", "second_system_id", "references"),
     )
+    published = (
+        (
+            dataset.pk,
+            row.pair,
+            position,
+            row.kind,
+            items[row.image],
+            captions[row.first_text],
+            captions[row.second_text],
+            systems[row.first_system],
+            systems[row.second_system],
+            row.references if row.references is not None else counts[items[row.image]],
+        )
+        for position, row in enumerate(pairs)
+    )
+    insert_rows(PublishedPair, names_of_pairs, published)
     given = dict.fromkeys(
         (systems[system], items[row.image], captions[text])
         for row in pairs
@@ -311,8 +314,8 @@ def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
     outputs = []
     for system, item, caption in given:
         rank = ranks[system, item] = ranks.get((system, item), -1) + 1
-        outputs.append(Output(system_id=system, item_id=item, caption_id=caption, rank=rank))
-    Output.objects.bulk_create(outputs, batch_size=ROWS_AT_ONCE)
+        outputs.append((system, item, caption, rank))
+    insert_rows(Output, ("system_id", "item_id", "caption_id", "rank"), outputs)
 
 
 def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
