@@ -203,7 +203,7 @@ def release_unfilled(*, publication: Publication) -> int:
     Crowds that report open slots (``Ability.LIST``) are synchronised instead.
     """
     closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
-    locked = closed.select_for_update().select_related("study").first()
+    locked = closed.select_for_update(of=("self",)).select_related("study").first()
     if locked is None or Ability.LIST in backend_of(locked.study).can:
         return 0
     waiting = CrowdSession.objects.filter(publication=locked, status__in=UNDECIDED, booked="").count()
@@ -340,9 +340,9 @@ def settle_session(
     """
     work = Assignment.objects.filter(session=session)
     pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
-    locked = (
-        CrowdSession.objects.select_for_update().select_related("publication", "study").get(pk=session.pk)
-    )
+    # Not the study's row: who holds the budget would wait for it at the commit, and this for the budget.
+    rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
+    locked = rows.select_related("publication", "study").get(pk=session.pk)
     if status not in DECIDED or locked.status == status or locked.booked == CrowdSession.Booked.SPENT:
         return False
     locked.status = status
